@@ -34,6 +34,8 @@ pub use digest::Digest;
 pub use disk::Disk;
 pub use environment::Environment;
 pub use fetcher::Fetcher;
+#[cfg(feature = "network")]
+pub(crate) use location::encode;
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
 #[cfg(feature = "network")]
 pub(crate) use network::limited;

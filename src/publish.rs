@@ -36,7 +36,7 @@ mod objects;
 pub mod outputs;
 pub mod proposal;
 mod propose;
-mod proposer;
+pub mod proposer;
 pub mod session;
 pub mod status;
 mod sticky;

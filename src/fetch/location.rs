@@ -336,7 +336,7 @@ fn gitlab(mut parts: Parts) -> Result<GitLabLocation> {
 
 /// Percent-encodes what may not stand in a path's segment, `/` included.
 #[cfg(feature = "network")]
-pub(super) fn encode(segment: &str) -> String {
+pub(crate) fn encode(segment: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     segment
         .bytes()

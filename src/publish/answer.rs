@@ -9,10 +9,10 @@ pub mod github;
 pub mod gitlab;
 pub mod proposals;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -29,8 +29,8 @@ pub type Read<T> = Result<T, String>;
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The headers that waiting and paging need, by lower-case name.
-    pub headers: BTreeMap<String, String>,
+    /// The headers.
+    pub headers: HeaderMap,
     /// The body; of one that is longer than its limit, the start.
     pub body: String,
     /// The limit in bytes that the body is longer than.
@@ -38,13 +38,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Headers that are kept.
-    pub const HEADERS: [&'static str; 6] =
-        ["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset", "date", "link", "x-next-page"];
-
-    /// A header, if it is there and not empty.
+    /// A header, if it is there, readable and not empty.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.headers.get(name)?.to_str().ok().filter(|value| !value.is_empty())
     }
 
     /// Whether the status is one of success.
@@ -112,6 +108,21 @@ pub struct DefaultBranch {
     pub default_branch: String,
 }
 
+/// A branch, as every forge names its newest commit.
+#[derive(Debug, Deserialize)]
+pub struct Branch {
+    /// The commit.
+    pub commit: Tip,
+}
+
+/// The newest commit of a branch; GitLab and Gitea call its name `id`.
+#[derive(Debug, Deserialize)]
+pub struct Tip {
+    /// Its name.
+    #[serde(alias = "id", deserialize_with = "filled")]
+    pub sha: String,
+}
+
 /// Compares a value that was sent with the one in the answer.
 pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
     if sent == shown { Ok(()) } else { Err(format!("with a {what} other than the one sent")) }
@@ -146,6 +157,8 @@ fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<O
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::{HeaderValue, RETRY_AFTER};
+
     use super::*;
 
     fn answer(body: &str) -> Answer {
@@ -191,7 +204,7 @@ mod tests {
             (429, "-300", String::new()),
             (404, "10000", String::new()),
         ] {
-            let headers = [("retry-after".to_owned(), wait.to_owned())].into();
+            let headers = [(RETRY_AFTER, HeaderValue::from_static(wait))].into_iter().collect();
             let answer = Answer { status, headers, ..Answer::default() };
             assert_eq!(answer.too_long_a_wait(Duration::ZERO), said, "{status} {wait}");
         }

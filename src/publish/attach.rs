@@ -10,11 +10,12 @@ use super::answer::github::{Asset, Release as Found};
 use super::answer::gitlab::Link;
 use super::answer::{Answer, Read};
 use super::call::{Body, Call, segment};
-use super::client::{Client, Failure};
+use super::client::{Client, Failure, Undone};
 use super::dialect::Releases;
 use super::forge::ForgeKind;
 use super::forges::forge_of;
 use super::limit;
+use super::transport::runtime;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::permission::{Need, Permission};
 
@@ -55,17 +56,15 @@ pub struct Attachment {
 /// Where the forge refuses a request, the release does not exist, or the upload address is one that the token may not
 /// go to.
 pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachment]) -> Result<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let client = match token {
             Some(token) => Client::new(release.kind, &release.api, token, release.seed)?,
             None => Client::dry(&release.api),
         };
         let forge = forge_of(release.kind, &release.repository);
         let attached = match forge.releases() {
-            Some(Releases::Assets { root }) => as_assets(release, &client, root, files).await,
-            Some(Releases::Packages { root }) => as_packages(release, &client, root, files).await,
+            Some(Releases::Assets) => as_assets(release, &client, forge.root(), files).await,
+            Some(Releases::Packages) => as_packages(release, &client, forge.root(), files).await,
             None => {
                 let message = format!("releases of {} are not supported yet", release.kind.name());
                 Err(Error::new(ErrorKind::Unsupported, "--attach", message)
@@ -73,35 +72,12 @@ pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachmen
                     .into())
             }
         };
-        attached.map_err(|refused| match refused {
-            Refused::Here(error) => error,
-            Refused::There(failure) => failure.into_error(&*forge),
-        })?;
+        attached.map_err(|undone| undone.into_error(&*forge))?;
         Ok(client.planned())
     })
 }
 
-/// Reason why files are not attached.
-enum Refused {
-    /// Known without the forge.
-    Here(Error),
-    /// The forge's.
-    There(Failure),
-}
-
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self::Here(error)
-    }
-}
-
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
-        Self::There(failure)
-    }
-}
-
-async fn as_assets(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Refused> {
+async fn as_assets(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Undone> {
     let Some(found) = github_release(release, client, root).await? else { return Err(no_release(release).into()) };
     let address = upload_address(&release.api, &found.upload_url, client.is_dry())?;
     for file in files {
@@ -187,7 +163,7 @@ fn upload_address(api: &str, template: &str, is_dry: bool) -> Result<String> {
         .with_help("check the address of the API (--url); attach the files with `gh release upload`"))
 }
 
-async fn as_packages(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Refused> {
+async fn as_packages(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Undone> {
     let links = format!("{root}/releases/{}/assets/links", segment(&release.tag));
     let list = format!("{links}?per_page=100");
     let known = match client.ask(&Call::page("find the release", READ, &list), links_of).await {

@@ -1,38 +1,12 @@
 //! Requests as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
 
+use reqwest::Method;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::limit;
+pub(super) use crate::fetch::encode as segment;
 use crate::fetch::permission::Need;
-
-/// Method of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Reads.
-    Get,
-    /// Creates.
-    Post,
-    /// Changes.
-    Patch,
-    /// Replaces.
-    Put,
-    /// Removes.
-    Delete,
-}
-
-impl Method {
-    /// The method as HTTP spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Patch => "PATCH",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
 
 /// Body of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +52,7 @@ pub struct Call {
 impl Call {
     /// A request that reads.
     pub fn get(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
-        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose, need, most: limit::THING }
+        Self { method: Method::GET, path: path.into(), body: Body::Empty, purpose, need, most: limit::THING }
     }
 
     /// A request that reads a page of a list.
@@ -89,36 +63,23 @@ impl Call {
     /// A request that creates, with a body of JSON.
     pub fn post(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
         let body = Body::Json(serde_json::to_value(body).unwrap_or_default());
-        Self { method: Method::Post, body, ..Self::get(purpose, need, path) }
+        Self { method: Method::POST, body, ..Self::get(purpose, need, path) }
     }
 
     /// A request that changes, with a body of JSON.
     pub fn patch(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
-        Self { method: Method::Patch, ..Self::post(purpose, need, path, body) }
+        Self { method: Method::PATCH, ..Self::post(purpose, need, path, body) }
     }
 
     /// A request that replaces, with a body of JSON.
     pub fn put(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
-        Self { method: Method::Put, ..Self::post(purpose, need, path, body) }
+        Self { method: Method::PUT, ..Self::post(purpose, need, path, body) }
     }
 
     /// A request that removes.
     pub fn delete(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
-        Self { method: Method::Delete, most: limit::WORD, ..Self::get(purpose, need, path) }
+        Self { method: Method::DELETE, most: limit::WORD, ..Self::get(purpose, need, path) }
     }
-}
-
-/// One part of a path: everything but unreserved characters is percent-encoded, `/` too.
-pub fn segment(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 /// A path of several parts, each encoded.

@@ -66,8 +66,12 @@ impl CheckRuns<'_> {
     /// Writes a check run.
     pub fn create(&self, report: &Report) -> Call {
         let of = Of { head_sha: &report.commit, external_id: &report.run };
-        let path = format!("{}/check-runs", self.root);
-        Call::post("create the check", Permission::Checks.write(), path, sent(report, Some(of)))
+        Call::post(
+            "create the check",
+            Permission::Checks.write(),
+            format!("{}/check-runs", self.root),
+            sent(report, Some(of)),
+        )
     }
 
     /// Changes a check run.

@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use octocrab::Octocrab;
+use reqwest::Method;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::answer::{Answer, Read};
-use super::call::{Body, Call, Method};
+use super::call::{Body, Call};
 use super::forge::ForgeKind;
 use super::limit;
 use super::transport::{bearer, octocrab, rest, through_octocrab, through_reqwest};
@@ -54,6 +55,27 @@ pub struct Failure {
     pub need: Need,
     /// Reason that the forge or the connection gives.
     pub message: String,
+}
+
+/// Reason why something was not done.
+#[derive(Debug)]
+pub(super) enum Undone {
+    /// An error of the gate's own: a template, a setting.
+    Here(Error),
+    /// A request that did not succeed.
+    There(Failure),
+}
+
+impl From<Error> for Undone {
+    fn from(error: Error) -> Self {
+        Self::Here(error)
+    }
+}
+
+impl From<Failure> for Undone {
+    fn from(failure: Failure) -> Self {
+        Self::There(failure)
+    }
 }
 
 impl Client {
@@ -185,7 +207,7 @@ impl Client {
         let path = call.path.split('?').next().unwrap_or_default();
         Failure {
             status: None,
-            request: format!("{} {}{path}", call.method.as_str(), self.base),
+            request: format!("{} {}{path}", call.method, self.base),
             purpose: call.purpose,
             need: call.need,
             message: self.without_token(said),
@@ -236,7 +258,7 @@ impl Client {
             Transport::Rest(client) => through_reqwest(client, &self.base, call).await,
             Transport::Dry(calls) => {
                 calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(call.clone());
-                let body = if call.method == Method::Get { "[]" } else { "" };
+                let body = if call.method == Method::GET { "[]" } else { "" };
                 Ok(Answer { status: 200, body: body.into(), ..Answer::default() })
             }
         }
@@ -282,7 +304,7 @@ fn shown(base: &str, call: &Call) -> String {
         Body::Bytes { base: Some(base), .. } => base,
         _ => base,
     };
-    format!("{} {base}{}\n{body}\n", call.method.as_str(), call.path)
+    format!("{} {base}{}\n{body}\n", call.method, call.path)
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use secrecy::SecretString;
-use tokio::runtime::{Builder, Runtime};
 
 use super::Job;
-use super::client::{Client, Failure};
+use super::client::{Client, Failure, Undone};
 use super::comment::{self, Note};
 use super::dialect::Forge;
 use super::event::Target;
@@ -49,12 +48,6 @@ pub(super) struct Desk {
     pub(super) app: OnceLock<String>,
     pub(super) warnings: Vec<Error>,
     pub(super) notices: Vec<String>,
-}
-
-/// A runtime for one desk.
-pub(super) fn runtime() -> Result<Runtime> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))
 }
 
 impl Desk {
@@ -105,12 +98,12 @@ impl Desk {
         // A pull request that has moved on is still one.
         let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
         if self.job.settings.issue && has_none {
-            return self.issue(story).await;
+            let followed = self.issue(story).await;
+            return self.settle(followed);
         }
         for pull in pulls {
-            if let Err(failure) = self.comment(&pull, story).await? {
-                self.warn(failure);
-            }
+            let commented = self.comment(&pull, story).await;
+            self.settle(commented)?;
             if let Err(failure) = self.label(pull.number, story.result.verdict).await {
                 self.warn(failure);
             }
@@ -302,6 +295,16 @@ impl Desk {
             }
         }
         self.client.send(&labels.add(number, verdict)).await.map(|_| ())
+    }
+
+    /// A request that failed is a warning.
+    fn settle(&mut self, done: Result<(), Undone>) -> Result<()> {
+        match done {
+            Err(Undone::Here(error)) => return Err(error),
+            Err(Undone::There(failure)) => self.warn(failure),
+            Ok(()) => {}
+        }
+        Ok(())
     }
 
     pub(super) fn warn(&mut self, failure: Failure) {

@@ -3,10 +3,10 @@
 //! All forges have comments and files; what only some of them have is an `Option` of [`Forge`], with a type or trait of
 //! its own.
 
-use super::answer::{Answer, Read};
+use super::answer::{Answer, Branch, Read};
 use super::call::{Body, Call};
 use super::check_runs::CheckRuns;
-use super::client::Failure;
+use super::client::{Failure, Undone};
 use super::forge::{Comment, Pull};
 use super::labels::Labels;
 use super::objects::Objects;
@@ -19,11 +19,16 @@ use crate::fetch::permission::{Need, Permission};
 
 /// The dialect of a forge for one repository.
 pub trait Forge: std::fmt::Debug + Send + Sync {
+    /// Start of the repository's paths.
+    fn root(&self) -> &str;
+
     /// Bytes, and UTF-16 units, that a comment may have.
     fn comment_limit(&self) -> usize;
 
     /// Asks who the token belongs to.
-    fn me(&self) -> Call;
+    fn me(&self) -> Call {
+        Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
+    }
 
     /// Reads the token's user, as [`Comment::author`] names it.
     fn read_me(&self, answer: &Answer) -> Read<String>;
@@ -88,13 +93,17 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     }
 
     /// Asks for the repository itself.
-    fn repository(&self) -> Call;
+    fn repository(&self) -> Call {
+        Call::get("read the repository", Permission::Metadata.read(), self.root())
+    }
 
     /// Asks for a branch.
     fn branch(&self, name: &str) -> Call;
 
     /// The newest commit of a branch.
-    fn read_branch(&self, answer: &Answer) -> Read<String>;
+    fn read_branch(&self, answer: &Answer) -> Read<String> {
+        answer.read::<Branch>("a branch").map(|branch| branch.commit.sha)
+    }
 
     /// Asks for a page of a folder's entries, from page 1 on.
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call;
@@ -127,7 +136,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     }
 
     /// The releases; `None` where they are not supported.
-    fn releases(&self) -> Option<Releases<'_>> {
+    fn releases(&self) -> Option<Releases> {
         None
     }
 
@@ -160,18 +169,12 @@ impl Gallery<'_> {
 }
 
 /// The way of files to a release.
-#[derive(Clone, Copy, Debug)]
-pub enum Releases<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Releases {
     /// Assets of the release itself.
-    Assets {
-        /// `/repos/owner/name`
-        root: &'a str,
-    },
+    Assets,
     /// Files of a generic package, linked from the release.
-    Packages {
-        /// `/projects/group%2Fname`
-        root: &'a str,
-    },
+    Packages,
 }
 
 impl Failure {
@@ -194,6 +197,16 @@ impl Failure {
         match help {
             Some(help) => error.with_help(help),
             None => error,
+        }
+    }
+}
+
+impl Undone {
+    /// The reason as an error.
+    pub(super) fn into_error(self, forge: &dyn Forge) -> Error {
+        match self {
+            Self::Here(error) => error,
+            Self::There(failure) => failure.into_error(forge),
         }
     }
 }

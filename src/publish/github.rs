@@ -4,27 +4,30 @@
 //! experimental: written from their documentation, no server was at hand. Comments of pull requests are those of issues.
 //! Routes are relative: octocrab sends the token with those only.
 
-mod proposals;
-mod status;
-mod tracker;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
 use serde_json::json;
 
 use super::answer::github as shown;
+use super::answer::proposals::Rights;
 use super::answer::{Answer, Read, each, same};
 use super::call::{Call, segment, segments};
 use super::check_runs::CheckRuns;
 use super::dialect::{Forge, Gallery, Releases};
-use super::forge::{Comment, ForgeKind, Pull};
+use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::labels::Labels;
 use super::objects::Objects;
-use super::proposer::Proposer;
-use super::status::Report;
-use super::tracker::Tracker;
+use super::proposal::Proposal;
+use super::proposer::{Proposer, Push};
+use super::status::{Conclusion, Report, State};
+use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
-use crate::fetch::permission::{Access, Need, Permission};
+use crate::fetch::permission::Permission::{Contents, Issues, Metadata, PullRequests, Statuses};
+use crate::fetch::permission::{Access, Need};
+
+/// Characters of a description; a longer one is refused.
+const MOST_DESCRIPTION: usize = 140;
 
 /// Differences between GitHub and a forge that follows it.
 #[derive(Debug)]
@@ -103,6 +106,10 @@ impl GitHub {
         format!("{}/{}/comments/{id}", self.root, self.quirks.comments)
     }
 
+    fn issue(&self, number: u64) -> String {
+        format!("{}/issues/{number}", self.root)
+    }
+
     /// Whether it is GitHub.
     fn github(&self) -> Option<&Self> {
         self.quirks.is_github.then_some(self)
@@ -110,12 +117,12 @@ impl GitHub {
 }
 
 impl Forge for GitHub {
-    fn comment_limit(&self) -> usize {
-        self.quirks.comment_limit
+    fn root(&self) -> &str {
+        &self.root
     }
 
-    fn me(&self) -> Call {
-        Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
+    fn comment_limit(&self) -> usize {
+        self.quirks.comment_limit
     }
 
     fn read_me(&self, answer: &Answer) -> Read<String> {
@@ -128,8 +135,7 @@ impl Forge for GitHub {
     }
 
     fn pull(&self, number: u64) -> Call {
-        let path = format!("{}/pulls/{number}", self.root);
-        Call::get("read the pull request", Permission::PullRequests.read(), path)
+        Call::get("read the pull request", PullRequests.read(), format!("{}/pulls/{number}", self.root))
     }
 
     fn read_pull(&self, answer: &Answer) -> Read<Pull> {
@@ -142,18 +148,18 @@ impl Forge for GitHub {
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
         let path = format!("{}/commits/{}/pulls?per_page=100", self.github()?.root, segment(commit));
-        Some(Call::page("find the commit's pull requests", Permission::PullRequests.read(), path))
+        Some(Call::page("find the commit's pull requests", PullRequests.read(), path))
     }
 
     fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call> {
         let head = segment(&format!("{owner}:{branch}"));
         let path = format!("{}/pulls?state=open&head={head}&per_page=100", self.github()?.root);
-        Some(Call::page("find the branch's pull requests", Permission::PullRequests.read(), path))
+        Some(Call::page("find the branch's pull requests", PullRequests.read(), path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
         let path = format!("{}?{}=100&page={page}", self.comments_of(number), self.quirks.page_size);
-        Call::page("list the comments", Permission::PullRequests.read(), path)
+        Call::page("list the comments", PullRequests.read(), path)
     }
 
     fn says_next(&self) -> bool {
@@ -173,46 +179,44 @@ impl Forge for GitHub {
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
-        let path = self.comments_of(number);
-        Call::post("write the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
+        Call::post("write the comment", PullRequests.write(), self.comments_of(number), json!({ "body": body }))
     }
 
     fn update_comment(&self, _number: u64, id: u64, body: &str) -> Call {
-        let path = self.comment(id);
-        Call::patch("update the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
+        Call::patch("update the comment", PullRequests.write(), self.comment(id), json!({ "body": body }))
     }
 
     fn delete_comment(&self, _number: u64, id: u64) -> Call {
-        Call::delete("remove a second comment", Permission::PullRequests.write(), self.comment(id))
+        Call::delete("remove a second comment", PullRequests.write(), self.comment(id))
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
-        self.quirks.has_statuses.then(|| status::set(&self.root, report))
+        let status = Status {
+            state: state_word(report),
+            context: &report.name,
+            description: report.short_title(MOST_DESCRIPTION),
+            target_url: &report.url,
+        };
+        let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
+        let call = Call::post("set the commit's status", Statuses.write(), path, status);
+        self.quirks.has_statuses.then_some(call)
     }
 
     fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
         let shown: shown::Status = answer.read("a status")?;
-        same("state", status::word(report), &shown.state)?;
+        same("state", state_word(report), &shown.state)?;
         same("name", &report.name, &shown.context)
-    }
-
-    fn repository(&self) -> Call {
-        Call::get("read the repository", Permission::Metadata.read(), self.root.clone())
     }
 
     fn branch(&self, name: &str) -> Call {
         let path = format!("{}/branches/{}", self.root, (self.quirks.branch)(name));
-        Call::get("read the target branch", Permission::Contents.read(), path)
-    }
-
-    fn read_branch(&self, answer: &Answer) -> Read<String> {
-        answer.read::<shown::Branch>("a branch").map(|branch| branch.commit.sha)
+        Call::get("read the target branch", Contents.read(), path)
     }
 
     fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
         // A folder has a digest of its own, by which it is asked for.
         let path = format!("{}/git/trees/{}", self.root, segment(folder.id));
-        Call::page("list a folder of the repository", Permission::Contents.read(), path)
+        Call::page("list a folder of the repository", Contents.read(), path)
     }
 
     fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
@@ -221,7 +225,7 @@ impl Forge for GitHub {
 
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
-        Call::get("read a file of the repository", Permission::Contents.read(), path)
+        Call::get("read a file of the repository", Contents.read(), path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
@@ -254,8 +258,8 @@ impl Forge for GitHub {
         self.github().map(|github| Gallery::Branch(Objects { root: &github.root }))
     }
 
-    fn releases(&self) -> Option<Releases<'_>> {
-        self.github().map(|github| Releases::Assets { root: &github.root })
+    fn releases(&self) -> Option<Releases> {
+        self.github().map(|_| Releases::Assets)
     }
 
     fn tracker(&self) -> Option<&dyn Tracker> {
@@ -264,5 +268,110 @@ impl Forge for GitHub {
 
     fn proposer(&self) -> Option<&dyn Proposer> {
         self.github().map(|github| github as &dyn Proposer)
+    }
+}
+
+impl Proposer for GitHub {
+    fn rights(&self, person: &str) -> Call {
+        let path = format!("{}/collaborators/{}/permission", self.root, segment(person));
+        Call::get("ask what the commenter may do", Metadata.read(), path)
+    }
+
+    fn read_may_write(&self, answer: &Answer) -> Read<bool> {
+        // `maintain` and roles of one's own are told as the one of these that they build on.
+        answer.read::<Rights>("a permission").map(|found| ["admin", "write"].contains(&found.permission.as_str()))
+    }
+
+    fn push<'a>(&'a self, _proposal: &Proposal) -> Push<'a> {
+        Push::Objects(Objects { root: &self.root })
+    }
+
+    fn open(&self, proposal: &Proposal) -> Call {
+        let body = json!({
+            "title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": proposal.target,
+        });
+        Call::post("open the pull request", PullRequests.write(), format!("{}/pulls", self.root), body)
+    }
+
+    fn page(&self, proposal: &Proposal) -> String {
+        let [target, branch] = [&proposal.target, &proposal.branch].map(|branch| segments(branch));
+        format!("/compare/{target}...{branch}?expand=1")
+    }
+}
+
+impl Tracker for GitHub {
+    fn issues(&self, page: u32) -> Call {
+        let query = format!("labels={LABEL}&state=all&sort=created&direction=asc&per_page=100&page={page}");
+        Call::page("find the suite's issue", Issues.read(), format!("{}/issues?{query}", self.root))
+    }
+
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
+        let listed: Vec<shown::Issue> = answer.read("a list of issues")?;
+        Ok(listed.into_iter().filter_map(shown::Issue::into_issue).collect())
+    }
+
+    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
+        let issue: shown::Issue = answer.read("an issue")?;
+        issue.into_issue().ok_or_else(|| "without an issue: it is a pull request".to_owned())
+    }
+
+    fn create_issue(&self, title: &str, body: &str) -> Call {
+        let body = json!({ "title": title, "body": body, "labels": [LABEL] });
+        Call::post("open the issue", Issues.write(), format!("{}/issues", self.root), body)
+    }
+
+    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
+        let (state, state_reason) = match state {
+            Some(StateChange::Open) => (Some("open"), None),
+            Some(StateChange::Closed) => (Some("closed"), Some("completed")),
+            None => (None, None),
+        };
+        let change = Change { body, state, state_reason };
+        Call::patch("update the issue", Issues.write(), self.issue(number), change)
+    }
+
+    fn label_issue(&self, number: u64) -> Call {
+        let path = format!("{}/labels", self.issue(number));
+        Call::post("label the issue", Issues.write(), path, json!({ "labels": [LABEL] }))
+    }
+
+    fn remarks(&self, number: u64, page: u32) -> Call {
+        let path = format!("{}/comments?per_page=100&page={page}", self.issue(number));
+        Call::page("read the issue's comments", Issues.read(), path)
+    }
+
+    fn remark(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/comments", self.issue(number));
+        Call::post("comment on the issue", Issues.write(), path, json!({ "body": body }))
+    }
+}
+
+/// Change of an issue.
+#[derive(Serialize)]
+struct Change<'a> {
+    body: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_reason: Option<&'static str>,
+}
+
+/// A commit's status, as it is sent.
+#[derive(Serialize)]
+struct Status<'a> {
+    state: &'static str,
+    context: &'a str,
+    description: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    target_url: &'a str,
+}
+
+/// The state, as GitHub spells it.
+fn state_word(report: &Report) -> &'static str {
+    match (report.state, report.conclusion()) {
+        (_, None) => "pending",
+        (State::Unfinished, _) => "error",
+        (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
+        (_, Some(Conclusion::Failure)) => "failure",
     }
 }

@@ -2,9 +2,6 @@
 //!
 //! A job's own token can read notes and write none: writing takes an access token with the scope `api`.
 
-mod proposals;
-mod tracker;
-
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,12 +10,14 @@ use super::answer::{Answer, Read, each, same, same_commit};
 use super::call::{Call, segment};
 use super::client::Failure;
 use super::dialect::{Forge, Gallery, Releases};
-use super::forge::{Comment, Pull};
-use super::proposer::Proposer;
+use super::forge::{Comment, Issue, LABEL, Pull};
+use super::proposal::{Proposal, ProposedFile};
+use super::proposer::{Proposer, Push};
 use super::status::{Conclusion, Report};
-use super::tracker::Tracker;
+use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
-use crate::fetch::permission::{Access, Need, Permission};
+use crate::fetch::permission::Permission::{Contents, Issues, Metadata, PullRequests, Statuses};
+use crate::fetch::permission::{Access, Need};
 
 /// Characters of a status's description and address.
 const MOST_TEXT: usize = 255;
@@ -29,6 +28,9 @@ const COMMENT_LIMIT: usize = 250_000;
 const MOST_ENTRIES: usize = 100;
 /// Asks for what people wrote, the oldest first.
 const COMMENTS: &str = "per_page=100&sort=asc&activity_filter=only_comments";
+
+/// Level of access from which on a member may push and start jobs: Developer.
+const DEVELOPER: u64 = 30;
 
 /// One project.
 #[derive(Clone, Debug)]
@@ -43,18 +45,22 @@ impl GitLab {
         Self { root: format!("/projects/{}", segment(project)) }
     }
 
+    fn issue(&self, number: u64) -> String {
+        format!("{}/issues/{number}", self.root)
+    }
+
     fn notes(&self, number: u64) -> String {
         format!("{}/merge_requests/{number}/notes", self.root)
     }
 }
 
 impl Forge for GitLab {
-    fn comment_limit(&self) -> usize {
-        COMMENT_LIMIT
+    fn root(&self) -> &str {
+        &self.root
     }
 
-    fn me(&self) -> Call {
-        Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
+    fn comment_limit(&self) -> usize {
+        COMMENT_LIMIT
     }
 
     fn read_me(&self, answer: &Answer) -> Read<String> {
@@ -62,8 +68,7 @@ impl Forge for GitLab {
     }
 
     fn pull(&self, number: u64) -> Call {
-        let path = format!("{}/merge_requests/{number}", self.root);
-        Call::get("read the merge request", Permission::PullRequests.read(), path)
+        Call::get("read the merge request", PullRequests.read(), format!("{}/merge_requests/{number}", self.root))
     }
 
     fn read_pull(&self, answer: &Answer) -> Read<Pull> {
@@ -76,18 +81,17 @@ impl Forge for GitLab {
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
         let path = format!("{}/repository/commits/{}/merge_requests?per_page=100", self.root, segment(commit));
-        Some(Call::page("find the commit's merge requests", Permission::PullRequests.read(), path))
+        Some(Call::page("find the commit's merge requests", PullRequests.read(), path))
     }
 
     fn pulls_of_branch(&self, _owner: &str, branch: &str) -> Option<Call> {
         let branch = segment(branch);
         let path = format!("{}/merge_requests?state=opened&source_branch={branch}&per_page=100", self.root);
-        Some(Call::page("find the branch's merge requests", Permission::PullRequests.read(), path))
+        Some(Call::page("find the branch's merge requests", PullRequests.read(), path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
-        let path = format!("{}?{COMMENTS}&page={page}", self.notes(number));
-        Call::page("list the comments", Permission::PullRequests.read(), path)
+        Call::page("list the comments", PullRequests.read(), format!("{}?{COMMENTS}&page={page}", self.notes(number)))
     }
 
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
@@ -100,18 +104,16 @@ impl Forge for GitLab {
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
-        let path = self.notes(number);
-        Call::post("write the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
+        Call::post("write the comment", PullRequests.write(), self.notes(number), json!({ "body": body }))
     }
 
     fn update_comment(&self, number: u64, id: u64, body: &str) -> Call {
         let path = format!("{}/{id}", self.notes(number));
-        Call::put("update the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
+        Call::put("update the comment", PullRequests.write(), path, json!({ "body": body }))
     }
 
     fn delete_comment(&self, number: u64, id: u64) -> Call {
-        let path = format!("{}/{id}", self.notes(number));
-        Call::delete("remove a second comment", Permission::PullRequests.write(), path)
+        Call::delete("remove a second comment", PullRequests.write(), format!("{}/{id}", self.notes(number)))
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
@@ -123,7 +125,7 @@ impl Forge for GitLab {
             pipeline_id: report.pipeline,
         };
         let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
-        Some(Call::post("set the commit's status", Permission::Statuses.write(), path, status))
+        Some(Call::post("set the commit's status", Statuses.write(), path, status))
     }
 
     fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
@@ -140,24 +142,15 @@ impl Forge for GitLab {
         failure.status == Some(400) && said.contains("Cannot transition status") && said.contains(&from)
     }
 
-    fn repository(&self) -> Call {
-        Call::get("read the repository", Permission::Metadata.read(), self.root.clone())
-    }
-
     fn branch(&self, name: &str) -> Call {
         let path = format!("{}/repository/branches/{}", self.root, segment(name));
-        Call::get("read the target branch", Permission::Contents.read(), path)
-    }
-
-    fn read_branch(&self, answer: &Answer) -> Read<String> {
-        answer.read::<shown::Branch>("a branch").map(|branch| branch.commit.id)
+        Call::get("read the target branch", Contents.read(), path)
     }
 
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call {
         let (commit, path) = (segment(folder.commit), segment(folder.path));
         let query = format!("ref={commit}&path={path}&per_page={MOST_ENTRIES}&page={page}");
-        let path = format!("{}/repository/tree?{query}", self.root);
-        Call::page("list a folder of the repository", Permission::Contents.read(), path)
+        Call::page("list a folder of the repository", Contents.read(), format!("{}/repository/tree?{query}", self.root))
     }
 
     fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
@@ -168,7 +161,7 @@ impl Forge for GitLab {
 
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/repository/files/{}/raw?ref={}", self.root, segment(path), segment(commit));
-        Call::get("read a file of the repository", Permission::Contents.read(), path)
+        Call::get("read a file of the repository", Contents.read(), path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
@@ -182,7 +175,7 @@ impl Forge for GitLab {
                 .into();
         }
         let role = match need.permission {
-            Permission::PullRequests | Permission::Issues => "Reporter",
+            PullRequests | Issues => "Reporter",
             _ => "Developer",
         };
         format!("the token needs the scope `api` and the role {role}; CI_JOB_TOKEN cannot write")
@@ -192,8 +185,8 @@ impl Forge for GitLab {
         Some(Gallery::Uploads(&self.root))
     }
 
-    fn releases(&self) -> Option<Releases<'_>> {
-        Some(Releases::Packages { root: &self.root })
+    fn releases(&self) -> Option<Releases> {
+        Some(Releases::Packages)
     }
 
     fn tracker(&self) -> Option<&dyn Tracker> {
@@ -203,6 +196,111 @@ impl Forge for GitLab {
     fn proposer(&self) -> Option<&dyn Proposer> {
         Some(self)
     }
+}
+
+impl Proposer for GitLab {
+    fn rights(&self, person: &str) -> Call {
+        let path = format!("{}/members/all/{}", self.root, segment(person));
+        Call::get("ask what the person may do", Metadata.read(), path)
+    }
+
+    fn read_may_write(&self, answer: &Answer) -> Read<bool> {
+        answer.read::<shown::Member>("a member").map(|member| member.access_level >= DEVELOPER)
+    }
+
+    fn push<'a>(&'a self, proposal: &Proposal) -> Push<'a> {
+        let actions: Vec<Action<'_>> = proposal.files.iter().map(Action::of).collect();
+        let body = json!({
+            "branch": proposal.branch, "start_sha": proposal.tip, "commit_message": proposal.title, "actions": actions,
+        });
+        let path = format!("{}/repository/commits", self.root);
+        Push::Whole(Box::new(Call::post("push the proposed commit", Contents.write(), path, body)))
+    }
+
+    fn open(&self, proposal: &Proposal) -> Call {
+        let body = json!({
+            "source_branch": proposal.branch,
+            "target_branch": proposal.target,
+            "title": proposal.title,
+            "description": proposal.body,
+            "remove_source_branch": true,
+        });
+        // Whoever may push may open a merge request, and nobody else.
+        let need = Contents.write();
+        Call::post("open the merge request", need, format!("{}/merge_requests", self.root), body)
+    }
+
+    fn page(&self, proposal: &Proposal) -> String {
+        let branch = segment(&proposal.branch);
+        format!("/-/merge_requests/new?merge_request%5Bsource_branch%5D={branch}")
+    }
+}
+
+impl Tracker for GitLab {
+    fn issues(&self, page: u32) -> Call {
+        let query = format!("labels={LABEL}&state=all&order_by=created_at&sort=asc&per_page=100&page={page}");
+        Call::page("find the suite's issue", Issues.read(), format!("{}/issues?{query}", self.root))
+    }
+
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
+        answer.read::<Vec<shown::Issue>>("a list of issues").map(each)
+    }
+
+    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
+        answer.read::<shown::Issue>("an issue").map(Into::into)
+    }
+
+    fn create_issue(&self, title: &str, body: &str) -> Call {
+        let body = json!({ "title": title, "description": body, "labels": LABEL });
+        Call::post("open the issue", Issues.write(), format!("{}/issues", self.root), body)
+    }
+
+    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
+        let state_event = state.map(|state| match state {
+            StateChange::Open => "reopen",
+            StateChange::Closed => "close",
+        });
+        let change = Change { description: body, state_event };
+        Call::put("update the issue", Issues.write(), self.issue(number), change)
+    }
+
+    fn label_issue(&self, number: u64) -> Call {
+        let body = json!({ "add_labels": LABEL });
+        Call::put("label the issue", Issues.write(), self.issue(number), body)
+    }
+
+    fn remarks(&self, number: u64, page: u32) -> Call {
+        let path = format!("{}/notes?{COMMENTS}&page={page}", self.issue(number));
+        Call::page("read the issue's comments", Issues.read(), path)
+    }
+
+    fn remark(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/notes", self.issue(number));
+        Call::post("comment on the issue", Issues.write(), path, json!({ "body": body }))
+    }
+}
+
+/// Change of one file in a commit.
+#[derive(Serialize)]
+struct Action<'a> {
+    action: &'static str,
+    file_path: &'a str,
+    content: &'a str,
+}
+
+impl<'a> Action<'a> {
+    fn of(file: &'a ProposedFile) -> Self {
+        let action = if file.is_there { "update" } else { "create" };
+        Self { action, file_path: &file.path, content: &file.text }
+    }
+}
+
+/// Change of an issue.
+#[derive(Serialize)]
+struct Change<'a> {
+    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_event: Option<&'static str>,
 }
 
 /// A commit's status, as it is sent.

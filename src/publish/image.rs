@@ -3,14 +3,14 @@
 //! The branch holds one commit without parents, so that the repository does not grow: the newest pictures, by run.
 //! Links name the commit, which outlives the branch's next move.
 
-use super::answer::github::{Object, Reference, Repository, Tree};
+use super::answer::github::{Reference, Repository, Tree};
 use super::answer::gitlab::Upload;
 use super::answer::{Answer, Read};
 use super::client::Failure;
 use super::comment::{Shown, digest, known_picture};
 use super::desk::{Desk, Story};
 use super::dialect::Gallery;
-use super::objects::Objects;
+use super::objects::{Objects, object};
 use crate::error::Result;
 use crate::policy::publish::ImageMode;
 use crate::report::messages::Language;
@@ -135,10 +135,6 @@ impl Desk {
         self.client.ask(&objects.move_branch(BRANCH, &commit), moved).await?;
         Ok(commit)
     }
-}
-
-fn object(answer: &Answer) -> Read<Object> {
-    answer.read("an object of git")
 }
 
 fn branch(answer: &Answer) -> Read<Reference> {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::call::{Call, segment};
-use crate::fetch::permission::Permission;
+use crate::fetch::permission::Permission::PullRequests;
 use crate::verdict::Verdict;
 
 /// Labels of the pull requests of one repository.
@@ -17,13 +17,13 @@ impl Labels<'_> {
     /// Sets the label of a verdict.
     pub fn add(&self, number: u64, verdict: Verdict) -> Call {
         let path = format!("{}/pulls/{number}/labels", self.root);
-        Call::post("set the label", Permission::PullRequests.write(), path, json!([name(verdict)]))
+        Call::post("set the label", PullRequests.write(), path, json!([name(verdict)]))
     }
 
     /// Takes the label of a verdict off; the forge answers 404 where it is not set.
     pub fn remove(&self, number: u64, verdict: Verdict) -> Call {
         let path = format!("{}/pulls/{number}/labels/{}", self.root, segment(&name(verdict)));
-        Call::delete("take a label off", Permission::PullRequests.write(), path)
+        Call::delete("take a label off", PullRequests.write(), path)
     }
 }
 

@@ -5,9 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::json;
 
+use super::answer::github::Object;
+use super::answer::{Answer, Read};
 use super::call::{Call, segment, segments};
 use super::proposal::ProposedFile;
-use crate::fetch::permission::Permission;
+use crate::fetch::permission::Permission::Contents;
 
 /// Git's objects in one repository.
 #[derive(Clone, Copy, Debug)]
@@ -61,19 +63,18 @@ impl Objects<'_> {
     /// Asks for the commit of the branch of pictures.
     pub fn picture_branch(&self, branch: &str) -> Call {
         let path = format!("{}/git/ref/heads/{}", self.root, segments(branch));
-        Call::get("find the branch of pictures", Permission::Contents.read(), path)
+        Call::get("find the branch of pictures", Contents.read(), path)
     }
 
     /// Asks for all files of a commit.
     pub fn pictures(&self, commit: &str) -> Call {
-        let path = format!("{}/git/trees/{commit}?recursive=1", self.root);
-        Call::page("list the pictures", Permission::Contents.read(), path)
+        Call::page("list the pictures", Contents.read(), format!("{}/git/trees/{commit}?recursive=1", self.root))
     }
 
     /// Asks for a commit and its tree.
     pub fn commit(&self, commit: &str) -> Call {
         let path = format!("{}/git/commits/{}", self.root, segment(commit));
-        Call::get("read the target branch's commit", Permission::Contents.read(), path)
+        Call::get("read the target branch's commit", Contents.read(), path)
     }
 
     /// Stores a tree with these files in place of those of their paths.
@@ -99,10 +100,15 @@ impl Objects<'_> {
     pub fn move_branch(&self, branch: &str, commit: &str) -> Call {
         let path = format!("{}/git/refs/heads/{}", self.root, segments(branch));
         let body = json!({ "sha": commit, "force": true });
-        Call::patch("update the branch of pictures", Permission::Contents.write(), path, body)
+        Call::patch("update the branch of pictures", Contents.write(), path, body)
     }
 
     fn create(&self, purpose: &'static str, kind: &str, body: serde_json::Value) -> Call {
-        Call::post(purpose, Permission::Contents.write(), format!("{}/git/{kind}", self.root), body)
+        Call::post(purpose, Contents.write(), format!("{}/git/{kind}", self.root), body)
     }
+}
+
+/// Reads the name of an object that was stored.
+pub(super) fn object(answer: &Answer) -> Read<Object> {
+    answer.read("an object of git")
 }

@@ -1,9 +1,10 @@
 //! The flow of a proposal: whether a person may ask for it, its branch, its pull request, and a reply.
 
+use super::answer::Answer;
 use super::answer::proposals::{CommitOfTree, Opened, Page};
-use super::answer::{Answer, github};
 use super::client::Failure;
 use super::desk::Desk;
+use super::objects::object;
 use super::proposal::{Proposal, Proposed};
 use super::proposer::{Proposer, Push};
 
@@ -65,7 +66,6 @@ impl Desk {
 
     /// Makes the branch: one commit upon the tip.
     async fn push(&self, proposal: &Proposal, proposer: &dyn Proposer) -> Result<(), Failure> {
-        let object = |answer: &Answer| answer.read::<github::Object>("an object of git");
         let pushed = match proposer.push(proposal) {
             Push::Whole(call) => self.client.send(&call).await,
             Push::Objects(objects) => {

@@ -6,10 +6,11 @@ use tokio::runtime::Runtime;
 use super::Job;
 use super::answer::{Answer, DefaultBranch};
 use super::client::Failure;
-use super::desk::{self, Desk, Story};
+use super::desk::{Desk, Story};
 use super::forge::Pull;
 use super::proposal::{Proposal, Proposed};
 use super::status::State;
+use super::transport::runtime;
 use super::tree::Entry;
 use super::unfinished::Why;
 use super::watch::{End, Watch};
@@ -31,7 +32,7 @@ pub struct Session {
 impl Session {
     /// Opens a session; with no token it is a dry one, which sends nothing.
     pub fn new(job: Job, token: Option<SecretString>) -> Result<Self> {
-        let runtime = desk::runtime()?;
+        let runtime = runtime()?;
         let desk = runtime.block_on(async { Desk::new(job, token.as_ref()) })?;
         Ok(Self { runtime, desk, open: false, token, watch: None })
     }

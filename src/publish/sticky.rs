@@ -2,32 +2,25 @@
 
 use super::answer::{Answer, Read};
 use super::call::Call;
-use super::client::Failure;
+use super::client::{Failure, Undone};
 use super::comment::{self, Occasion, Plan, Shown, Step, Text, compose};
 use super::desk::{Desk, Story};
 use super::forge::{Comment, Pull};
 use super::limit;
-use crate::error::Result;
 use crate::policy::publish::{CommentMode, ImageMode};
 
 /// Items on a full page.
 const PAGE: usize = 100;
 
 impl Desk {
-    /// Brings the comment of a pull request up to date; the outer error is a template's.
-    pub(super) async fn comment(&mut self, pull: &Pull, story: &Story<'_>) -> Result<Result<(), Failure>> {
+    /// Brings the comment of a pull request up to date.
+    pub(super) async fn comment(&mut self, pull: &Pull, story: &Story<'_>) -> Result<(), Undone> {
         let mode = self.job.settings.comment;
         if mode == CommentMode::Never {
-            return Ok(Ok(()));
+            return Ok(());
         }
-        let known = match self.me().await {
-            Ok(me) => self.own_comments(pull.number, &me).await.map(|own| (me, own)),
-            Err(failure) => Err(failure),
-        };
-        let (me, own) = match known {
-            Ok(known) => known,
-            Err(failure) => return Ok(Err(failure)),
-        };
+        let me = self.me().await?;
+        let own = self.own_comments(pull.number, &me).await?;
         let occasion = Occasion::Judged(story.result.verdict);
         let mut body = compose(&self.text(story, &[]))?;
         let mut plan = comment::plan(&own, &body, mode, occasion);
@@ -38,7 +31,7 @@ impl Desk {
             body = compose(&self.text(story, &pictures))?;
             plan = comment::plan(&own, &body, mode, occasion);
         }
-        Ok(self.carry_out((pull.number, &me), &body, plan).await)
+        Ok(self.carry_out((pull.number, &me), &body, plan).await?)
     }
 
     pub(super) fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {

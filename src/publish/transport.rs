@@ -4,17 +4,18 @@
 //! work alike. Redirects are not followed: a header with a token would travel along. A body is read as it comes, up to the
 //! limit of its kind.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http_body_util::BodyDataStream;
 use octocrab::Octocrab;
+use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
+use tokio::runtime::{Builder, Runtime};
 
 use super::answer::Answer;
-use super::call::{Body, Call, Method};
+use super::call::{Body, Call};
 use super::forge::ForgeKind;
 use super::limit;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +23,12 @@ use crate::fetch::limited::{self, Limited};
 
 /// Time to reach a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A runtime for one thread.
+pub(super) fn runtime() -> Result<Runtime> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))
+}
 
 /// A client of GitHub at `base`.
 pub(super) fn octocrab(base: &str, token: &SecretString) -> Result<Octocrab> {
@@ -86,14 +93,14 @@ pub(super) async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result
         Body::File { .. } | Body::Bytes { .. } => return Err("this forge takes no files".into()),
     };
     let sent = match call.method {
-        Method::Get => octocrab._get(path).await,
-        Method::Post => octocrab._post(path, json).await,
-        Method::Patch => octocrab._patch(path, json).await,
-        Method::Put => octocrab._put(path, json).await,
-        Method::Delete => octocrab._delete(path, json).await,
+        Method::POST => octocrab._post(path, json).await,
+        Method::PATCH => octocrab._patch(path, json).await,
+        Method::PUT => octocrab._put(path, json).await,
+        Method::DELETE => octocrab._delete(path, json).await,
+        _ => octocrab._get(path).await,
     };
     let response = sent.map_err(|error| cause(&error))?;
-    let (status, headers) = (response.status().as_u16(), kept(response.headers()));
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let most = most(call, status);
     let body = limited::read(BodyDataStream::new(response.into_body()), most).await;
     answer(status, headers, body.map_err(|error| cause(&error))?, most)
@@ -101,14 +108,7 @@ pub(super) async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result
 
 /// Sends a request to any other address.
 pub(super) async fn through_reqwest(client: &reqwest::Client, base: &str, call: &Call) -> Result<Answer, String> {
-    let url = format!("{base}{}", call.path);
-    let request = match call.method {
-        Method::Get => client.get(url),
-        Method::Post => client.post(url),
-        Method::Patch => client.patch(url),
-        Method::Put => client.put(url),
-        Method::Delete => client.delete(url),
-    };
+    let request = client.request(call.method.clone(), format!("{base}{}", call.path));
     let request = match &call.body {
         Body::Empty => request,
         Body::Json(json) => request.json(json),
@@ -119,7 +119,7 @@ pub(super) async fn through_reqwest(client: &reqwest::Client, base: &str, call: 
         Body::Bytes { bytes, .. } => request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone()),
     };
     let response = request.send().await.map_err(|error| cause(&error))?;
-    let (status, headers) = (response.status().as_u16(), kept(response.headers()));
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let most = most(call, status);
     let body = limited::read(response.bytes_stream(), most).await;
     answer(status, headers, body.map_err(|error| cause(&error))?, most)
@@ -131,7 +131,7 @@ fn most(call: &Call, status: u16) -> usize {
 }
 
 /// An answer of what was read of it. The start of a text, and a refusal, may be any bytes; a whole one is UTF-8.
-fn answer(status: u16, headers: BTreeMap<String, String>, read: Limited, most: usize) -> Result<Answer, String> {
+fn answer(status: u16, headers: HeaderMap, read: Limited, most: usize) -> Result<Answer, String> {
     let longer_than = (!read.whole).then_some(most);
     let is_whole = read.whole && (200..300).contains(&status);
     let body = match String::from_utf8(read.bytes) {
@@ -140,12 +140,6 @@ fn answer(status: u16, headers: BTreeMap<String, String>, read: Limited, most: u
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     Ok(Answer { status, headers, body, longer_than })
-}
-
-/// The headers that waiting and paging need.
-pub(super) fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let text = |name: &'static str| Some((name.to_owned(), headers.get(name)?.to_str().ok()?.to_owned()));
-    Answer::HEADERS.into_iter().filter_map(text).collect()
 }
 
 /// The innermost reason, which names no address.

@@ -10,7 +10,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::Job;
-use super::desk::{self, Desk};
+use super::desk::Desk;
+use super::transport::runtime;
 use super::unfinished::Why;
 
 /// Ends the process with a code.
@@ -38,7 +39,7 @@ impl Watch {
         let ended = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&ended);
         std::thread::spawn(move || {
-            let Ok(runtime) = desk::runtime() else { return };
+            let Ok(runtime) = runtime() else { return };
             let Ok(mut desk) = runtime.block_on(async { Desk::new(job, Some(&token)) }) else { return };
             let Some(code) = runtime.block_on(signal()) else { return };
             if shared.swap(true, Ordering::SeqCst) {

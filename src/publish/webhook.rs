@@ -21,7 +21,7 @@ use sha2::Sha256;
 use super::answer::Answer;
 use super::call::segment;
 use super::limit;
-use super::transport::{cause, http_client, kept};
+use super::transport::{cause, http_client, runtime};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::retry::{Again, spread};
 use crate::fetch::{asked, limited};
@@ -145,8 +145,7 @@ fn cut(text: &str) -> String {
 /// # Errors
 /// `Unavailable` and `Denied`, without the address; `Usage` where that is none.
 pub fn post(hook: &Hook, message: Json) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?.block_on(hook.send(message))
+    runtime()?.block_on(hook.send(message))
 }
 
 impl Hook {
@@ -173,7 +172,7 @@ impl Hook {
     async fn once(&self, client: &reqwest::Client, address: &SecretString, message: &Json) -> Result<Answer, String> {
         let sent = async {
             let response = client.post(address.expose_secret()).json(message).send().await?;
-            let (status, headers) = (response.status().as_u16(), kept(response.headers()));
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
             let read = limited::read(response.bytes_stream(), limit::WORD).await?;
             Ok::<_, reqwest::Error>((status, headers, read))
         };
@@ -182,13 +181,8 @@ impl Hook {
         let (status, headers, read) = in_time.map_err(|error| cause(&error))?;
         let body = String::from_utf8_lossy(&read.bytes).into_owned();
         let status = match refusal(self.shape, &body) {
-            Some(code) if status < 300 => {
-                if LIMITS.contains(&code) {
-                    429
-                } else {
-                    400
-                }
-            }
+            Some(code) if status < 300 && LIMITS.contains(&code) => 429,
+            Some(_) if status < 300 => 400,
             _ => status,
         };
         Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })

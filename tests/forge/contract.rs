@@ -118,6 +118,11 @@ impl Contract {
         example.clone()
     }
 
+    /// The name of the operation that a request is.
+    pub(crate) fn operation(&self, method: &str, target: &str) -> Result<&str, String> {
+        Ok(self.find(method, target)?.description["operationId"].as_str().unwrap_or_default())
+    }
+
     fn find(&self, method: &str, target: &str) -> Result<&Operation, String> {
         let path = target.split('?').next().unwrap_or_default();
         let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();

@@ -15,6 +15,7 @@ mod github;
 mod gitlab;
 mod instructions;
 mod nights;
+mod permissions;
 mod recheck;
 mod releases;
 mod report_only;

@@ -232,21 +232,6 @@ pub struct Object {
     pub sha: String,
 }
 
-/// A branch with its newest commit; Gitea calls its name `id`.
-#[derive(Debug, Deserialize)]
-pub struct Branch {
-    /// The commit.
-    pub commit: Commit,
-}
-
-/// A commit.
-#[derive(Debug, Deserialize)]
-pub struct Commit {
-    /// Its name.
-    #[serde(alias = "id", deserialize_with = "filled")]
-    pub sha: String,
-}
-
 /// A reference to a commit.
 #[derive(Debug, Default, Deserialize)]
 pub struct Reference {

@@ -86,21 +86,6 @@ impl From<MergeRequest> for forge::Pull {
     }
 }
 
-/// A branch.
-#[derive(Debug, Deserialize)]
-pub struct Branch {
-    /// Its newest commit.
-    pub commit: Commit,
-}
-
-/// A commit.
-#[derive(Debug, Deserialize)]
-pub struct Commit {
-    /// Its name.
-    #[serde(deserialize_with = "filled")]
-    pub id: String,
-}
-
 /// An entry of a folder.
 #[derive(Debug, Deserialize)]
 pub struct Entry {

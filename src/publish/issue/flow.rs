@@ -5,7 +5,7 @@ use minijinja::context;
 use super::{Change, Stamp, Standing, Step, marker, next_step, own};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::answer::{Answer, Read};
-use crate::publish::client::Failure;
+use crate::publish::client::{Failure, Undone};
 use crate::publish::comment::{self, begins_with, below, footer, is_same_text};
 use crate::publish::desk::{Desk, Story};
 use crate::publish::forge::Issue;
@@ -22,38 +22,22 @@ struct Words {
 }
 
 impl Desk {
-    /// Brings the suite's issue up to date. What fails is a warning.
-    pub(in crate::publish) async fn issue(&mut self, story: &Story<'_>) -> Result<()> {
+    /// Brings the suite's issue up to date.
+    pub(in crate::publish) async fn issue(&mut self, story: &Story<'_>) -> Result<(), Undone> {
         let Some(tracker) = self.forge.tracker() else {
             let message = format!("issues of {} are not supported yet", self.job.kind.name());
-            self.warnings.push(
-                Error::new(ErrorKind::Unsupported, "--issue", message)
-                    .with_help("use a chat or your own system instead: --webhook, --post-command"),
-            );
+            let error = Error::new(ErrorKind::Unsupported, "--issue", message);
+            self.warnings.push(error.with_help("use a chat or your own system instead: --webhook, --post-command"));
             return Ok(());
         };
-        if let Err(failure) = self.follow(tracker, story).await? {
-            self.warn(failure);
-        }
-        Ok(())
-    }
-
-    /// The outer error is a template's.
-    async fn follow(&self, tracker: &dyn Tracker, story: &Story<'_>) -> Result<Result<(), Failure>> {
-        let found = match self.me().await {
-            Ok(me) => self.own_issues(tracker, &me).await.map(|own| (me, own)),
-            Err(failure) => Err(failure),
-        };
-        let (me, own) = match found {
-            Ok(found) => found,
-            Err(failure) => return Ok(Err(failure)),
-        };
+        let me = self.me().await?;
+        let own = self.own_issues(tracker, &me).await?;
         let before = own.first().and_then(|issue| Stamp::read(&issue.body));
         let now = Stamp::of(story.result, before.as_ref().filter(|_| own.first().is_some_and(|issue| issue.open)));
         let step = next_step(own.first(), &now, Standing::of(story.result));
         let change = if let Step::Update(_, change) = step { change } else { None };
         let words = self.words(story, &now, change)?;
-        Ok(self.carry(tracker, (&me, &own), step, &words).await)
+        Ok(self.carry(tracker, (&me, &own), step, &words).await?)
     }
 
     async fn carry(
