@@ -8,7 +8,6 @@
 //! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of that folder is
 //! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
-#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "servers are asked over the network"))]
 pub(crate) mod asked;
 mod digest;
 mod disk;
@@ -21,7 +20,6 @@ mod network;
 #[cfg(not(feature = "network"))]
 mod offline;
 mod origin;
-#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "requests over the network need permissions"))]
 pub mod permission;
 pub mod progress;
 #[cfg_attr(not(feature = "network"), expect(dead_code, reason = "what fails and is repeated is the network"))]

@@ -5,7 +5,6 @@
 //! that asks for longer than may be waited is not waited for. A limit is told before anything was done; after anything
 //! else a request that writes may have taken effect, and whoever creates something looks before it is repeated.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::asked;
@@ -109,6 +108,7 @@ impl Retry {
     /// Waits before the next try, or says that there is none.
     #[cfg(feature = "network")]
     pub(super) async fn pause(&self, tries: &mut Tries, failure: Failure) -> Result<(), Error> {
+        use std::sync::atomic::{AtomicU64, Ordering};
         /// Parallel requests must not come back together: what matters is that neighbours differ.
         static NEIGHBOUR: AtomicU64 = AtomicU64::new(0);
         tries.tried += 1;
