@@ -207,7 +207,8 @@ mod tests {
     fn only_what_may_help_is_repeated() {
         let date = ("date", "Sat, 21 Nov 2026 18:00:00 GMT");
         let spent = ("x-ratelimit-remaining", "0");
-        let cases: [(u16, &[(&str, &str)], &str, Again); 16] = [
+        type Case<'a> = (u16, &'a [(&'a str, &'a str)], &'a str, Again);
+        let cases: [Case<'_>; 16] = [
             (201, &[], "", Again::Never),
             (401, &[], "", Again::Never),
             (403, &[], "Resource not accessible by integration", Again::Never),
