@@ -6,7 +6,7 @@ set -euo pipefail
 
 # Exit code 3, as the gate itself has for an outside world that failed.
 fail() { echo "::error title=precision-gate::$1"; exit 3; }
-others='name a mirror in the input mirror, a binary in bin, or build with from-source: true (docs/install.md)'
+others='name a mirror in the input mirror, a binary in bin, or build with from-source: true (https://github.com/precision-gate/precision-gate/blob/v0.1.0/docs/install.md)'
 
 found() {
   "$1" --version >/dev/null 2>&1 || fail "$1 does not run on this machine ($(uname -sm))"

@@ -34,6 +34,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use answer::AnswerArgs;
 use config_pack::ConfigPackArgs;
 use merge::MergeArgs;
+use precision_gate::documentation;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
@@ -114,7 +115,10 @@ pub(crate) enum Command {
     Publish(Box<PublishArgs>),
     /// Answer a comment on a pull request: propose a waiver, or the baseline of its commit
     #[command(
-        after_help = "Example:\n  precision-gate answer --dry-run\n\nIt answers comments such as these (docs/answers.md):\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values"
+        after_help = concat!(
+            "Example:\n  precision-gate answer --dry-run\n\nIt answers comments such as these:\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values\n\nMore: ",
+            documentation!("answers.md")
+        )
     )]
     Answer(Box<AnswerArgs>),
     /// Write the msprobe configuration for a closer look at the first difference

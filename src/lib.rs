@@ -19,6 +19,7 @@ pub mod check;
 pub mod collect;
 pub mod compare;
 pub mod diagnose;
+pub mod documentation;
 pub mod dtype;
 pub mod error;
 pub mod exit;

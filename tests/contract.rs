@@ -42,7 +42,7 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 7] = ["error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
+    const GROUND: [&str; 8] = ["documentation", "error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
     const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
@@ -56,12 +56,13 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 15] = [
+    const BESIDE: [(&str, &[&str]); 16] = [
         // A program that reads results needs no stage.
         ("result", &[]),
         ("kind", &[]),
         ("output", &[]),
         ("redact", &["read"]),
+        ("documentation", &[]),
         ("error", &[]),
         ("dtype", &[]),
         ("check", &[]),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use minijinja::context;
+use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::baseline::lock::Lock;
@@ -102,7 +103,10 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
     let event = event::event_file(environment).and_then(|path| std::fs::read_to_string(path).ok());
     let Some(said) = event::said(environment, event.as_deref()) else {
         return Err(Error::new(ErrorKind::Usage, "answer", "there is no new comment on a pull request").with_help(
-            format!("run it in a workflow on `issue_comment`, or in a job of GitLab with {ANSWER} (docs/answers.md)"),
+            format!(
+                "run it in a workflow on `issue_comment`, or in a job of GitLab with {ANSWER}: {}",
+                documentation!("answers.md")
+            ),
         ));
     };
     let found = Instruction::parse(&said.text).map(|instruction| (said, instruction));

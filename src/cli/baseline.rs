@@ -95,7 +95,7 @@ struct PromoteArgs {
     /// Accept a run that differs from the old baseline by more than the recorded noise
     #[arg(long)]
     accept_change: bool,
-    /// Push manifest and lock file to a branch of their own, and open a pull request for it (docs/answers.md)
+    /// Push manifest and lock file to a branch of their own, and open a pull request for it
     #[arg(long)]
     propose: bool,
     /// Print the requests of --propose, and send nothing

@@ -5,6 +5,7 @@ mod training;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::writable::origin_of;
@@ -68,7 +69,10 @@ struct Pipeline {
 
 /// Advice on the way from reports to a gate that blocks.
 const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
-const BLOCK: &str = "once its verdicts have proved right, leave out `report-only`, and let it block: docs/pipelines.md";
+const BLOCK: &str = concat!(
+    "once its verdicts have proved right, leave out `report-only`, and let it block: ",
+    documentation!("pipelines.md#the-first-weeks-report-only")
+);
 
 const PIPELINES: [Pipeline; 6] = [
     Pipeline {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Location;
 use precision_gate::gate::Request;
@@ -399,10 +400,11 @@ fn no_token(surroundings: &Surroundings) -> Error {
     let event = surroundings.place.event.as_str();
     let message =
         format!("the change may come from a fork ({event}), and there is no token to read the target branch with");
-    Error::new(ErrorKind::Unavailable, "the target branch's policy", message).with_help(
-        "give the job a token that may read the repository (GitHub: `contents: read` and `token: ${{ github.token }}`); \
-         docs/security.md says why the change's own policy does not count",
-    )
+    Error::new(ErrorKind::Unavailable, "the target branch's policy", message).with_help(concat!(
+        "give the job a token that may read the repository (GitHub: `contents: read` and `token: ${{ github.token }}`); ",
+        documentation!("security.md"),
+        " says why the change's own policy does not count"
+    ))
 }
 
 fn no_branch(surroundings: &Surroundings) -> Error {

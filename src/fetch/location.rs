@@ -8,6 +8,7 @@ use std::fmt;
 use url::Url;
 
 use super::digest::Digest;
+use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Location of an artifact.
@@ -227,7 +228,8 @@ impl Parts {
     fn done(&self) -> Result<()> {
         match self.asked.first() {
             None => Ok(()),
-            Some((name, _)) => Err(self.wrong(&format!("`{name}` cannot be asked for here"), "see docs/locations.md")),
+            Some((name, _)) => Err(self
+                .wrong(&format!("`{name}` cannot be asked for here"), concat!("see ", documentation!("locations.md")))),
         }
     }
 

@@ -4,6 +4,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::discover::Inventory;
 use super::{Request, look};
+use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetcher;
 use crate::policy::Policy;
@@ -25,6 +26,7 @@ pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &F
         dumps => right.all::<DumpFolder>().iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
         curves => right.all::<CurveFile>().iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
         today => policy.today.to_string(),
+        documents => documentation::DOCUMENTS,
     };
     let template = include_str!("../../templates/precision-gate.yml.j2");
     environment

@@ -23,6 +23,7 @@ use super::proposer::{Proposer, Push};
 use super::status::{Conclusion, Report, State};
 use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
+use crate::documentation;
 use crate::fetch::permission::Permission::{Contents, Issues, Metadata, PullRequests, Statuses};
 use crate::fetch::permission::{Access, Need};
 
@@ -238,8 +239,8 @@ impl Forge for GitHub {
     fn advice(&self, need: Need) -> String {
         match need.line().filter(|_| self.quirks.has_workflows) {
             Some(line) if need.access == Access::Write => format!(
-                "the job needs `{line}`; pull requests from forks and Dependabot never get it (docs/publish.md shows the \
-                 second workflow)"
+                "the job needs `{line}`; pull requests from forks and Dependabot never get it (the second workflow: {})",
+                documentation!("publish.md#pull-requests-from-forks")
             ),
             Some(line) => format!("the job needs `{line}`; what a token may not see is answered with 404 as well"),
             None => format!("check the repository's name, and that the token may do this (`{need}`)"),

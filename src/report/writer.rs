@@ -29,6 +29,7 @@ use super::escape::{self, Target};
 use super::messages::{self, Language};
 use super::phrases;
 use super::sides::{self, Sides};
+use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::finding::{Fact, Finding};
 
@@ -82,6 +83,7 @@ impl Writer {
             phrase(state, key, &arguments, language)
         });
         environment.add_function("word", word);
+        environment.add_function("documentation", |page: &str| safe(documentation::address(page)));
         environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
         let sides = Sides::new(["", ""], language, target);
         environment.add_global(IS_ALONE, false);
@@ -250,7 +252,7 @@ impl Writer {
             let place = error.line().map_or_else(String::new, |line| format!(":{line}"));
             let detail = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
             Error::new(kind, format!("{}{place}", template.name), detail)
-                .with_help("docs/templates.md lists what templates can use")
+                .with_help(concat!(documentation!("templates.md"), " lists what templates can use"))
         })
     }
 }

@@ -5,6 +5,7 @@
 //! was given by position; it is that of the result.
 
 use crate::diagnose::runnable::{Root, Runnable};
+use crate::documentation;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::read::dump::DumpFolder;
@@ -117,7 +118,11 @@ impl Cannot {
     /// The error about the operation `op`.
     pub fn error(self, op: &str) -> Error {
         let error = Error::unsupported(op, format!("cannot run alone: {} {}", self.place, self.reason));
-        error.with_help("name another operation with --op; docs/reproduce.md says which can run")
+        error.with_help(concat!(
+            "name another operation with --op; ",
+            documentation!("reproduce.md"),
+            " says which can run"
+        ))
     }
 }
 

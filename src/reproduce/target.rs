@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::diagnose::runnable::{Obstacle, Runnable, runnable};
+use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::nearest;
 use crate::report::lines::Lines;
@@ -133,7 +134,11 @@ fn words(obstacle: Obstacle) -> (&'static str, &'static str) {
         ),
         Obstacle::UnknownFunction => (
             "it is no function that the script knows",
-            "name an operation with the prefix Functional, Torch or Tensor with --op; docs/reproduce.md says which",
+            concat!(
+                "name an operation with the prefix Functional, Torch or Tensor with --op; ",
+                documentation!("reproduce.md"),
+                " says which"
+            ),
         ),
         Obstacle::OldName => (
             "ptdbg_ascend records no arguments of calls",

@@ -10,9 +10,13 @@ use opendal_http_transport_reqwest::ReqwestTransport;
 
 use super::remote::Listing;
 use super::store::{Object, Pieces, Store};
+use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::location::BucketLocation;
 use crate::fetch::retry::{Again, Failure, Retry};
+
+/// Advice on errors of a location that is written wrongly.
+const SEE_LOCATIONS: &str = concat!("see ", documentation!("locations.md"));
 
 /// Most objects of one location that are listed.
 const MAX_OBJECTS: usize = 2_000_000;
@@ -156,7 +160,7 @@ impl Bucket {
             Kind::ConfigInvalid if error.message().contains("NoSuchBucket") => {
                 of(ErrorKind::NotFound, "the bucket does not exist", "check the bucket's name and the endpoint")
             }
-            Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
+            Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), SEE_LOCATIONS),
             Kind::RateLimited => {
                 Failure { again: Again::Limited(None), ..Failure::temporary(shown, "the service asks to slow down") }
             }
@@ -164,7 +168,11 @@ impl Bucket {
             _ if error.is_temporary() || error.message().contains("too little data") => {
                 Failure::temporary(shown, brief(error))
             }
-            _ => of(ErrorKind::Unavailable, &brief(error), "see docs/locations.md for endpoints and credentials"),
+            _ => of(
+                ErrorKind::Unavailable,
+                &brief(error),
+                concat!("see ", documentation!("locations.md"), " for endpoints and credentials"),
+            ),
         }
     }
 }
@@ -181,8 +189,7 @@ impl Store for Bucket {
 
 /// An operator of `builder`, or why there is none.
 pub(super) fn operator(builder: impl opendal::Builder, name: &str) -> Result<Operator> {
-    Operator::new(builder)
-        .map_err(|error| Error::new(ErrorKind::Usage, name, brief(&error)).with_help("see docs/locations.md"))
+    Operator::new(builder).map_err(|error| Error::new(ErrorKind::Usage, name, brief(&error)).with_help(SEE_LOCATIONS))
 }
 
 fn object(key: String, metadata: &Metadata) -> Object {

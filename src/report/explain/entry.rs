@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::diagnose::cause::Cause;
+use crate::documentation;
 use crate::judge::apply_policy::decide;
 use crate::judge::register;
 use crate::judge::rule::Rule;
@@ -15,11 +16,8 @@ use crate::report::writer::Writer;
 use crate::report::{phrases, waiver};
 use crate::verdict::{Profile, Severity};
 
-/// Address of the documents of this version.
-const DOCUMENTS: &str =
-    concat!("https://github.com/precision-gate/precision-gate/blob/v", env!("CARGO_PKG_VERSION"), "/docs/");
-/// The page about causes, below it.
-const CAUSES_PAGE: &str = "diagnoses.md#causes";
+/// The page about causes.
+const CAUSES_PAGE: &str = documentation!("diagnoses.md#causes");
 
 /// Profiles that may weigh a finding differently.
 const OTHER_PROFILES: [(Profile, &str); 3] =
@@ -51,8 +49,7 @@ impl Entry {
     pub(super) fn of_cause(cause: &Cause, language: Language) -> Self {
         let text = texts(language).causes.get(cause.code);
         let of = |part: fn(&Text) -> Option<&String>| text.and_then(part).cloned().unwrap_or_default();
-        let own = [DOCUMENTS, CAUSES_PAGE].concat();
-        let pages: Vec<&str> = std::iter::once(own.as_str()).chain(cause.links.iter().copied()).collect();
+        let pages: Vec<&str> = std::iter::once(CAUSES_PAGE).chain(cause.links.iter().copied()).collect();
         let parts = vec![
             ("meaning", of(|text| Some(&text.meaning))),
             ("recognised", of(|text| text.rule.as_ref())),
@@ -117,7 +114,7 @@ fn about_finding(rule: &'static Rule, language: Language, expires: &str) -> [(&'
         ("fix", fix(rule.code, language)),
         ("keys", keys(rule, language).join("\n")),
         ("waiver", proposed_waiver(rule, language, expires)),
-        ("page", [DOCUMENTS, page(rule)].concat()),
+        ("page", documentation::address(page(rule))),
     ]
 }
 
