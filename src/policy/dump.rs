@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct DumpPolicy {
-    /// A published rule that decides about numbers in place of the gate's own, which is shown beside it.
+    /// A published rule that decides about numbers in place of the built-in limits, whose answer is shown beside it.
     pub preset: Option<TensorPreset>,
     /// Repeats of the baseline, or the noise recorded from them: how far each value moves by itself.
     #[schemars(example = &"noise.json")]
@@ -157,9 +157,9 @@ pub struct LimitRule {
     pub direction: Option<DirectionName>,
     /// Element type of the tensor.
     pub dtype: Option<DtypeName>,
-    /// Error relative to scale up to which a difference is noise.
+    /// Relative error up to which a difference is noise.
     pub noise: Option<Tolerance>,
-    /// Error relative to scale above which a number is wrong.
+    /// Relative error above which a number is wrong.
     pub wrong: Option<Tolerance>,
     /// A difference of no element, or statistic, above this counts as none; for values near zero.
     pub absolute: Option<Tolerance>,

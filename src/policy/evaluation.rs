@@ -32,6 +32,7 @@ pub struct EvaluationPolicy {
     /// Correction for the number of tests in the run.
     pub correction: Correction,
     /// Difference of log-probabilities up to which two tokens tie, in nats; `auto` takes it from the run's own noise.
+    #[schemars(extend("default" = "auto"))]
     pub tie: Tie,
     /// Mean magnitude of the log-probabilities' differences above which generations fail, in nats.
     #[serde(alias = "logprob_mean")]
@@ -81,7 +82,7 @@ impl EvaluationPolicy {
 }
 
 /// Probability that a test is held against: above 0 and at most 0.5.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 0.5))]
 pub struct Alpha(f64);
@@ -105,7 +106,7 @@ impl TryFrom<f64> for Alpha {
 }
 
 /// Part of a whole: above 0 and at most 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
 pub struct Fraction(f64);
@@ -129,7 +130,7 @@ impl TryFrom<f64> for Fraction {
 }
 
 /// Correction for the number of tests in a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Correction {
     /// Holm's: the chance of any false alarm in the run is at most alpha.

@@ -9,7 +9,7 @@ pub mod preset;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use limit::{Band, Floor, Share};
 use pattern::LogPattern;
@@ -23,7 +23,7 @@ pub struct LossPolicy {
     pub mode: Mode,
     /// Kind of training, which decides the rules.
     pub kind: Kind,
-    /// A published rule that decides in place of ours, which is shown beside it.
+    /// A published rule that decides in place of the built-in ones, whose answer is shown beside it.
     pub preset: Option<Preset>,
     /// Repeats of the baseline, or the band recorded from them: how far this case moves by itself.
     #[schemars(example = &"noise.json")]
@@ -32,7 +32,7 @@ pub struct LossPolicy {
     pub absolute_floor: Floor,
     /// The share of the baseline's steps that must be covered.
     pub coverage: Share,
-    /// Limits in place of ours.
+    /// Limits in place of the built-in ones.
     pub limits: Limits,
     /// Rules for single metrics, by any spelling of their name.
     pub metrics: BTreeMap<String, MetricPolicy>,
@@ -44,7 +44,7 @@ pub struct LossPolicy {
 }
 
 /// Whether both runs start from the same weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -58,7 +58,7 @@ pub enum Mode {
 }
 
 /// Kind of training.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Found out from the metrics.
@@ -70,7 +70,7 @@ pub enum Kind {
     Supervised,
 }
 
-/// Limits in place of ours; what is left out stays.
+/// Limits in place of the built-in ones; what is left out stays.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Limits {

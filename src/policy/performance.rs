@@ -1,7 +1,7 @@
 //! Profiles: how the check of performance judges.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Profiles.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ impl Default for MemoryLimits {
 }
 
 /// Ratio of the candidate to the baseline: from 0.01 to 1000.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("minimum" = 0.01, "maximum" = 1000))]
 pub struct Ratio(f64);

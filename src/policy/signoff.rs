@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::verdict::{CheckId, Profile};
 
 /// Demands of `precision-gate signoff` on the results it is given. Warnings always block, and so does a waiver that has
-/// expired or that nobody answers for.
+/// expired or that has no owner.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SignoffPolicy {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use globset::{Glob, GlobMatcher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::check::CheckId;
 
 /// A tolerance: finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(try_from = "f64")]
 pub struct Tolerance(f64);
 

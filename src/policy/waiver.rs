@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::value::{Date, Pattern, statement, statement_schema};
 
-/// Findings that do not count until a day, for a reason someone answers for.
+/// Findings that do not count until a day, for a reason, with an owner.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Waiver {
@@ -22,7 +22,7 @@ pub struct Waiver {
     #[serde(deserialize_with = "statement")]
     #[schemars(schema_with = "statement_schema", example = &"HF32 is accepted until the next release")]
     pub reason: String,
-    /// Person who answers for it.
+    /// Person who is responsible for it.
     #[serde(deserialize_with = "statement")]
     #[schemars(schema_with = "statement_schema", example = &"alice")]
     pub owner: String,

@@ -1,7 +1,7 @@
 //! Numbers a curve is held against. None of them can be one that never fails.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A limit: finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
@@ -59,7 +59,7 @@ impl TryFrom<RawBand> for Band {
 }
 
 /// The absolute floor; finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("minimum" = 0))]
 pub struct Floor(f64);
@@ -89,7 +89,7 @@ impl TryFrom<f64> for Floor {
 }
 
 /// A share above 0 and up to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
 pub struct Share(f64);
