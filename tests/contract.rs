@@ -39,10 +39,12 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
     below.iter().map(|part| part.to_string_lossy().into_owned()).collect()
 }
 
+/// Modules that every module may import.
+const GROUND: [&str; 8] = ["documentation", "error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
+
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 8] = ["documentation", "error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
     const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
@@ -99,6 +101,33 @@ fn a_layer_imports_only_the_layers_before_it() {
     let shown = |(from, to): (&Path, &Path)| arrow(&place(from, &sources), &place(to, &sources));
     let wrong: Vec<String> = modules.arrows().into_iter().filter(upward).map(shown).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Cells of the rows of `docs/architecture.md` that begin with a module, by its name.
+fn rows_of_the_architecture() -> BTreeMap<String, Vec<String>> {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a page");
+    let row = |line: &str| {
+        let (name, cells) = line.strip_prefix("| `")?.split_once("` |")?;
+        Some((name.to_owned(), cells.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()))
+    };
+    page.lines().filter_map(row).collect()
+}
+
+#[test]
+fn the_page_of_the_architecture_names_every_module_and_what_it_imports() {
+    let (rows, allowed) = (rows_of_the_architecture(), allowed());
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a page");
+    for name in allowed.keys().filter(|name| !["lib", "main"].contains(name)) {
+        assert!(page.contains(&format!("`{name}`")), "docs/architecture.md does not name `{name}`");
+    }
+    let stages = rows.iter().filter(|(_, cells)| cells.len() == 3);
+    let mut seen = 0;
+    for (name, cells) in stages {
+        let listed: BTreeSet<&str> = cells[2].split(", ").chain(GROUND).chain([name.as_str()]).collect();
+        assert_eq!(listed, allowed[name.as_str()], "the row of `{name}`");
+        seen += 1;
+    }
+    assert_eq!(seen, 11, "rows of stages");
 }
 
 fn arrow(from: &[String], to: &[String]) -> String {
