@@ -7,10 +7,22 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
+#[path = "docs/blocks.rs"]
+mod blocks;
+#[path = "docs/book.rs"]
+mod book;
+#[path = "docs/command_line.rs"]
+mod command_line;
 #[path = "docs/commands.rs"]
 mod commands;
 #[path = "docs/fresh.rs"]
 mod fresh;
+#[path = "docs/links.rs"]
+mod links;
+#[path = "docs/pages.rs"]
+mod pages;
+#[path = "docs/policy_file.rs"]
+mod policy_file;
 
 use std::fmt::Write;
 use std::fs;
