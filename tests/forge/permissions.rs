@@ -174,7 +174,7 @@ fn advice_names_the_line_to_add() {
     }
 }
 
-/// What `docs/publish.md` says of GitLab's roles.
+/// Roles as `docs/publish.md` names them.
 #[test]
 fn advice_at_gitlab_names_scope_and_role() {
     let gitlab = GitLab::new("group/model");
