@@ -1,13 +1,17 @@
 //! The table of `docs/diagnosis-cases.md`: each case with its kind of fault and the causes the gate names.
 //!
 //! ```sh
-//! cargo run --example diagnosis_cases -- tests/fixtures > docs/diagnosis-cases.md
+//! cargo run --example diagnosis_cases > docs/diagnosis-cases.md
 //! ```
 #![allow(
     clippy::print_stdout,
     clippy::indexing_slicing,
     reason = "a table on standard output, from files of a known shape"
 )]
+
+#[path = "../tests/data/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod data;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +26,9 @@ use precision_gate::report::messages::Language;
 use serde_json::Value;
 
 fn main() -> Result<()> {
-    let root = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures".to_owned());
     println!("# Likely causes, case by case\n");
     println!(
-        "Made by `cargo run --example diagnosis_cases -- tests/fixtures`. The fault of each case was inserted on purpose; its kind is in"
+        "Made by `cargo run --example diagnosis_cases`, of [tests/fixtures](../tests/fixtures). The fault of each case was inserted on purpose; its kind is in"
     );
     println!(
         "`case.json`. Causes are in the order of the report; [diagnoses.md](diagnoses.md) lists which fit which kind.\n"
@@ -33,7 +36,7 @@ fn main() -> Result<()> {
     println!("| case | kind of fault | likely causes | evidence of the first | where |");
     println!("|---|---|---|---|---|");
     for group in ["dumps", "loss"] {
-        for case in cases(&Path::new(&root).join(group)) {
+        for case in cases(&data::fixture(group)) {
             println!("{}", row(&case)?);
         }
     }

@@ -1,7 +1,7 @@
 //! The table of `docs/dump-cases.md`: each dump case with its truth, msprobe's answer and the gate's.
 //!
 //! ```sh
-//! cargo run --example dump_cases -- tests/fixtures/dumps > docs/dump-cases.md
+//! cargo run --example dump_cases > docs/dump-cases.md
 //! ```
 #![allow(
     clippy::print_stdout,
@@ -9,8 +9,12 @@
     reason = "a table on standard output, from files of a known shape"
 )]
 
+#[path = "../tests/data/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod data;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use precision_gate::error::Result;
 use precision_gate::gate::{self, Quiet, Request};
@@ -20,13 +24,13 @@ use precision_gate::verdict::CheckId;
 use serde_json::Value;
 
 fn main() -> Result<()> {
-    let folder = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures/dumps".to_owned());
+    let folder = std::env::args().nth(1).map_or_else(|| data::fixture("dumps"), PathBuf::from);
     let mut cases: Vec<_> =
         fs::read_dir(&folder).expect("a folder of cases").flatten().map(|entry| entry.path()).collect();
     cases.sort();
     println!("# Dump cases: expected result, msprobe's answer, verdict\n");
     println!(
-        "Made by `cargo run --example dump_cases -- tests/fixtures/dumps`. The defects were inserted on purpose; msprobe's answer counts"
+        "Made by `cargo run --example dump_cases`, of [tests/fixtures/dumps](../tests/fixtures/dumps). The defects were inserted on purpose; msprobe's answer counts"
     );
     println!("the rows of its tables by `Result` (its exit code is 0 if it wrote one).\n");
     println!("| case | truth | culprit | msprobe's rows | gate | gate's culprit |");

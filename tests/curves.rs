@@ -2,6 +2,9 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 #[path = "curves/evidence.rs"]
 mod evidence;
 #[path = "curves/hiding.rs"]
@@ -21,6 +24,7 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
+use data::beside;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
@@ -80,15 +84,7 @@ fn made_cases() -> Vec<PathBuf> {
 
 /// The real pairs, which are other projects' data and lie beside the checkout, not in it.
 fn real_pairs() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
-    let found = root.map(|parent| parent.join("shared/fixtures/loss-real")).find(|path| path.is_dir());
-    match found {
-        Some(root) => folders(&root),
-        None => {
-            eprintln!("skipped: no shared/fixtures/loss-real beside the checkout");
-            Vec::new()
-        }
-    }
+    beside("loss-real").map_or_else(Vec::new, |root| folders(&root))
 }
 
 fn real_files(case: &Path, pair: &Value) -> (PathBuf, PathBuf) {

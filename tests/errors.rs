@@ -6,6 +6,10 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -121,7 +125,7 @@ fn a_cut_pack_is_damaged_and_the_other_checks_are_judged() {
 #[test]
 fn a_pickle_with_a_forbidden_call_is_refused_by_name() {
     let runs = Runs::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps/zoo_tensor_identical");
+    let fixture = data::fixture("dumps/zoo_tensor_identical");
     for side in ["gpu", "npu"] {
         fs::remove_dir_all(runs.path(side)).expect("removed");
         copy(&fixture.join(side), &runs.path(side));

@@ -3,6 +3,9 @@
 
 #[path = "evaluation/cases.rs"]
 mod cases;
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 #[path = "evaluation/judge.rs"]
 mod judge;
 #[path = "evaluation/read.rs"]

@@ -6,6 +6,10 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +24,7 @@ use precision_gate::verdict::{CheckId, Severity, Verdict};
 use serde_json::Value;
 
 fn cases() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps")
+    data::fixture("dumps")
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {

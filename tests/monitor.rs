@@ -5,11 +5,16 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data::fixture;
 use precision_gate::fetch::Memory;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
@@ -322,11 +327,10 @@ fn what_nobody_compared_does_not_pass() {
 
 /// A folder with a monitor (wrong at step 2), a curve that diverges, and a dump that is wrong at `dump_step`.
 fn mixed(to: &Path, side: &str, dump_step: u64) {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let nothing = |_: &Path, _: &[String], _: &mut Vec<String>| {};
-    copied(&fixtures.join("monitor/stale-rank2-v2").join(side), &to.join(side).join("monitor"), &nothing);
-    copied(&fixtures.join("loss/diverging_trend").join(side), &to.join(side).join("curves"), &nothing);
-    let dump = fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side).join("step0");
+    copied(&fixture("monitor/stale-rank2-v2").join(side), &to.join(side).join("monitor"), &nothing);
+    copied(&fixture("loss/diverging_trend").join(side), &to.join(side).join("curves"), &nothing);
+    let dump = fixture("dumps/gpt_bf16_stats_attention_scale").join(side).join("step0");
     copied(&dump, &to.join(side).join(format!("dump/step{dump_step}")), &nothing);
 }
 

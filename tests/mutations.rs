@@ -51,11 +51,7 @@ const ODD: [&str; 12] = [
 ];
 
 fn pairs() -> Vec<Pair> {
-    by_format(&fixtures()).into_iter().flatten().collect()
-}
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+    by_format().into_iter().flatten().collect()
 }
 
 /// Bytes with one to four of them changed, doubled or gone.

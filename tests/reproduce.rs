@@ -5,6 +5,10 @@
     reason = "a test that indexes beyond what is there fails, as it should, and says what it counted"
 )]
 
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +18,7 @@ use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 
 fn fixture(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps").join(case)
+    data::fixture("dumps").join(case)
 }
 
 /// The program in an empty surrounding.

@@ -1,10 +1,14 @@
 //! Every fixture there is goes through the whole gate, each side against itself: it is read or refused with a clear
 //! message, never a panic, and a run never fails against itself.
-#![allow(clippy::print_stdout, reason = "it says what is skipped")]
+
+#[path = "data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use data::{beside, fixture};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
@@ -53,22 +57,16 @@ fn against_itself(location: &Path) -> Option<String> {
 
 #[test]
 fn every_fixture_is_read_or_refused_and_agrees_with_itself() {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut places = Vec::new();
     for kind in ["dumps", "loss"] {
-        for case in folders(&manifest.join("tests/fixtures").join(kind)) {
+        for case in folders(&fixture(kind)) {
             places.extend(["gpu", "npu"].map(|side| case.join(side)));
         }
     }
-    for case in folders(&manifest.join("tests/fixtures/config-check")) {
+    for case in folders(&fixture("config-check")) {
         places.extend(["gpu.zip", "npu.zip"].map(|pack| case.join(pack)));
     }
-    let real = manifest.join("../shared/fixtures/loss-real");
-    if real.is_dir() {
-        places.extend(folders(&real));
-    } else {
-        println!("the curves of other projects are not here and are skipped");
-    }
+    places.extend(beside("loss-real").iter().flat_map(|real| folders(real)));
     let places: Vec<PathBuf> = places.into_iter().filter(|place| place.exists()).collect();
     assert!(places.len() > 150, "only {} places were found", places.len());
     let wrong: Vec<String> = places.iter().filter_map(|place| against_itself(place)).collect();

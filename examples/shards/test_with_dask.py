@@ -5,17 +5,20 @@
 """
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
 here = Path(__file__).resolve().parent
-case = here.parent.parent / "tests/fixtures/dumps/tp2_bf16_tensor_rank1_bad_tile"
+packed = here.parent.parent / "tests/fixtures/dumps/tp2_bf16_tensor_rank1_bad_tile/sides.tar.xz"
 
 
 def main():
     program = str(Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as folder:
-        whole, parts = Path(folder, "whole"), Path(folder, "parts")
+        whole, parts, case = (Path(folder, name) for name in ["whole", "parts", "case"])
+        with tarfile.open(packed) as archive:
+            archive.extractall(case)
         sides = [str(case / "gpu"), str(case / "npu")]
         one = subprocess.run([program, "compare", *sides, "--out", str(whole), "--quiet"])
         spread = subprocess.run([sys.executable, str(here / "with_dask.py"), *sides, "--parts", "3", "--out", str(parts),

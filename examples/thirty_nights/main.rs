@@ -8,6 +8,9 @@
 //! Without a folder the tables are printed.
 #![allow(clippy::print_stdout, clippy::indexing_slicing, reason = "an example that prints tables of its own constants")]
 
+#[path = "../../tests/data/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod data;
 mod measure;
 mod nights;
 

@@ -30,6 +30,8 @@ use precision_gate::verdict::{CheckId, Severity};
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::data;
+
 /// Number of nights.
 pub(crate) const NIGHTS: u64 = 30;
 /// The night on which the step begins.
@@ -42,7 +44,7 @@ pub(crate) const DRIFT: f64 = 6e-5;
 const ALERT_AFTER: NonZeroU32 = NonZeroU32::new(2).expect("not 0");
 
 const CURVES: &str = "tests/fixtures/loss/aligned_bf16";
-const DUMPS: &str = "tests/fixtures/dumps/benign_glm_stats_mix";
+const DUMPS: &str = "dumps/benign_glm_stats_mix";
 /// The operation whose result is wrong from the night of the step on.
 pub(crate) const CULPRIT: &str = "Functional.softmax.0.forward";
 
@@ -162,7 +164,7 @@ struct Sources {
 impl Sources {
     fn read() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let dump = |side: &str| only_folder(&root.join(DUMPS).join(side).join("step0"));
+        let dump = |side: &str| only_folder(&data::fixture(DUMPS).join(side).join("step0"));
         let (baseline, candidate) = (dump("gpu")?, dump("npu")?);
         let beside = |name: &str| Ok((name.to_owned(), bytes(&candidate.join(name))?));
         Ok(Self {

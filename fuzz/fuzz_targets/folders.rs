@@ -8,7 +8,6 @@
 mod changes;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use changes::judge;
@@ -22,8 +21,7 @@ use precision_gate::verdict::Verdict;
 /// Removals of one input; more of them only take longer.
 const MOST: usize = 8;
 
-static PAIRS: LazyLock<[Vec<Pair>; 7]> =
-    LazyLock::new(|| by_format(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")));
+static PAIRS: LazyLock<[Vec<Pair>; 7]> = LazyLock::new(by_format);
 
 /// Verdicts of pairs as they are, by name.
 static UNTOUCHED: LazyLock<Mutex<HashMap<String, Option<Verdict>>>> = LazyLock::new(Mutex::default);

@@ -1,5 +1,7 @@
 //! Changes of real files, for tests that ask what the gate makes of them.
 
+#[path = "../data/mod.rs"]
+pub(crate) mod data;
 pub(crate) mod folder;
 pub(crate) mod pairs;
 pub(crate) mod places;

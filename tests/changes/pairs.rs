@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::data::fixture;
+
 /// Dumps among them.
 const DUMPS: [&str; 6] = [
     "md5_one_diff",
@@ -20,20 +22,22 @@ pub(crate) struct Pair {
 }
 
 /// The pairs of each format: dumps, curves, packs, checkpoints, monitors, evaluations, operator tests.
-pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 7] {
-    let dumps = DUMPS.iter().map(|name| root.join("dumps").join(name)).collect();
-    let names = ["loss", "config-check", "checkpoints", "monitor", "evaluation", "operators"];
-    let [curves, packs, checkpoints, monitors, evaluations, operators] = names.map(|name| folders(&root.join(name)));
-    let all = [dumps, curves, packs, checkpoints, monitors, evaluations, operators];
-    all.map(|cases| cases.into_iter().filter_map(|case| pair(root, &case)).collect())
+pub(crate) fn by_format() -> [Vec<Pair>; 7] {
+    let names = ["dumps", "loss", "config-check", "checkpoints", "monitor", "evaluation", "operators"];
+    names.map(|family| {
+        let root = fixture(family);
+        let mut cases = folders(&root);
+        cases.retain(|case| family != "dumps" || DUMPS.iter().any(|name| case.ends_with(name)));
+        cases.iter().filter_map(|case| pair(family, case)).collect()
+    })
 }
 
-fn pair(root: &Path, case: &Path) -> Option<Pair> {
+fn pair(family: &str, case: &Path) -> Option<Pair> {
     let side = |name: &str| {
         let sides = [case.join(name), case.join(format!("{name}.zip"))];
         sides.into_iter().find(|path| path.exists())
     };
-    let name = case.strip_prefix(root).ok()?.display().to_string();
+    let name = format!("{family}/{}", case.file_name()?.to_string_lossy());
     Some(Pair { name, sides: [side("gpu")?, side("npu")?] })
 }
 

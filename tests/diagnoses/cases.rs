@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{advice, case, causes, evidence, fixtures};
+use crate::data::{beside, fixture};
+use crate::{advice, case, causes, evidence};
 
 /// Causes by kind of fault, as the documentation lists them: rows of a table headed `kind`.
 fn causes_by_kind() -> BTreeMap<String, Vec<String>> {
@@ -27,7 +28,7 @@ fn every_case_gets_the_cause_of_its_kind() {
     let known = causes_by_kind();
     let (mut seen, mut wrong) = (0, Vec::new());
     for group in ["dumps", "loss"] {
-        for entry in fs::read_dir(fixtures().join(group)).expect("cases").flatten() {
+        for entry in fs::read_dir(fixture(group)).expect("cases").flatten() {
             let Ok(text) = fs::read(entry.path().join("case.json")) else { continue };
             let spec: Value = serde_json::from_slice(&text).expect("JSON");
             let kind = spec["truth"]["kind"].as_str().expect("a kind");
@@ -108,12 +109,8 @@ fn the_formula_that_fits_is_named() {
 /// Pairs of real curves, where they lie beside the checkout: nothing is wrong with the benign ones.
 #[test]
 fn benign_pairs_of_real_curves_have_no_cause() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/loss-real");
-    let Ok(pairs) = fs::read_dir(&root) else {
-        println!("skipped: no real curves beside the checkout");
-        return;
-    };
-    for entry in pairs.flatten() {
+    let Some(root) = beside("loss-real") else { return };
+    for entry in fs::read_dir(&root).expect("pairs").flatten() {
         let Ok(text) = fs::read(entry.path().join("pair.json")) else { continue };
         let pair: Value = serde_json::from_slice(&text).expect("JSON");
         let side = |side: &str| entry.path().join(pair[side]["file"].as_str().expect("a file"));

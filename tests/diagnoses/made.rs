@@ -23,7 +23,7 @@ impl Pair {
     pub(crate) fn copy(case: &str) -> Self {
         let pair = Self::empty();
         for side in ["gpu", "npu"] {
-            copy(&crate::fixtures().join(case).join(side), &pair.side(side));
+            copy(&crate::data::fixture(case).join(side), &pair.side(side));
         }
         pair
     }

@@ -8,6 +8,9 @@
 )]
 
 mod cases;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod made;
 mod next_dump;
 mod story;
@@ -16,19 +19,15 @@ mod tensors;
 #[path = "../changes/tree.rs"]
 mod tree;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use data::fixture;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::Outcome;
 use precision_gate::result::GateResult;
-
-/// Folder of the fixtures.
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
 
 /// The outcome of a run over everything in two folders.
 fn run(baseline: &Path, candidate: &Path) -> Outcome {
@@ -48,7 +47,7 @@ fn result(baseline: &Path, candidate: &Path) -> GateResult {
 
 /// The result of a case of the fixtures, such as `dumps/md5_identical`.
 fn case(name: &str) -> GateResult {
-    let folder = fixtures().join(name);
+    let folder = fixture(name);
     let side =
         |plain: &str, packed: &str| if folder.join(plain).exists() { plain.to_owned() } else { packed.to_owned() };
     result(&folder.join(side("gpu", "gpu.zip")), &folder.join(side("npu", "npu.zip")))

@@ -73,7 +73,7 @@ fn the_command_writes_the_file_or_says_that_there_is_none() {
     let gate = || Command::new(assert_cmd::cargo::cargo_bin!("precision-gate"));
     let path = |name: &str| folder.path().join(name).display().to_string();
     for (name, is_written) in [("glm_stats_mix_inv_freq", true), ("zoo_tensor_identical", false)] {
-        let case = crate::fixtures().join("dumps").join(name);
+        let case = crate::data::fixture("dumps").join(name);
         let sides = [case.join("gpu").display().to_string(), case.join("npu").display().to_string()];
         gate().args(["compare", &sides[0], &sides[1], "--out", &path(name), "-q"]).output().expect("ran");
         let result = path(&format!("{name}/result.json"));

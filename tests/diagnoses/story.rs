@@ -18,9 +18,9 @@ use crate::tree::copy;
 fn joined(dump: &str, curve: &str, packs: &str) -> GateResult {
     let pair = Pair::copy(&format!("dumps/{dump}"));
     for side in ["gpu", "npu"] {
-        let from = crate::fixtures().join("loss").join(curve).join(side);
+        let from = crate::data::fixture("loss").join(curve).join(side);
         copy(&from, &pair.side(side).join("curves"));
-        let pack = crate::fixtures().join("config-check").join(packs).join(format!("{side}.zip"));
+        let pack = crate::data::fixture("config-check").join(packs).join(format!("{side}.zip"));
         fs::copy(pack, pair.side(side).join("config_check_pack.zip")).expect("copied");
     }
     pair.result()
@@ -45,7 +45,7 @@ fn seeds_in_the_packs_and_noise_in_the_curve_speak_for_the_dropout_in_the_dump()
 fn tested(dump: &str, api: &str) -> GateResult {
     let pair = Pair::copy(&format!("dumps/{dump}"));
     for side in ["gpu", "npu"] {
-        let tables = crate::fixtures().join("operators/gelu-2-percent").join(side);
+        let tables = crate::data::fixture("operators/gelu-2-percent").join(side);
         for table in fs::read_dir(tables).expect("tables").flatten() {
             let text = fs::read_to_string(table.path()).expect("text").replace("Functional.gelu.0", api);
             fs::write(pair.side(side).join(table.file_name()), text).expect("written");
@@ -116,7 +116,7 @@ fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
 #[test]
 fn a_waived_culprit_has_no_cause() {
     use precision_gate::gate::{self, Quiet, Request};
-    let folder = crate::fixtures().join("dumps/cnn_tensor_l1_fp16_linear");
+    let folder = crate::data::fixture("dumps/cnn_tensor_l1_fp16_linear");
     let codes: Vec<&str> = precision_gate::judge::register::all().map(|rule| rule.code).collect();
     let waiver = "waivers: [ { code: other-precision, where: '*', reason: r, owner: o, expires: 2027-01-01 } ]";
     let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");

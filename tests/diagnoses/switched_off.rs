@@ -287,7 +287,7 @@ fn gradient_only_goes_where_the_forward_pass_differs_too() {
     assert_eq!(curve.causes()[0], "gradient-only");
     std::fs::remove_file(curve.side("npu").join("trainer_state.json")).expect("there");
     let text =
-        std::fs::read_to_string(crate::fixtures().join("loss/diverging_trend/npu/trainer_state.json")).expect("text");
+        std::fs::read_to_string(crate::data::fixture("loss/diverging_trend/npu/trainer_state.json")).expect("text");
     let equal = text.replacen("1.172806978225708", "1.305770993232727", 1);
     std::fs::write(curve.side("npu").join("trainer_state.json"), equal).expect("written");
     assert!(!curve.causes().contains(&"gradient-only".to_owned()), "{:?}", curve.causes());
@@ -323,7 +323,7 @@ fn configuration_names_what_differs_and_nothing_where_it_is_equal() {
         ("random-count-differs", "randomness"),
         ("random-seed-differs", "randomness"),
     ] {
-        let folder = crate::fixtures().join("config-check").join(name);
+        let folder = crate::data::fixture("config-check").join(name);
         assert_eq!(causes(&case(&format!("config-check/{name}"))).first().copied(), Some(cause), "{name}");
         let same = crate::result(&folder.join("npu.zip"), &folder.join("npu.zip"));
         assert!(!causes(&same).contains(&cause), "{name}");

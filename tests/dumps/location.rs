@@ -109,7 +109,7 @@ fn the_sentence_names_axis_and_places() {
 
 #[test]
 fn statistics_tell_no_place() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps/glm_stats_mix_inv_freq");
+    let fixture = crate::support::fixtures().join("glm_stats_mix_inv_freq");
     let result = result(&fixture);
     assert!(result.culprit.expect("a culprit").location.is_none());
 }

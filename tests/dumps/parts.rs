@@ -13,6 +13,7 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
 
+use super::changes::data::fixture;
 use super::support::{by_itself, fixtures};
 
 fn request(baseline: &Path, candidate: &Path) -> Request {
@@ -58,7 +59,7 @@ fn sides(root: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 fn cases() -> Vec<(PathBuf, PathBuf)> {
-    let checkpoints = fixtures().with_file_name("checkpoints");
+    let checkpoints = fixture("checkpoints");
     let mut roots: Vec<PathBuf> = [fixtures(), checkpoints]
         .iter()
         .flat_map(|folder| fs::read_dir(folder).expect("fixtures").flatten().map(|entry| entry.path()))

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::changes::data::fixture;
 use crate::real_case::{Case, folders};
-use crate::support::fixtures;
 
 /// Culprits and verdicts that recorded statistics do not show.
 const UNSEEN: [(&str, &str); 2] = [
@@ -13,7 +13,7 @@ const UNSEEN: [(&str, &str); 2] = [
 
 #[test]
 fn pairs_of_other_kernels_are_judged_right() {
-    let cases = folders(&fixtures().with_file_name("dumps-real"));
+    let cases = folders(&fixture("dumps-real"));
     assert!(cases.len() >= 80, "{}", cases.len());
     let wrong: Vec<String> = cases.par_iter().filter_map(|folder| complaint(&Case::open(folder))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -24,7 +24,7 @@ const FEWEST_CAUSES: usize = 85;
 
 #[test]
 fn most_first_causes_of_pairs_of_other_kernels_are_right() {
-    let cases = folders(&fixtures().with_file_name("dumps-real"));
+    let cases = folders(&fixture("dumps-real"));
     let judged = |folder: &std::path::PathBuf| {
         let case = Case::open(folder);
         let result = case.judge(precision_gate::policy::Policy::default()).expect("judged");

@@ -17,9 +17,11 @@ use precision_gate::report::sink::Kept;
 use precision_gate::report::{Judged, Outcome};
 use serde_json::Value;
 
-/// Folder of the fixtures.
+use crate::changes::data::fixture;
+
+/// Folder of the cases of dumps.
 pub(crate) fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps")
+    fixture("dumps")
 }
 
 /// Inventory of the files at a path.

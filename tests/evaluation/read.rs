@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::data::fixture;
 use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
 use precision_gate::kind::SampleId;
@@ -675,15 +676,15 @@ fn whatever_is_cut_is_told() {
 
 #[test]
 fn files_of_other_checks_are_no_evaluations() {
-    let fixtures = cases().parent().expect("fixtures").to_owned();
     let mut looked = 0;
-    for entry in fs::read_dir(&fixtures).expect("fixtures").flatten() {
-        if entry.file_name() == "evaluation" {
+    for entry in fs::read_dir(fixture("")).expect("fixtures").flatten() {
+        let family = entry.file_name();
+        if family == "evaluation" || !entry.path().is_dir() {
             continue;
         }
-        let files = fetch::open(&entry.path().display().to_string()).expect("a folder");
+        let files = fetch::open(&fixture(&family).display().to_string()).expect("a folder");
         let found = recognised(files.as_ref());
-        assert!(found.is_empty(), "{}: {:?}", entry.path().display(), found.first());
+        assert!(found.is_empty(), "{family:?}: {:?}", found.first());
         looked += files.list().len();
     }
     assert!(looked > 1000, "{looked}");

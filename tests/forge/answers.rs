@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
+use crate::data::fixture;
 use crate::fake::community::Community;
 use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
 use crate::fake::gitlab::GitLab;
@@ -218,8 +219,8 @@ fn a_page_that_is_missing_leads_to_no_second_comment() {
 
 /// Runs the program and gives its end and the most memory that it held, in MiB.
 fn measured(gate: &Gate, more: &[&str]) -> (i32, u64) {
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dumps/md5_identical");
-    let [baseline, candidate] = ["gpu", "npu"].map(|side| format!("{fixtures}/{side}"));
+    let [baseline, candidate] =
+        ["gpu", "npu"].map(|side| fixture("dumps/md5_identical").join(side).display().to_string());
     let start = ["run", "--baseline", &baseline, "--candidate", &candidate, "--strict-publish"];
     let mut command = gate.started(&[&start, more].concat());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::data::fixture;
 use crate::fake::github::{BASE, HEAD, PULL, TOKEN};
 use crate::fake::gitlab;
 
@@ -41,13 +42,10 @@ pub(crate) enum Pair {
 impl Pair {
     /// Both sides.
     pub(crate) fn folders(self) -> [PathBuf; 2] {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         match self {
-            Self::Fail => ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side)),
-            Self::OtherCulprit => {
-                ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_tensor_layernorm_eps").join(side))
-            }
-            Self::Pass => ["gpu", "npu"].map(|side| fixtures.join("dumps/md5_identical").join(side)),
+            Self::Fail => ["gpu", "npu"].map(|side| fixture("dumps/gpt_bf16_stats_attention_scale").join(side)),
+            Self::OtherCulprit => ["gpu", "npu"].map(|side| fixture("dumps/gpt_bf16_tensor_layernorm_eps").join(side)),
+            Self::Pass => ["gpu", "npu"].map(|side| fixture("dumps/md5_identical").join(side)),
             Self::Curves => {
                 ["gpu", "npu"].map(|side| Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart").join(side))
             }

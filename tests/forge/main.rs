@@ -7,6 +7,9 @@
 
 mod answers;
 mod contract;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod elsewhere;
 mod fake;
 mod fork;

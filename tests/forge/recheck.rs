@@ -6,7 +6,7 @@ mod mutations;
 mod reproductions;
 mod uploads;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use precision_gate::gate::recheck::{Against, Rechecked, recheck};
 use precision_gate::gate::{self, Quiet, Request};
@@ -25,7 +25,7 @@ use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
 use crate::gate::{Gate, finished_workflow};
 
 fn fixture(name: &str) -> [PathBuf; 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let folder = crate::data::fixture(name);
     if folder.join("gpu.zip").exists() {
         return ["gpu.zip", "npu.zip"].map(|side| folder.join(side));
     }

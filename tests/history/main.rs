@@ -2,6 +2,9 @@
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
 mod branch;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod folder;
 mod nights;
 mod page;

@@ -15,6 +15,8 @@ use precision_gate::result::history::Case;
 use precision_gate::result::history::Suite;
 use precision_gate::verdict::CheckId;
 
+use super::data::fixture;
+
 /// The record of judging both sides of a fixture; `None` where one of them is not there at all.
 fn of(folder: &Path) -> Option<Record> {
     let side = |name: &str| {
@@ -34,10 +36,6 @@ fn of(folder: &Path) -> Option<Record> {
     let suite = Suite::default();
     let time = "2026-11-21T02:00:00Z".parse().expect("a time");
     Some(record(&judged, &request.policy, &Moment { suite: &suite, time, run: "", manifest: None, versions: &[] }))
-}
-
-fn fixture(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 #[test]

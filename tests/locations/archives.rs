@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
-use super::objects::{fixture, judge, location, sides};
+use super::data::fixture;
+use super::objects::{judge, location, sides};
 use super::server::{Server, fetcher};
 
 /// More than an archive may expand to whatever its size.

@@ -5,7 +5,8 @@ use std::path::Path;
 use assert_cmd::Command;
 use predicates::str::contains;
 
-use super::objects::{fixture, sides};
+use super::data::fixture;
+use super::objects::sides;
 
 /// A repository with two runs of a model, that differ, in `runs/old` and `runs/new`.
 fn repository() -> tempfile::TempDir {

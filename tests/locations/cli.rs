@@ -4,7 +4,8 @@ use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
-use super::objects::{fixture, location, sides, upload};
+use super::data::fixture;
+use super::objects::{location, sides, upload};
 use super::server::{Fault, Server};
 
 /// The binary, with credentials of the server's bucket and nothing else from here.

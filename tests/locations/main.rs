@@ -14,6 +14,9 @@ mod cli;
 #[path = "../forge/contract.rs"]
 #[allow(dead_code, reason = "one module for all tests against forges; not every one needs all of it")]
 mod contract;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod forges;
 mod objects;
 mod peers;

@@ -12,6 +12,7 @@ use precision_gate::report::sink::Dropped;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
+use super::data::fixture;
 use super::server::{Fault, Server, fetcher};
 use super::web::open;
 
@@ -33,10 +34,6 @@ pub(crate) fn upload(server: &Server, folder: &Path, prefix: &str) {
             server.put(&format!("{prefix}/{name}"), &std::fs::read(&path).expect("readable"));
         }
     }
-}
-
-pub(crate) fn fixture(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateResult {

@@ -12,7 +12,8 @@ use precision_gate::error::ErrorKind;
 use precision_gate::fetch::{Fetcher, Settings, read_all, writable};
 use precision_gate::verdict::Verdict;
 
-use super::objects::{fixture, judge, sides};
+use super::data::fixture;
+use super::objects::{judge, sides};
 use super::server::{fetcher, settings};
 use super::web::{bytes, open, whole};
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use precision_gate::output::Set;
 use tempfile::TempDir;
 
-use crate::support::{documents, ended, example, fixture, gate, names, put, reference, run};
+use crate::data::fixture;
+use crate::support::{documents, ended, example, gate, names, put, reference, run};
 
 /// Files of a user, some with names like those of documents.
 const OWN: [&str; 7] = [

@@ -17,11 +17,6 @@ pub(crate) fn example(side: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart").join(side)
 }
 
-/// A fixture.
-pub(crate) fn fixture(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(path)
-}
-
 /// The gate, to be started in `folder`.
 pub(crate) fn gate(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_precision-gate"));

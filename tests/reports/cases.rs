@@ -1,13 +1,13 @@
 //! Results to render: real runs on the fixtures.
 
-use std::path::Path;
-
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::Outcome;
 use precision_gate::verdict::CheckId;
+
+use crate::data::fixture;
 
 /// One way a run can end: its name, its check, and the fixture it is made from.
 pub(crate) struct Case {
@@ -67,10 +67,9 @@ pub(crate) fn find(name: &str) -> &'static Case {
 impl Case {
     /// Runs the gate; locations are those of no machine.
     pub(crate) fn run(&self) -> Outcome {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let request = Request {
-            baseline: fixtures.join(self.baseline).display().to_string(),
-            candidate: fixtures.join(self.candidate).display().to_string(),
+            baseline: fixture(self.baseline).display().to_string(),
+            candidate: fixture(self.candidate).display().to_string(),
             checks: vec![self.check],
             policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },
             matching: Matching::default(),

@@ -10,6 +10,7 @@ use precision_gate::report::{code_quality, issue, junit, metrics, sarif};
 use serde_json::Value;
 
 use crate::cases::CASES;
+use crate::data::fixture;
 
 pub(crate) fn check_sarif(text: &str) {
     // One published pattern has a stray bracket.
@@ -81,10 +82,9 @@ fn documents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn report_renders_the_same_bytes_again() {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     for (command, folder) in [("compare", "dumps/zoo_tensor_nan_inf"), ("loss", "loss/nan_from_step")] {
         let out = tempfile::tempdir().expect("a folder");
-        let pair = [fixtures.join(folder).join("gpu"), fixtures.join(folder).join("npu")];
+        let pair = ["gpu", "npu"].map(|side| fixture(folder).join(side));
         let mut gate = Command::cargo_bin("precision-gate").expect("built");
         gate.arg(command).args(&pair).args(["--quiet", "--today", "2026-11-21", "--lang", "zh", "--out"]);
         gate.arg(out.path()).assert().code(1);

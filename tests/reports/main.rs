@@ -9,6 +9,9 @@
 mod cases;
 mod chinese;
 mod comment;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod evaluation;
 mod formats;
 mod hostile;

@@ -1,7 +1,7 @@
 //! The first lines of a comment: everything a reviewer of ten seconds sees.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
@@ -15,10 +15,7 @@ use precision_gate::result::diagnosis::Sureness;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
 use crate::comment::comment;
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
+use crate::data::fixture;
 
 fn copied(from: &Path, to: &Path) {
     if from.is_file() {
@@ -39,7 +36,7 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
     }
     for part in parts {
         let name = Path::new(part).file_name().expect("a name");
-        for entry in fs::read_dir(fixtures().join(part)).expect("a fixture").flatten() {
+        for entry in fs::read_dir(fixture(part)).expect("a fixture").flatten() {
             let file = entry.file_name();
             let side = file.to_string_lossy();
             if let Some(side) = ["gpu", "npu"].into_iter().find(|known| side.starts_with(known)) {
@@ -135,7 +132,7 @@ fn every_kind_of_headline_reads_well_in_both_languages() {
 
 /// All fixtures of one kind, by the folder they lie in.
 fn folders(kind: &str) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(fixtures().join(kind))
+    let mut names: Vec<String> = fs::read_dir(fixture(kind))
         .expect("fixtures")
         .flatten()
         .filter(|entry| entry.path().join("npu").exists() || entry.path().join("npu.zip").exists())

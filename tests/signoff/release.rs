@@ -1,13 +1,14 @@
 //! A release candidate with three suites, judged by the release profile against promoted baselines.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::data;
 use crate::tree::copy;
 
 /// The commit of the candidate.
@@ -61,7 +62,7 @@ impl Release {
         fs::write(release.path("precision-gate.yml"), POLICY).expect("written");
         for (suite, fixture) in SUITES {
             let runs = release.path(&format!("runs/{suite}"));
-            copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture), &runs);
+            copy(&data::fixture(fixture), &runs);
             let promote = ["baseline", "promote", &format!("runs/{suite}/gpu"), "--name", suite, "--reason", "first"];
             let facts =
                 ["--approved-by", "carl", "--today", "2026-11-01", "--hardware", "8x A100", "--with", "cann=8.2"];

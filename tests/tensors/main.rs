@@ -8,6 +8,9 @@
 )]
 
 mod checkpoints;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
 mod files;
 mod hiding;
 mod msprobe_cells;

@@ -19,7 +19,7 @@ const METRICS: [&str; 6] =
 #[test]
 fn cells_agree_with_every_recorded_table() {
     let mut checked = 0;
-    for table in tables(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps")) {
+    for table in tables(&crate::data::fixture("dumps")) {
         checked += check_table(&table);
     }
     assert!(checked > 500, "only {checked} rows");

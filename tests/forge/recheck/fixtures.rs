@@ -12,10 +12,9 @@ use precision_gate::verdict::CheckId;
 use super::{checked, fixture, judged, policy_of};
 
 fn all_fixtures() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut found = Vec::new();
     for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators", "performance"] {
-        for entry in fs::read_dir(root.join(kind)).expect("a folder").flatten() {
+        for entry in fs::read_dir(crate::data::fixture(kind)).expect("a folder").flatten() {
             let name = format!("{kind}/{}", entry.file_name().to_string_lossy());
             if fixture(&name).iter().all(|side| side.exists()) {
                 found.push(name);
