@@ -7,6 +7,8 @@
 mod data;
 #[path = "curves/evidence.rs"]
 mod evidence;
+#[path = "curves/findings.rs"]
+mod findings;
 #[path = "curves/hiding.rs"]
 mod hiding;
 #[path = "curves/memory.rs"]
@@ -57,6 +59,11 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
 fn units(result: &GateResult) -> Vec<&CurveUnit> {
     let all = result.checks.iter().flat_map(|check| &check.units);
     all.filter_map(|unit| if let Unit::Curve(unit) = unit { Some(unit.as_ref()) } else { None }).collect()
+}
+
+/// Whether a rule of any curve warns or fails.
+fn is_broken(result: &GateResult, rule: &str) -> bool {
+    units(result).iter().flat_map(|unit| &unit.rules).any(|one| one.rule == rule && one.verdict > Verdict::Pass)
 }
 
 fn loss(result: &GateResult) -> &CurveUnit {

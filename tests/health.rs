@@ -211,9 +211,11 @@ fn saturation_warns_and_gives_way_to_nan() {
     dump(folder.path(), None, &[saturated.clone(), ("Torch.relu.0.forward", call(&[full()], full()))]);
     let (code, text, result) = alone(folder.path(), &[], out.path());
     assert!(code == 0 && result["verdict"] == "warn" && result["culprit"]["kind"] == "saturation", "{text}");
+    assert!(has(&result, "dump-saturated") && !has(&result, "dump-non-finite"), "{text}");
     dump(folder.path(), None, &[saturated, ("Torch.log.0.forward", call(&[tensor(1.0, -1.0)], tensor(0.0, "<nan>")))]);
     let (.., result) = alone(folder.path(), &[], out.path());
     assert_eq!(result["culprit"]["kind"], "non-finite");
+    assert!(has(&result, "dump-non-finite") && !has(&result, "dump-saturated"));
 }
 
 #[test]
@@ -311,25 +313,29 @@ fn curves_fail_where_they_stay_broken() {
     };
     let mut hidden = values(&|_, value| value);
     hidden[40..].iter_mut().for_each(|point| *point = (0.0, Some(f64::NAN)));
-    for (name, points, verdict, code) in [
-        ("sound", values(&|_, value| value), "pass", ""),
-        ("a spike", values(&|step, value| if step == 30 { 90.0 } else { value }), "pass", ""),
-        ("a NaN that comes back", values(&|step, value| if step == 30 { f64::NAN } else { value }), "pass", ""),
-        (
-            "NaN at the end",
-            values(&|step, value| if step == 59 { f64::NAN } else { value }),
-            "fail",
-            "curve-non-finite",
-        ),
-        ("frozen", values(&|step, value| if step > 54 { 2.5 } else { value }), "fail", "curve-frozen"),
-        ("hidden", hidden, "fail", "curve-frozen"),
-        ("exploding", values(&|step, value| if step > 40 { value * 9.0 } else { value }), "fail", "curve-exploding"),
+    let late = |from: u32, change: &dyn Fn(f64) -> f64| {
+        values(&|step, value| if step >= from { change(value) } else { value })
+    };
+    for (name, points, verdict, (code, rule)) in [
+        ("sound", values(&|_, value| value), "pass", ("", "")),
+        ("a spike", values(&|step, value| if step == 30 { 90.0 } else { value }), "pass", ("", "")),
+        ("a NaN that comes back", values(&|step, value| if step == 30 { f64::NAN } else { value }), "pass", ("", "")),
+        ("NaN at the end", late(59, &|_| f64::NAN), "fail", ("curve-non-finite", "lasting_non_finite")),
+        ("frozen", late(55, &|_| 2.5), "fail", ("curve-frozen", "standstill")),
+        ("hidden", hidden, "fail", ("curve-frozen", "standstill")),
+        ("exploding", late(41, &|value| value * 9.0), "fail", ("curve-exploding", "growth")),
     ] {
         let (folder, out) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
         curve(folder.path(), &points);
         let (_, text, result) = alone(folder.path(), &[], out.path());
         assert_eq!(result["verdict"], verdict, "{name}: {text}");
         assert!(code.is_empty() || has(&result, code), "{name}: {text}");
+        let units = result["checks"].as_array().expect("checks").iter().filter_map(|check| check["units"].as_array());
+        let mut rules = units.flatten().filter_map(|unit| unit["rules"].as_array()).flatten();
+        assert!(
+            rule.is_empty() || rules.any(|one| one["rule"] == rule && one["verdict"] == "fail"),
+            "{name}: {rule}: {result}"
+        );
     }
 }
 

@@ -28,12 +28,16 @@ fn cases() -> PathBuf {
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+    judge_by(&[CheckId::Dump], baseline, candidate, policy)
+}
+
+fn judge_by(checks: &[CheckId], baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
         baseline: baseline.display().to_string(),
         candidate: candidate.display().to_string(),
-        checks: vec![CheckId::Dump],
+        checks: checks.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },
         matching: Matching::default(),
     };
@@ -176,6 +180,21 @@ fn a_missing_side_is_incomplete_and_a_missing_path_is_an_error() {
     let result = judge(&cases().join("md5_identical/gpu"), empty.path(), "");
     assert_eq!(result.verdict, Verdict::Incomplete);
     assert!(result.findings.iter().any(|finding| finding.code == "nothing-recognised"));
+}
+
+#[test]
+fn files_of_a_check_on_one_side_alone_are_told() {
+    let sides = [tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder")];
+    let write = |side: usize, name: &str, text: &str| fs::write(sides[side].path().join(name), text).expect("written");
+    let codes = || {
+        let result = judge_by(&CheckId::CHECKS, sides[0].path(), sides[1].path(), "");
+        result.findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    write(0, "loss.csv", "step,loss\n1,2.0\n2,1.5\n");
+    write(1, "loss.csv", "step,loss\n1,2.0\n2,1.50000001\n");
+    assert!(!codes().contains(&"one-side-only".to_owned()));
+    write(1, "dump.json", r#"{"task": "statistics", "level": "L1", "dump_data_dir": null, "data": {}}"#);
+    assert!(codes().contains(&"one-side-only".to_owned()), "{:?}", codes());
 }
 
 #[test]

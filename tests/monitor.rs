@@ -8,6 +8,8 @@
 #[path = "data/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod data;
+#[path = "monitor/findings.rs"]
+mod findings;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -157,7 +159,14 @@ fn a_planted_defect_is_found_at_its_step_rank_and_cause() {
         assert!(result.verdict >= Verdict::Warn);
     }
     let same = planted("reduced", "fc2.weight", 1, 1.0);
-    assert_eq!((same.verdict, same.culprit), (Verdict::Pass, None));
+    assert_eq!((same.verdict, &same.culprit), (Verdict::Pass, &None));
+    let verdicts = |result: &GateResult| -> Vec<Verdict> {
+        let rules = monitors(&result.checks).flat_map(|unit| &unit.rules);
+        rules.filter(|one| one.rule == "monitor_jump").map(|one| one.verdict).collect()
+    };
+    let ranks = [Verdict::Pass; 4];
+    assert_eq!(verdicts(&same), ranks);
+    assert_ne!(verdicts(&planted("reduced", "fc2.weight", 1, 1.02)), ranks);
 }
 
 #[test]

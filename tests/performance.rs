@@ -5,6 +5,9 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+#[path = "performance/findings.rs"]
+mod findings;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -178,16 +178,40 @@ fn a_comment_names_rules_unchanged_findings_and_new_ignores() {
 #[test]
 fn what_cannot_be_looked_at_never_passes() {
     let empty = tree(&[("notes.txt", "x")]);
+    let codes = |out: &TempDir| -> Vec<String> {
+        let result = json(out, "result.json");
+        let findings = result["findings"].as_array().expect("a list").iter();
+        findings.map(|finding| finding["code"].as_str().expect("a code").to_owned()).collect()
+    };
     let (code, out) = gate(empty.path(), &["source", "."]);
     assert_eq!((code, &json(&out, "result.json")["verdict"]), (1, &"incomplete".into()));
+    assert_eq!(codes(&out), ["source-nothing-read"]);
     let damaged = tree(&[("a.py", "x = (\n"), ("b.py", "y = )\n")]);
     let (code, out) = gate(damaged.path(), &["source", "."]);
     assert_eq!((code, &json(&out, "result.json")["verdict"]), (1, &"incomplete".into()));
+    assert!(codes(&out).contains(&"source-not-read".to_owned()));
     assert_eq!(gate(empty.path(), &["source", "nowhere"]).0, 2);
     let diff = tree(&[("a.py", "x = 1\n"), ("change.diff", "no diff\n")]);
     assert_eq!(gate(diff.path(), &["source", ".", "--diff", "change.diff"]).0, 2);
     let policy = tree(&[("a.py", "x = 1\n"), ("precision-gate.yml", "source: {rules: {cudnn-benchmrk: fail}}\n")]);
     assert_eq!(gate(policy.path(), &["source", "."]).0, 2);
+}
+
+/// A pull request whose base git does not know: every line counts, and that is told.
+#[test]
+fn an_unknown_change_is_told() {
+    let folder = tree(&[("train.py", "import torch\ntorch.backends.cudnn.benchmark = True\n")]);
+    for (base, is_told) in [(Some("1111111111111111111111111111111111111111"), true), (None, false)] {
+        let out = TempDir::new().expect("a folder");
+        let mut command = Command::cargo_bin("precision-gate").expect("built");
+        command.current_dir(folder.path()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(base.map(|base| ("CI_MERGE_REQUEST_DIFF_BASE_SHA", base)));
+        command.args(["source", ".", "--today", "2026-11-24", "--out"]).arg(out.path()).output().expect("runs");
+        let result = json(&out, "result.json");
+        let findings = result["findings"].as_array().expect("a list");
+        assert_eq!(findings.iter().any(|finding| finding["code"] == "source-change-unknown"), is_told, "{result}");
+        assert!(findings.iter().any(|finding| finding["code"] == "cudnn-benchmark" && finding["severity"] == "warn"));
+    }
 }
 
 #[test]

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_is_deleted_soon_is_warned_of() {
+    fn a_baseline_that_is_deleted_soon_or_not_proved_is_warned_of() {
         let origin = |expires: &str| OriginFacts {
             what: "run 1".into(),
             created: Some("2026-11-01".into()),
@@ -108,5 +108,11 @@ mod tests {
         assert_eq!(codes("2026-12-31"), ["baseline-origin"]);
         assert_eq!(codes("2026-12-01"), ["baseline-origin", "baseline-expiring"]);
         assert_eq!(codes("2026-11-20"), ["baseline-origin", "baseline-expiring"]);
+        let unproved = OriginFacts { is_proved: false, ..origin("2026-12-31") };
+        for (profile, severity) in [(Profile::Default, Severity::Info), (Profile::Release, Severity::Incomplete)] {
+            let found = of_origin("x", &unproved, profile, date("2026-11-21"));
+            let told: Vec<_> = found.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect();
+            assert_eq!(told, [("baseline-origin", Severity::Info), ("baseline-unproved", severity)]);
+        }
     }
 }

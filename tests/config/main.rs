@@ -9,6 +9,7 @@
 mod cases;
 mod common;
 mod damage;
+mod findings;
 mod pack;
 mod secrets;
 mod tables;

@@ -11,7 +11,7 @@ use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 
-use super::{codes, judge, units};
+use super::{codes, is_broken, judge, units};
 
 fn side(case: &str, side: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rl").join(case).join(side)
@@ -107,6 +107,64 @@ fn what_breaks_in_any_metric_fails() {
     };
     let lower = changed(keep, lost);
     assert_eq!((lower.verdict, codes(&lower)[0]), (Verdict::Fail, "rl-reward-lower"));
+}
+
+/// A metric that leaves the baseline's way has its own code; what both runs log alike has none.
+#[test]
+fn each_metric_that_goes_another_way_has_its_code() {
+    let keep = |_: &mut Value| {};
+    let with = |name: &'static str, value: f64| {
+        // A value that moves a little, as what is measured does.
+        move |record: &mut Value| record[name] = json!(value * (1.0 + 0.01 * (step(record) % 5.0)))
+    };
+    let mut wrong = Vec::new();
+    let mut told = |result: &GateResult, (code, rule): (&str, &str)| {
+        if !codes(result).contains(&code) || !is_broken(result, rule) {
+            wrong.push(format!("{code} by {rule}: {:?}", codes(result)));
+        }
+    };
+    for (code, rule, name, baseline, candidate) in [
+        ("rl-kl", "kl_tail_ratio", "train/kl", 0.01, 0.3),
+        ("rl-clip", "clip_change", "train/pg_clipfrac", 0.02, 0.3),
+        ("rl-truncation", "truncation_rise", "train/truncated_rate", 0.01, 0.3),
+        ("rl-value-loss", "loss_tail_ratio", "train/value_loss", 0.2, 2.0),
+        ("rl-length", "length_ratio", "train/response_length", 100.0, 200.0),
+        ("rl-entropy", "entropy_low", "train/entropy", 1.0, 0.1),
+        ("rl-entropy", "entropy_high", "train/entropy", 0.1, 1.0),
+        ("rl-grad-norm", "grad_norm_ratio", "train/actor_grad_norm", 0.5, 5.0),
+        ("rl-mismatch", "mismatch_level", "train/token_mult_prob_error", 1.003, 1.4),
+        ("rl-mismatch", "mismatch_ratio", "train/gen_kl_error", 2e-4, 5e-2),
+    ] {
+        told(&changed(with(name, baseline), with(name, candidate)), (code, rule));
+        let same = changed(with(name, baseline), with(name, baseline * 1.000_01));
+        assert!(!codes(&same).contains(&code), "{code} where {name} agrees");
+    }
+    type Edit = fn(f64, f64) -> f64;
+    let edits: [(&str, &str, &str, Edit); 5] = [
+        ("rl-centre", "centre_shift", "train/loss", |_, loss| loss + 5.0),
+        ("rl-centre", "spread_ratio", "train/loss", |_, loss| loss * 100.0),
+        ("rl-grad-norm", "grad_norm_zeros", "train/grad_norm", |step, norm| if step % 2.0 > 0.0 { 0.0 } else { norm }),
+        (
+            "rl-reward-lower",
+            "reward_tail",
+            "train/reward",
+            |step, reward| if step > 90.0 { reward * 0.85 } else { reward },
+        ),
+        ("rl-reward-lower", "reward_windows", "train/reward", |step, reward| {
+            if (30.0..90.0).contains(&step) { reward * 0.5 } else { reward }
+        }),
+    ];
+    for (code, rule, name, edit) in edits {
+        let edited = |record: &mut Value| record[name] = json!(edit(step(record), record[name].as_f64().expect(name)));
+        told(&changed(keep, edited), (code, rule));
+    }
+    let coefficient = |value: f64| move |record: &mut Value| record["train/kl_coef"] = json!(value);
+    told(&changed(coefficient(0.001), coefficient(0.01)), ("rl-constant", "constant"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The sides of a dead reward exchanged: the candidate earns what the baseline never does.
+    let higher = judge(&side("nemo_reward_zero", "npu"), &side("nemo_reward_zero", "gpu"), "");
+    assert!(codes(&higher).contains(&"rl-reward-higher"), "{:?}", codes(&higher));
+    assert!(!codes(&changed(keep, keep)).contains(&"rl-reward-higher"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod build;
 mod changes;
 mod culprit;
 mod damage;
+mod findings;
 mod hiding;
 mod limits;
 mod location;

@@ -96,6 +96,15 @@ fn every_case_is_judged_as_its_truth_says() {
 }
 
 #[test]
+fn an_older_run_in_the_folder_is_told() {
+    let says = |case: &str| {
+        let result = judge(&cases().join(case), "");
+        result.findings.iter().any(|finding| finding.code == "evaluation-older-run-ignored")
+    };
+    assert!(says("two_results_in_folder") && !says("docs_differ"));
+}
+
+#[test]
 fn any_number_of_threads_gives_the_same_result() {
     for case in ["perplexity_scaled", "shard_every_4th", "gen_first_token_wrong"] {
         let of = |threads: usize| {

@@ -201,8 +201,7 @@ impl Found {
     }
 
     fn codes(&self) -> Vec<&str> {
-        let mut codes: Vec<&str> =
-            self.findings.iter().map(|finding| finding.code.trim_start_matches("evaluation-")).collect();
+        let mut codes: Vec<&str> = self.findings.iter().map(|finding| finding.code.as_str()).collect();
         codes.sort_unstable();
         codes.dedup();
         codes
@@ -213,7 +212,6 @@ impl Found {
     }
 
     fn finding(&self, code: &str) -> &Finding {
-        let code = format!("evaluation-{code}");
         self.findings
             .iter()
             .find(|finding| finding.code == code)
@@ -238,14 +236,14 @@ fn texts(codes: &[&str]) -> Vec<String> {
 #[test]
 fn lost_answers_fail_warn_or_pass_by_chance_and_margin() {
     for (lost, won, right, wrong, expected, codes) in [
-        (20, 1, 100, 79, Verdict::Fail, &["drop"][..]),
+        (20, 1, 100, 79, Verdict::Fail, &["evaluation-drop"][..]),
         (0, 0, 120, 80, Verdict::Pass, &[]),
         (3, 2, 115, 80, Verdict::Pass, &[]),
-        (5, 0, 115, 80, Verdict::Warn, &["possible-drop"]),
-        (7, 0, 113, 80, Verdict::Fail, &["drop"]),
-        (40, 10, 5000, 4950, Verdict::Warn, &["small-drop"]),
-        (1, 12, 107, 80, Verdict::Pass, &["better"]),
-        (16, 15, 100, 69, Verdict::Warn, &["answers-changed"]),
+        (5, 0, 115, 80, Verdict::Warn, &["evaluation-possible-drop"]),
+        (7, 0, 113, 80, Verdict::Fail, &["evaluation-drop"]),
+        (40, 10, 5000, 4950, Verdict::Warn, &["evaluation-small-drop"]),
+        (1, 12, 107, 80, Verdict::Pass, &["evaluation-better"]),
+        (16, 15, 100, 69, Verdict::Warn, &["evaluation-answers-changed"]),
     ] {
         let found = verdict(vec![answered("t", lost, won, right, wrong)], "");
         assert_eq!(found, (expected, texts(codes)), "{lost} {won}");
@@ -268,8 +266,8 @@ fn a_unit_carries_its_table_and_the_place_of_its_losses() {
     assert!(near(unit.drop, 0.095) && near(unit.detectable, 0.072_633_824_765_050_06));
     let ids: Vec<SampleId> = (0..20).map(SampleId::Number).collect();
     assert_eq!(unit.examples, ids);
-    assert_eq!(found.fact("drop", "worse"), Fact::Count(20));
-    assert_eq!(found.fact("drop", "test"), Fact::Text("mcnemar".into()));
+    assert_eq!(found.fact("evaluation-drop", "worse"), Fact::Count(20));
+    assert_eq!(found.fact("evaluation-drop", "test"), Fact::Text("mcnemar".into()));
 }
 
 #[test]
@@ -280,7 +278,10 @@ fn many_tests_are_corrected_for_their_number() {
     let all = || quiet.iter().map(task_again).chain([unlucky()]).collect::<Vec<_>>();
     let (found, codes) = verdict(all(), "");
     assert_eq!((found, codes), (Verdict::Pass, texts(&[])));
-    assert_eq!(verdict(all(), "evaluation: {correction: none}").1, texts(&["answers-changed", "possible-drop"]));
+    assert_eq!(
+        verdict(all(), "evaluation: {correction: none}").1,
+        texts(&["evaluation-answers-changed", "evaluation-possible-drop"])
+    );
 }
 
 fn task_again(task: &PairedTask) -> PairedTask {
@@ -302,7 +303,7 @@ fn what_every_task_loses_a_little_of_shows_in_the_pool() {
     let pool = found.unit("*");
     assert_eq!((pool.scope, pool.verdict), (EvaluationScope::All, Verdict::Fail));
     assert_eq!((pool.worse, pool.better, pool.paired), (180, 60, 6000));
-    assert_eq!(found.fact("drop", "scope"), Fact::Text("all".into()));
+    assert_eq!(found.fact("evaluation-drop", "scope"), Fact::Text("all".into()));
     let mut grouped = Case::of(tasks());
     grouped.groups = vec![("g", vec!["t0", "t1", "t2"])];
     let grouped = grouped.judge();
@@ -320,7 +321,7 @@ fn numbers_per_sample_are_tested_by_flipped_signs() {
     assert_eq!((unit.worse, unit.better), (160, 0));
     assert_eq!(unit.examples.first(), Some(&SampleId::Number(4)), "the worst first");
     let small: Vec<(f64, f64)> = values.iter().map(|(b, c)| (*b, b - (b - c) / 10.0)).collect();
-    assert_eq!(verdict(vec![task("t", vec![metric("f1", &small)])], "").1, texts(&["small-drop"]));
+    assert_eq!(verdict(vec![task("t", vec![metric("f1", &small)])], "").1, texts(&["evaluation-small-drop"]));
     let tiny: Vec<(f64, f64)> = values.iter().map(|(b, c)| (*b, b - (b - c) / 100.0)).collect();
     assert_eq!(verdict(vec![task("t", vec![metric("f1", &tiny)])], "").0, Verdict::Pass, "below the floor");
 }
@@ -377,14 +378,14 @@ fn scores_alone_warn_at_best_and_fail_where_the_drop_is_plain() {
         move |policy: &str| verdict(tasks.iter().map(task_again).collect(), policy)
     };
     let same = only(score(0.6, Some(0.03)), score(0.6, Some(0.03)), Some(200));
-    assert_eq!(same(""), (Verdict::Warn, texts(&["samples-missing"])));
+    assert_eq!(same(""), (Verdict::Warn, texts(&["evaluation-samples-missing"])));
     assert_eq!(same("evaluation: {accept-scores: true}").0, Verdict::Pass);
     let plain = only(score(0.6, Some(0.03)), score(0.4, Some(0.03)), Some(200));
-    assert_eq!(plain(""), (Verdict::Fail, texts(&["drop", "samples-missing"])));
+    assert_eq!(plain(""), (Verdict::Fail, texts(&["evaluation-drop", "evaluation-samples-missing"])));
     let small = only(score(0.6, None), score(0.55, None), Some(200));
-    assert_eq!(small(""), (Verdict::Warn, texts(&["samples-missing"])), "the error follows from the rate");
+    assert_eq!(small(""), (Verdict::Warn, texts(&["evaluation-samples-missing"])), "the error follows from the rate");
     let without = only(score(12.0, None), score(12.0, None), Some(200));
-    assert_eq!(without(""), (Verdict::Incomplete, texts(&["no-stderr", "samples-missing"])));
+    assert_eq!(without(""), (Verdict::Incomplete, texts(&["evaluation-no-stderr", "evaluation-samples-missing"])));
     assert_eq!(without("evaluation: {accept-scores: true}").0, Verdict::Incomplete, "nothing was tested");
     let certain = only(score(1.0, Some(0.0)), score(0.0, Some(0.0)), Some(50));
     assert_eq!(certain("").0, Verdict::Fail);
@@ -397,13 +398,13 @@ fn values_that_are_no_numbers_fail_or_stay_open() {
     let mut values = answers(0, 0, 10, 10);
     values[3].1 = f64::NAN;
     let (found, codes) = verdict(vec![task("t", vec![metric("acc", &values)])], "");
-    assert_eq!((found, codes.contains(&"non-finite".to_owned())), (Verdict::Fail, true));
+    assert_eq!((found, codes.contains(&"evaluation-non-finite".to_owned())), (Verdict::Fail, true));
     let mut values = answers(0, 0, 10, 10);
     values[3].0 = f64::NAN;
     values[3].1 = f64::NAN;
     let mut both = metric("acc", &values);
     (both.baseline, both.candidate) = (Some(score(0.5, None)), Some(score(0.5, None)));
-    assert_eq!(verdict(vec![task("t", vec![both])], ""), (Verdict::Incomplete, texts(&["metric-error"])));
+    assert_eq!(verdict(vec![task("t", vec![both])], ""), (Verdict::Incomplete, texts(&["evaluation-metric-error"])));
     let mut scores = metric("acc", &answers(0, 0, 10, 10));
     scores.candidate = Some(score(f64::INFINITY, None));
     assert_eq!(verdict(vec![task("t", vec![scores])], "").0, Verdict::Fail);
@@ -414,7 +415,10 @@ fn numbers_too_large_to_add_up_never_pass() {
     for values in [vec![(1e308, -1e308); 3], vec![(1e308, -1e308), (-1e308, 1e308)], vec![(1.5e308, 1.4e308); 3]] {
         let mut found = metric("score", &values);
         (found.baseline, found.candidate) = (None, None);
-        assert_eq!(verdict(vec![task("t", vec![found])], ""), (Verdict::Incomplete, texts(&["metric-error"])));
+        assert_eq!(
+            verdict(vec![task("t", vec![found])], ""),
+            (Verdict::Incomplete, texts(&["evaluation-metric-error"]))
+        );
     }
     let huge = scores_only("score", score(1e308, Some(1e308)), score(-1e308, Some(1e308)), None);
     assert_eq!(verdict(vec![task("t", vec![huge])], "").0, Verdict::Incomplete);
@@ -431,9 +435,15 @@ fn a_metric_of_the_corpus_is_compared_by_its_scores() {
         verdict(vec![task("t", vec![found])], "")
     };
     assert_eq!(corpus(score(30.0, Some(1.0)), score(29.0, Some(1.0)), false), (Verdict::Pass, texts(&[])));
-    assert_eq!(corpus(score(30.0, Some(1.0)), score(20.0, Some(1.0)), false), (Verdict::Fail, texts(&["drop"])));
+    assert_eq!(
+        corpus(score(30.0, Some(1.0)), score(20.0, Some(1.0)), false),
+        (Verdict::Fail, texts(&["evaluation-drop"]))
+    );
     assert_eq!(corpus(score(30.0, None), score(30.0, None), true), (Verdict::Pass, texts(&[])), "the same answers");
-    assert_eq!(corpus(score(30.0, None), score(30.0, None), false), (Verdict::Incomplete, texts(&["no-stderr"])));
+    assert_eq!(
+        corpus(score(30.0, None), score(30.0, None), false),
+        (Verdict::Incomplete, texts(&["evaluation-no-stderr"]))
+    );
 }
 
 #[test]
@@ -442,7 +452,11 @@ fn an_unknown_direction_warns_at_most_and_looks_both_ways() {
         let mut found = metric("strange", &answers(lost, won, 100, 69));
         found.higher_is_better = None;
         let found = Case::of(vec![task("t", vec![found])]).judge();
-        assert_eq!((found.verdict, found.codes().contains(&"possible-drop")), (Verdict::Warn, true), "{lost} {won}");
+        assert_eq!(
+            (found.verdict, found.codes().contains(&"evaluation-possible-drop")),
+            (Verdict::Warn, true),
+            "{lost} {won}"
+        );
         assert!(found.unit("t").drop.expect("a size").0 > 0.0);
     }
 }
@@ -470,7 +484,7 @@ fn margins_are_the_policys_by_metric_and_task() {
         assert_eq!(verdict(lost(), &format!("evaluation: {{margin: {margin}}}")).0, expected, "{margin}");
     }
     let codes = verdict(lost(), "evaluation: {margin: 0.2}").1;
-    assert_eq!(codes, texts(&["answers-changed", "small-drop"]));
+    assert_eq!(codes, texts(&["evaluation-answers-changed", "evaluation-small-drop"]));
 }
 
 #[test]
@@ -478,16 +492,18 @@ fn a_release_needs_tests_that_can_find_a_drop() {
     let small = || vec![answered("t", 0, 0, 12, 8)];
     assert_eq!(verdict(small(), "").0, Verdict::Pass);
     let (found, codes) = verdict(small(), "profile: release");
-    assert_eq!((found, codes), (Verdict::Incomplete, texts(&["not-detectable"])));
+    assert_eq!((found, codes), (Verdict::Incomplete, texts(&["evaluation-not-detectable"])));
     assert_eq!(verdict(small(), "{profile: release, evaluation: {max-detectable: 0.4}}").0, Verdict::Pass);
     assert_eq!(verdict(vec![answered("t", 0, 0, 300, 200)], "profile: release").0, Verdict::Pass);
 }
 
 #[test]
 fn other_questions_are_never_compared_silently() {
-    for (name, code) in
-        [("version", "task-version-differs"), ("shots", "shots-differ"), ("generation", "generation-settings-differ")]
-    {
+    for (name, code) in [
+        ("version", "evaluation-task-version-differs"),
+        ("shots", "evaluation-shots-differ"),
+        ("generation", "evaluation-generation-settings-differ"),
+    ] {
         let mut other = answered("t", 20, 1, 100, 79);
         let side = |text: &str| Some(text.to_owned());
         other.unequal = vec![Difference { name: name.to_owned(), baseline: side("1"), candidate: side("2") }];
@@ -512,23 +528,23 @@ fn left_out(left_out: LeftOut) -> PairedTask {
 #[test]
 fn samples_that_leave_the_test_are_told() {
     for (left, codes) in [
-        (LeftOut { documents: 5, ..LeftOut::default() }, &["docs-differ"][..]),
-        (LeftOut { prompts: 5, ..LeftOut::default() }, &["prompts-differ"]),
-        (LeftOut { only_baseline: 5, ..LeftOut::default() }, &["samples-unpaired"]),
-        (LeftOut { only_candidate: 5, ..LeftOut::default() }, &["samples-unpaired"]),
-        (LeftOut { failed: 5, ..LeftOut::default() }, &["metric-error"]),
-        (LeftOut { contradictory: 5, ..LeftOut::default() }, &["duplicate-samples"]),
+        (LeftOut { documents: 5, ..LeftOut::default() }, &["evaluation-docs-differ"][..]),
+        (LeftOut { prompts: 5, ..LeftOut::default() }, &["evaluation-prompts-differ"]),
+        (LeftOut { only_baseline: 5, ..LeftOut::default() }, &["evaluation-samples-unpaired"]),
+        (LeftOut { only_candidate: 5, ..LeftOut::default() }, &["evaluation-samples-unpaired"]),
+        (LeftOut { failed: 5, ..LeftOut::default() }, &["evaluation-metric-error"]),
+        (LeftOut { contradictory: 5, ..LeftOut::default() }, &["evaluation-duplicate-samples"]),
     ] {
         assert_eq!(verdict(vec![left_out(left)], ""), (Verdict::Incomplete, texts(codes)), "{left:?}");
     }
     let twice = LeftOut { twice: 5, ..LeftOut::default() };
-    assert_eq!(verdict(vec![left_out(twice)], ""), (Verdict::Pass, texts(&["duplicate-samples"])));
+    assert_eq!(verdict(vec![left_out(twice)], ""), (Verdict::Pass, texts(&["evaluation-duplicate-samples"])));
     let mut limited = left_out(LeftOut::default());
     limited.limits = Some((200, 160));
-    assert_eq!(verdict(vec![limited], ""), (Verdict::Incomplete, texts(&["limit-differs"])));
+    assert_eq!(verdict(vec![limited], ""), (Verdict::Incomplete, texts(&["evaluation-limit-differs"])));
     let mut apart = left_out(LeftOut { only_candidate: 40, ..LeftOut::default() });
     apart.limits = Some((200, 160));
-    assert_eq!(verdict(vec![apart], "").1, texts(&["limit-differs", "samples-unpaired"]));
+    assert_eq!(verdict(vec![apart], "").1, texts(&["evaluation-limit-differs", "evaluation-samples-unpaired"]));
 }
 
 #[test]
@@ -537,7 +553,10 @@ fn a_plain_drop_fails_whatever_else_is_missing() {
     found.left_out = LeftOut { only_baseline: 5, ..LeftOut::default() };
     let found = Case { missing: vec![(Side::Candidate, "other".to_owned())], ..Case::of(vec![task("t", vec![found])]) };
     let found = found.judge();
-    assert_eq!((found.verdict, found.codes()), (Verdict::Fail, vec!["drop", "samples-unpaired", "task-missing"]));
+    assert_eq!(
+        (found.verdict, found.codes()),
+        (Verdict::Fail, vec!["evaluation-drop", "evaluation-samples-unpaired", "evaluation-task-missing"])
+    );
 }
 
 #[test]
@@ -557,10 +576,10 @@ fn damage_belongs_to_its_task() {
     candidate.tasks.get_mut("a").expect("there").damages = vec![damage(3), damage(9)];
     let case = Case { sides: Some((run_of(&tasks), candidate)), ..Case::of(tasks) };
     let found = case.judge();
-    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["damaged"]));
+    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["evaluation-damaged"]));
     assert_eq!((found.unit("a").verdict, found.unit("b").verdict), (Verdict::Incomplete, Verdict::Pass));
     assert_eq!(found.findings.len(), 1, "one per file");
-    assert_eq!(found.fact("damaged", "line"), Fact::Count(3));
+    assert_eq!(found.fact("evaluation-damaged", "line"), Fact::Count(3));
 }
 
 #[test]
@@ -575,10 +594,13 @@ fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
     let candidate = run_of(&with_missing);
     let missing = vec![(Side::Candidate, "gone".to_owned())];
     let found = Case { sides: Some((baseline, candidate)), missing, ..Case::of(with_missing) }.judge();
-    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["metric-missing", "task-missing"]));
+    assert_eq!(
+        (found.verdict, found.codes()),
+        (Verdict::Incomplete, vec!["evaluation-metric-missing", "evaluation-task-missing"])
+    );
     let unit = found.unit("gone");
     assert_eq!((unit.verdict, unit.test, unit.filter.as_deref()), (Verdict::Incomplete, None, Some("none")));
-    assert_eq!(found.fact("task-missing", "side"), Fact::Text("candidate".into()));
+    assert_eq!(found.fact("evaluation-task-missing", "side"), Fact::Text("candidate".into()));
 }
 
 #[test]
@@ -588,8 +610,12 @@ fn a_model_of_one_side_has_units_that_are_not_tested() {
     run.tasks.get_mut("a").expect("there").scores = scores;
     let policy = Policy::default();
     let found = Found::of(run::judge(&[], &[(Side::Baseline, &run)], &policy, &|_, _| None), &policy);
-    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["model-missing"]));
-    assert_eq!(found.fact("model-missing", "side"), Fact::Text("candidate".into()), "the side that lacks it");
+    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["evaluation-model-missing"]));
+    assert_eq!(
+        found.fact("evaluation-model-missing", "side"),
+        Fact::Text("candidate".into()),
+        "the side that lacks it"
+    );
     let unit = found.unit("a");
     assert_eq!((unit.verdict, unit.test, unit.samples), (Verdict::Incomplete, None, 20));
 }
@@ -604,8 +630,11 @@ fn settings_of_the_model_warn() {
     let case =
         Case { settings: vec![setting("dtype"), setting("model")], ..Case::of(vec![answered("t", 0, 0, 100, 60)]) };
     let found = case.judge();
-    assert_eq!((found.verdict, found.codes()), (Verdict::Warn, vec!["model-args-differ", "model-differs"]));
-    assert_eq!(found.fact("model-differs", "names"), Fact::List(vec!["model: a / b".to_owned()]));
+    assert_eq!(
+        (found.verdict, found.codes()),
+        (Verdict::Warn, vec!["evaluation-model-args-differ", "evaluation-model-differs"])
+    );
+    assert_eq!(found.fact("evaluation-model-differs", "names"), Fact::List(vec!["model: a / b".to_owned()]));
     assert_eq!(found.unit("t").verdict, Verdict::Pass);
 }
 
@@ -616,12 +645,16 @@ fn tasks_are_chosen_required_and_left_out() {
     assert_eq!(verdict(tasks(), "evaluation: {tasks: ['a*']}").0, Verdict::Pass);
     assert_eq!(verdict(tasks(), "evaluation: {tasks: [arc], required: [arc]}").0, Verdict::Pass);
     for policy in ["evaluation: {tasks: [arc], required: [gsm8k]}", "evaluation: {tasks: [arc, mmlu]}"] {
-        assert_eq!(verdict(tasks(), policy), (Verdict::Incomplete, texts(&["required-task-missing"])), "{policy}");
+        assert_eq!(
+            verdict(tasks(), policy),
+            (Verdict::Incomplete, texts(&["evaluation-required-task-missing"])),
+            "{policy}"
+        );
     }
     let mut other = answered("arc", 0, 0, 10, 10);
     other.unequal = vec![Difference { name: "shots".to_owned(), baseline: None, candidate: None }];
     let codes = verdict(vec![other], "evaluation: {required: [arc]}").1;
-    assert_eq!(codes, texts(&["required-task-missing", "shots-differ"]), "there, and not tested");
+    assert_eq!(codes, texts(&["evaluation-required-task-missing", "evaluation-shots-differ"]), "there, and not tested");
 }
 
 #[test]
@@ -629,7 +662,7 @@ fn a_preset_fails_what_leaves_its_band_either_way() {
     let better = || vec![answered("t", 1, 20, 100, 79)];
     assert_eq!(verdict(better(), "").0, Verdict::Pass);
     let found = verdict(better(), "evaluation: {preset: vllm-ascend}");
-    assert_eq!(found, (Verdict::Fail, texts(&["better", "outside-band"])));
+    assert_eq!(found, (Verdict::Fail, texts(&["evaluation-better", "evaluation-outside-band"])));
     let near = || vec![answered("t", 2, 3, 100, 95)];
     assert_eq!(verdict(near(), "evaluation: {preset: vllm-ascend}").0, Verdict::Pass);
 }
@@ -654,8 +687,8 @@ fn one_rank_that_computes_wrongly_is_named() {
     let values: Vec<(f64, f64)> = (0..200).map(|id| if id % 4 == 1 { (1.0, 0.0) } else { (1.0, 1.0) }).collect();
     let found = Case::of(vec![task("t", vec![metric("acc", &values)])]).judge();
     assert_eq!(found.unit("t").shard, Some(Shard { modulus: 4, remainder: 1 }));
-    assert_eq!((found.verdict, found.codes()), (Verdict::Fail, vec!["drop", "shard-pattern"]));
-    assert_eq!(found.fact("shard-pattern", "inside"), Fact::Count(50));
+    assert_eq!((found.verdict, found.codes()), (Verdict::Fail, vec!["evaluation-drop", "evaluation-shard-pattern"]));
+    assert_eq!(found.fact("evaluation-shard-pattern", "inside"), Fact::Count(50));
     assert_eq!(Case::of(vec![answered("t", 20, 1, 100, 79)]).judge().unit("t").shard, None);
 }
 
@@ -668,19 +701,20 @@ fn answers_that_end_early_or_late_are_told_once_beside_the_drop() {
     };
     let answer =
         |text: &str| SampleTexts { question: "q".to_owned(), answer: text.to_owned(), target: "42".to_owned() };
-    for (ours, theirs, code) in
-        [("it is 42", "it is", "truncated-generation"), ("42", "42 and more", "overlong-generation")]
-    {
+    for (ours, theirs, code) in [
+        ("it is 42", "it is", "evaluation-truncated-generation"),
+        ("42", "42 and more", "evaluation-overlong-generation"),
+    ] {
         let texts = |_: &TextPlace, _: &TextPlace| Some(TextPair { baseline: answer(ours), candidate: answer(theirs) });
         let found = Case::of(two()).judge_with(&texts);
-        assert_eq!(found.codes(), ["drop", code]);
+        assert_eq!(found.codes(), ["evaluation-drop", code]);
         assert_eq!(found.finding(code).place, "t em");
         assert_eq!((found.fact(code, "count"), found.fact(code, "paired")), (Fact::Count(21), Fact::Count(200)));
         let flipped = &found.units.iter().find(|one| one.unit.metric == "em").expect("there").unit.flipped;
         assert_eq!((flipped.len(), flipped[0].baseline.as_str()), (3, ours));
     }
     let same = |_: &TextPlace, _: &TextPlace| Some(TextPair { baseline: answer("1"), candidate: answer("2") });
-    assert_eq!(Case::of(two()).judge_with(&same).codes(), ["drop"]);
+    assert_eq!(Case::of(two()).judge_with(&same).codes(), ["evaluation-drop"]);
 }
 
 #[test]
@@ -820,9 +854,15 @@ fn generations_without_a_partner_are_incomplete() {
     let found = generations::judge(&none, &Policy::default());
     assert_eq!(said(&found), [("evaluation-samples-unpaired", Severity::Incomplete)], "nothing was compared");
     let several = PairedGenerations { prompts: 2, contradictory: 1, failed: 3, only_baseline: 4, ..none };
-    let codes: Vec<&str> = ["samples-unpaired", "prompts-differ", "duplicate-samples", "metric-error"].to_vec();
+    let codes: Vec<&str> = [
+        "evaluation-samples-unpaired",
+        "evaluation-prompts-differ",
+        "evaluation-duplicate-samples",
+        "evaluation-metric-error",
+    ]
+    .to_vec();
     let found = generations::judge(&several, &Policy::default());
-    let said: Vec<&str> = found.findings.iter().map(|one| one.code.trim_start_matches("evaluation-")).collect();
+    let said: Vec<&str> = found.findings.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(said, codes);
     assert!(found.findings.iter().all(|finding| finding.severity == Severity::Incomplete));
 }

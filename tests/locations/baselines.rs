@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
 use super::data::fixture;
@@ -66,7 +67,7 @@ fn a_baseline_is_promoted_pinned_and_judged_against() {
     gate(root).args(["baseline", "list", "--today", "2026-11-03"]).assert().code(0).stdout(contains("2 days"));
     gate(root).args(["baseline", "show"]).assert().code(0).stdout(contains("8x A100")).stdout(contains("cann 8.2"));
     gate(root).args(["baseline", "verify", "glm"]).assert().code(0).stdout(contains("are as recorded"));
-    judge(root, "runs/old", "2026-11-02").assert().code(0);
+    judge(root, "runs/old", "2026-11-02").assert().code(0).stdout(contains("baseline-").not());
     judge(root, "runs/new", "2026-11-02").assert().code(1);
 }
 
@@ -96,7 +97,10 @@ fn a_baseline_that_changed_or_aged_is_told() {
     promote(root, "runs/old", "first").assert().code(0);
     judge(root, "runs/old", "2027-05-01").assert().code(1).stdout(contains("days old"));
     std::fs::write(root.join("src/model.py"), "eps = 1e-6").expect("written");
-    judge(root, "runs/old", "2026-11-02").assert().code(0).stdout(contains("changed since"));
+    judge(root, "runs/old", "2026-11-02")
+        .assert()
+        .code(0)
+        .stdout(contains("changed since").and(contains("baseline-moved")));
     let dump = root
         .join("runs/old/step0")
         .read_dir()
@@ -108,7 +112,10 @@ fn a_baseline_that_changed_or_aged_is_told() {
         .join("dump.json");
     let text = std::fs::read_to_string(&dump).expect("readable");
     std::fs::write(&dump, text.replacen("\"task\"", " \"task\"", 1)).expect("written");
-    judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("manifest glm"));
+    judge(root, "runs/old", "2026-11-02")
+        .assert()
+        .code(1)
+        .stdout(contains("manifest glm").and(contains("baseline-changed")));
     gate(root).args(["baseline", "verify"]).assert().code(1).stdout(contains("dump.json: has"));
     let manifest = root.join("baselines/glm.json");
     let text = std::fs::read_to_string(&manifest).expect("readable");
@@ -125,7 +132,7 @@ fn the_release_profile_reads_every_byte_of_the_baseline() {
         .args(["run", "--baseline", "runs/old", "--candidate", "runs/old", "--today", "2026-11-02", "-v"])
         .assert()
         .code(1)
-        .stdout(contains("requires a baseline with a manifest"));
+        .stdout(contains("requires a baseline with a manifest").and(contains("baseline-unverified")));
     promote(root, "runs/old", "first").assert().code(0);
     judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("compared with itself"));
     // Another run of the same numbers: its records end with one line more.

@@ -155,6 +155,22 @@ fn a_demanded_digest_is_proved_and_the_file_cached() {
     assert_eq!(server.seen().len() - before, 1, "only the probe");
 }
 
+/// A location that answers with something else than was asked for is a finding; the other side is still there.
+#[test]
+fn an_answer_of_another_kind_is_refused() {
+    let folder = tempfile::tempdir().expect("folder");
+    let server = Server::start();
+    server.put("/html/", b"<html>");
+    server.put("/run/loss.csv", b"step,loss\n1,2.0\n2,1.5\n");
+    let fetcher = fetcher(folder.path(), &[]);
+    let says = |baseline: &str| {
+        let result = super::objects::judge(&server.url(baseline), &server.url("/run/"), &fetcher);
+        result.findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    assert!(says("/html/").contains(&"location-refused".to_owned()), "{:?}", says("/html/"));
+    assert!(!says("/run/").contains(&"location-refused".to_owned()));
+}
+
 #[test]
 fn a_killed_download_resumes_and_a_cut_one_goes_on() {
     let folder = tempfile::tempdir().expect("folder");

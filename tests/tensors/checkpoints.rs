@@ -68,7 +68,7 @@ fn the_worst_parameter_stands_first_with_its_numbers() {
     let Some(Unit::Checkpoint(unit)) = check.units.first() else { panic!("no unit") };
     assert_eq!((unit.compared, unit.not_compared, unit.verdict), (6, 0, Verdict::Fail));
     let worst = unit.rules.first().expect("rules");
-    assert_eq!((worst.subject(), worst.verdict), ("layers.0.attn.q.bias", Verdict::Fail));
+    assert_eq!((&*worst.rule, worst.subject(), worst.verdict), ("relative-l2", "layers.0.attn.q.bias", Verdict::Fail));
     assert!((worst.value.expect("measured").0 - 0.01).abs() < 1e-6);
     assert_eq!(result.findings.first().map(|finding| finding.place.as_str()), Some("layers.0.attn.q.bias"));
 }
@@ -83,6 +83,12 @@ fn profiles_decide_about_small_differences() {
     assert_eq!(case("rounding", "strict"), Verdict::Pass);
     assert_eq!(case("rounding", "bit-exact"), Verdict::Fail);
     assert_eq!(case("sharded", "bit-exact"), Verdict::Pass);
+    let codes_of = |profile: &str| {
+        let case = root().join("rounding");
+        let result = judged(&case.join("gpu"), &case.join("npu"), &format!("profile: {profile}"));
+        codes(&result).contains(&"parameter-not-bit-exact")
+    };
+    assert!(codes_of("bit-exact") && !codes_of("strict"));
 }
 
 #[test]
@@ -91,6 +97,24 @@ fn two_files_are_a_pair_and_one_alone_is_none() {
     assert_eq!(judged(&sound, &other, "").verdict, Verdict::Pass);
     let alone = judged(&sound, &root().join("identical/case.json"), "");
     assert_eq!(alone.verdict, Verdict::Incomplete);
+}
+
+#[test]
+fn a_checkpoint_of_one_side_is_told() {
+    let folder = tempfile::tempdir().expect("folder");
+    let place = |side: &str, step: u64| {
+        let step = folder.path().join(side).join(format!("checkpoint-{step}"));
+        std::fs::create_dir_all(&step).expect("made");
+        std::fs::copy(root().join("identical/gpu/model.safetensors"), step.join("model.safetensors")).expect("copied");
+    };
+    for (side, step) in [("gpu", 100), ("gpu", 200), ("npu", 100)] {
+        place(side, step);
+    }
+    let told =
+        || codes(&judged(&folder.path().join("gpu"), &folder.path().join("npu"), "")).contains(&"checkpoint-missing");
+    assert!(told());
+    place("npu", 200);
+    assert!(!told());
 }
 
 #[test]
