@@ -1,6 +1,6 @@
 //! Findings about curves: each given by one pair of them, beside a pair that does not give it.
 
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 
 use super::{Pair, codes, is_broken, made_cases};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 
 use crate::build::{Op, Tensor, dump, x};
 use crate::changes::data::fixture;
