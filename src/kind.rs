@@ -98,7 +98,7 @@ impl Role {
 /// A kind of tensor, in the order in which a step computes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "Kind")]
+#[schemars(rename = "MonitorKind")]
 pub enum MonitorKind {
     /// A parameter before the update.
     ParamOrigin,
