@@ -28,7 +28,7 @@ use serde_json::Value;
 fn main() -> Result<()> {
     println!("# Likely causes, case by case\n");
     println!(
-        "Made by `cargo run --example diagnosis_cases`, of [tests/fixtures](../tests/fixtures). The fault of each case was inserted on purpose; its kind is in"
+        "Made by `cargo run --example diagnosis_cases`, of `tests/fixtures`. The fault of each case was inserted on purpose; its kind is in"
     );
     println!(
         "`case.json`. Causes are in the order of the report; [diagnoses.md](diagnoses.md) lists which fit which kind.\n"

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     cases.sort();
     println!("# Dump cases: expected result, msprobe's answer, verdict\n");
     println!(
-        "Made by `cargo run --example dump_cases`, of [tests/fixtures/dumps](../tests/fixtures/dumps). The defects were inserted on purpose; msprobe's answer counts"
+        "Made by `cargo run --example dump_cases`, of `tests/fixtures/dumps`. The defects were inserted on purpose; msprobe's answer counts"
     );
     println!("the rows of its tables by `Result` (its exit code is 0 if it wrote one).\n");
     println!("| case | truth | culprit | msprobe's rows | gate | gate's culprit |");

@@ -187,7 +187,7 @@ fn files_of_a_check_on_one_side_alone_are_told() {
     let sides = [tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder")];
     let write = |side: usize, name: &str, text: &str| fs::write(sides[side].path().join(name), text).expect("written");
     let codes = || {
-        let result = judge_by(&CheckId::CHECKS, sides[0].path(), sides[1].path(), "");
+        let result = judge_by(CheckId::CHECKS, sides[0].path(), sides[1].path(), "");
         result.findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
     };
     write(0, "loss.csv", "step,loss\n1,2.0\n2,1.5\n");

@@ -17,7 +17,7 @@ fn judged(baseline: &str, candidate: &str, policy: &str) -> GateResult {
     Pair::new(&[("log.jsonl", baseline)], &[("log.jsonl", candidate)]).judge(policy)
 }
 
-/// What the candidate logs in place of the baseline's 120 steps of loss and learning rate.
+/// A code, the policy, and the log that the candidate has in place of the healthy one.
 type Change = (&'static str, &'static str, fn() -> String);
 
 fn plain() -> String {

@@ -31,7 +31,7 @@ impl Row<'_> {
     }
 }
 
-/// What becomes of the copy: of its rows, then of its files.
+/// A change of the copy: of its rows, then of its files.
 struct Change {
     code: &'static str,
     run: &'static str,
