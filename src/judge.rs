@@ -1,7 +1,7 @@
 //! Stage 5, *judge*: numbers to verdicts.
 //!
-//! The types every check shares live here ([`rule`], [`register`], [`finding`], [`outcome`], [`mod@unit`], [`number`]); how each
-//! kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
+//! Rules that every check shares live here ([`rule`], [`register`]), the types of what they find in [`result`](crate::result);
+//! how each kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
 //! file and lays out no text.
 
 pub mod apply_policy;

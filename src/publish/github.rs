@@ -1,6 +1,6 @@
 //! The dialect of GitHub, REST version 2022-11-28, and of the forges that follow it: Gitea and Forgejo, Gitee, GitCode.
 //!
-//! They share comments, pull requests, branches and files; [`Quirks`] holds what differs. All but GitHub are
+//! They share comments, pull requests, branches and files; `Quirks` holds what differs. All but GitHub are
 //! experimental: written from their documentation, no server was at hand. Comments of pull requests are those of issues.
 //! Routes are relative: octocrab sends the token with those only.
 

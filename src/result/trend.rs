@@ -26,7 +26,7 @@ pub struct Trend {
     pub warn: Option<Number>,
     /// Fails beyond this.
     pub fail: Option<Number>,
-    /// The last runs, oldest first, at most [`WINDOW`]; magnitudes where limits hold for these.
+    /// The last runs, oldest first, at most 60; magnitudes where limits hold for these.
     pub last: Vec<Measured>,
     /// Median of the finite values since the last step or bend; absent where there are none.
     pub median: Option<Number>,
