@@ -3,18 +3,18 @@
 //! [`tensor_file`](super::tensor_file) opens them; no element is read then. Reads are positioned and copy into the caller's buffer: for data that is read once this is
 //! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
-use ndarray::{ArrayView, ArrayViewD, Axis, IxDyn, ShapeBuilder, Slice};
+use ndarray::{ArrayView, IxDyn, ShapeBuilder};
 
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
-/// Bytes fetched at once where elements do not lie in row-major order, and their storage is too large to be read at once.
+/// Bytes fetched at once where elements do not lie in row-major order, and span too much to be read at once.
 const PAGE: u64 = 512;
-/// Pages kept while one block is gathered (32 MiB); a storage of that size is read at once.
+/// Pages kept while one block is gathered (32 MiB); what is spanned up to that size is read at once.
 const MAX_PAGES: usize = 64 << 10;
 /// Most elements of a tensor that has more of them than its storage: an expanded tensor (stride 0) of a few bytes can
 /// claim any number.
@@ -30,8 +30,6 @@ pub struct TensorData {
     source: Source,
     placement: Placement,
     dense: bool,
-    /// The storage of a tensor that is not dense, once it was read.
-    at_hand: OnceLock<Vec<u8>>,
 }
 
 /// Placement of a tensor's elements in its source.
@@ -95,7 +93,7 @@ impl TensorData {
             return Err(error.with_help("save a contiguous copy of the tensor, or the tensor before it was expanded"));
         }
         let dense = placement.strides.as_ref().is_none_or(|strides| is_row_major(&shape, strides));
-        Ok(Self { dtype, shape, elements, source, placement, dense, at_hand: OnceLock::new() })
+        Ok(Self { dtype, shape, elements, source, placement, dense })
     }
 
     /// Number of elements.
@@ -156,19 +154,20 @@ impl TensorData {
         self.source.in_memory()?.get(start..start + count * size)
     }
 
-    /// Collects elements that do not lie in row-major order: from the storage where it is at hand, else by small pages, so
-    /// that rows of a transposed tensor share what was fetched.
+    /// Collects elements that do not lie in row-major order: out of what they span, where that is in memory or little enough
+    /// to be read at once; else by small pages, so that rows of a transposed tensor share what was fetched.
     fn gather(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
-        if let Some(storage) = self.storage()? {
-            return match self.dtype.size() {
-                1 => self.gather_from::<1>(storage, start_element, buffer),
-                2 => self.gather_from::<2>(storage, start_element, buffer),
-                4 => self.gather_from::<4>(storage, start_element, buffer),
-                8 => self.gather_from::<8>(storage, start_element, buffer),
-                _ => self.gather_from::<16>(storage, start_element, buffer),
-            };
-        }
-        self.gather_by_pages(start_element, buffer)
+        let size = self.dtype.size();
+        let spanned = self.span(start_element, (buffer.len() / size) as u64);
+        let Some(bytes) = self.bytes_of(&spanned)? else { return self.gather_by_pages(start_element, buffer) };
+        let gathered = match size {
+            1 => spanned.copy::<1>(&bytes, buffer),
+            2 => spanned.copy::<2>(&bytes, buffer),
+            4 => spanned.copy::<4>(&bytes, buffer),
+            8 => spanned.copy::<8>(&bytes, buffer),
+            _ => spanned.copy::<16>(&bytes, buffer),
+        };
+        gathered.ok_or_else(|| Error::corrupt(self.name(), "element outside of storage"))
     }
 
     fn gather_by_pages(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
@@ -184,44 +183,40 @@ impl TensorData {
         Ok(())
     }
 
-    /// The bytes from the first element on to the last that the strides reach, where these lie in memory or are few enough
-    /// to be read at once.
-    fn storage(&self) -> Result<Option<&[u8]>> {
-        let extent = extent(&self.shape, self.placement.strides.as_deref()).unwrap_or(u64::MAX);
-        let Ok(len) = usize::try_from(extent.saturating_mul(self.dtype.size() as u64)) else { return Ok(None) };
+    /// The smallest part of the tensor, by its outer axes, that holds `count` elements from the `start`th on.
+    fn span(&self, mut start: u64, count: u64) -> Span<'_> {
+        let (mut shape, mut strides) = (&self.shape[..], self.placement.strides.as_deref().unwrap_or_default());
+        let (mut offset, mut outer) = (0, 1);
+        while let (Some((len, inner)), Some((stride, inner_strides))) = (shape.split_first(), strides.split_first()) {
+            let size = inner.iter().product::<u64>().max(1);
+            let (first, last) = (start / size, (start + count).saturating_sub(1) / size);
+            (offset, start) = (offset + first * stride, start - first * size);
+            if first < last || inner.is_empty() {
+                outer = (last.saturating_sub(first) + 1).min(*len);
+                break;
+            }
+            (shape, strides) = (inner, inner_strides);
+        }
+        let shape = std::iter::once(outer).chain(shape.iter().skip(1).copied()).collect();
+        Span { offset, shape, strides, skipped: start }
+    }
+
+    /// The bytes of a span; `None` where they are neither in memory nor few enough to be read at once.
+    fn bytes_of(&self, span: &Span<'_>) -> Result<Option<Cow<'_, [u8]>>> {
+        let size = self.dtype.size() as u64;
+        let start = self.placement.offset + span.offset * size;
+        let len = extent(&span.shape, Some(span.strides)).and_then(|extent| extent.checked_mul(size));
+        let Some(len) = len.and_then(|len| usize::try_from(len).ok()) else { return Ok(None) };
         if let Some(bytes) = self.source.in_memory() {
-            let start = usize::try_from(self.placement.offset).unwrap_or(usize::MAX);
-            return Ok(start.checked_add(len).and_then(|end| bytes.get(start..end)));
+            let start = usize::try_from(start).unwrap_or(usize::MAX);
+            return Ok(start.checked_add(len).and_then(|end| bytes.get(start..end)).map(Cow::Borrowed));
         }
         if len as u64 > MAX_PAGES as u64 * PAGE {
             return Ok(None);
         }
-        if self.at_hand.get().is_none() {
-            let mut bytes = vec![0; len];
-            self.source.read_at(self.placement.offset, &mut bytes)?;
-            let _first = self.at_hand.set(bytes);
-        }
-        Ok(self.at_hand.get().map(Vec::as_slice))
-    }
-
-    /// Copies elements of `N` bytes out of the storage, through a view that has the tensor's own strides.
-    fn gather_from<const N: usize>(&self, storage: &[u8], start_element: u64, buffer: &mut [u8]) -> Result<()> {
-        let outside = || Error::corrupt(self.name(), "element outside of storage");
-        let lengths =
-            |lengths: &[u64]| lengths.iter().map(|len| usize::try_from(*len).ok()).collect::<Option<Vec<_>>>();
-        let strides = self.placement.strides.as_deref().unwrap_or_default();
-        let (shape, strides) = lengths(&self.shape).zip(lengths(strides)).ok_or_else(outside)?;
-        let (stored, _) = storage.as_chunks::<N>();
-        let view = ArrayView::from_shape(IxDyn(&shape).strides(IxDyn(&strides)), stored).map_err(|_| outside())?;
-        let (elements, _) = buffer.as_chunks_mut::<N>();
-        let start = usize::try_from(start_element).map_err(|_| outside())?;
-        let (view, start) = narrowed(view, start, elements.len());
-        let width = view.shape().last().copied().unwrap_or(1).max(1);
-        let rows = view.rows().into_iter().skip(start / width);
-        for (element, from) in elements.iter_mut().zip(rows.flatten().skip(start % width)) {
-            *element = *from;
-        }
-        Ok(())
+        let mut bytes = vec![0; len];
+        self.source.read_at(start, &mut bytes)?;
+        Ok(Some(Cow::Owned(bytes)))
     }
 
     fn index_of(&self, element: u64) -> Vec<u64> {
@@ -263,20 +258,37 @@ fn extent(shape: &[u64], strides: Option<&[u64]>) -> Option<u64> {
     }
 }
 
-/// The part of `view` that holds `count` elements from the `start`th on, and the place of that element in it; little more
-/// than those elements lie in it.
-fn narrowed<T>(mut view: ArrayViewD<'_, T>, mut start: usize, count: usize) -> (ArrayViewD<'_, T>, usize) {
-    while view.ndim() > 1 {
-        let inner = view.len() / view.len_of(Axis(0)).max(1);
-        let (first, last) = (start / inner.max(1), (start + count).saturating_sub(1) / inner.max(1));
-        start -= first * inner;
-        if first < last {
-            view.slice_axis_inplace(Axis(0), Slice::from(first..=last));
-            break;
+/// A part of a tensor: some neighbouring indices of one axis, with all that is inside of them.
+struct Span<'a> {
+    /// Its first element in the storage, counted from the tensor's first.
+    offset: u64,
+    shape: Vec<u64>,
+    strides: &'a [u64],
+    /// Elements of it that come before those that are wanted.
+    skipped: u64,
+}
+
+impl Span<'_> {
+    /// Copies the wanted elements, of `N` bytes each, through a view of `bytes` with the tensor's own strides. `None` where
+    /// they are not all there.
+    fn copy<const N: usize>(&self, bytes: &[u8], buffer: &mut [u8]) -> Option<()> {
+        let lengths =
+            |values: &[u64]| values.iter().map(|value| usize::try_from(*value).ok()).collect::<Option<Vec<_>>>();
+        let (shape, strides) = (lengths(&self.shape)?, lengths(self.strides)?);
+        let (stored, _) = bytes.as_chunks::<N>();
+        let view = ArrayView::from_shape(IxDyn(&shape).strides(IxDyn(&strides)), stored).ok()?;
+        let (elements, _) = buffer.as_chunks_mut::<N>();
+        let skipped = usize::try_from(self.skipped).ok()?;
+        if view.len() < skipped + elements.len() {
+            return None;
         }
-        view.index_axis_inplace(Axis(0), first);
+        let width = shape.last().copied()?.max(1);
+        let rows = view.rows().into_iter().skip(skipped / width);
+        for (element, from) in elements.iter_mut().zip(rows.flatten().skip(skipped % width)) {
+            *element = *from;
+        }
+        Some(())
     }
-    (view, start)
 }
 
 /// Whether `strides` describe row-major order; axes of length 1 may have any stride.
@@ -330,7 +342,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fetch::Memory;
+    use crate::fetch::{ByteSource, Memory};
+
+    /// Bytes that have to be read.
+    struct OnDisk(Memory);
+
+    impl ByteSource for OnDisk {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+
+        fn len(&self) -> u64 {
+            self.0.len()
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+            self.0.read_at(offset, buffer)
+        }
+    }
 
     prop_compose! {
         /// A tensor of up to four axes with any strides, in a storage whose bytes tell their places; and a range of it.
@@ -339,12 +368,15 @@ mod tests {
             dtype in prop_oneof![Just(Dtype::I8), Just(Dtype::BF16), Just(Dtype::F32), Just(Dtype::F64), Just(Dtype::C128)],
             offset in 0_u64..5,
             (start, end) in (0_u64..=100, 0_u64..=100),
+            is_in_memory in any::<bool>(),
         ) -> (TensorData, u64, u64) {
             let (shape, strides): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
             let len = offset + extent(&shape, Some(&strides)).expect("small") * dtype.size() as u64;
             let bytes = (0..len).map(|at| u8::try_from(at * 7 % 251).expect("below 251")).collect();
+            let memory = Memory::new("t", bytes);
+            let source: Source = if is_in_memory { Arc::new(memory) } else { Arc::new(OnDisk(memory)) };
             let placement = Placement { offset, len: len - offset, strides: Some(strides), order: ByteOrder::Little };
-            let tensor = TensorData::new(Arc::new(Memory::new("t", bytes)), dtype, shape, placement).expect("a tensor");
+            let tensor = TensorData::new(source, dtype, shape, placement).expect("a tensor");
             let at = |share: u64| share * tensor.elements() / 100;
             let (start, end) = (at(start.min(end)), at(start.max(end)));
             (tensor, start, end)
@@ -353,7 +385,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_view_of_the_storage_gives_what_single_elements_give((tensor, start, end) in strided()) {
+        fn a_view_gives_what_single_elements_give((tensor, start, end) in strided()) {
             let mut by_view = vec![0; usize::try_from(end - start).expect("small") * tensor.dtype.size()];
             let mut one_by_one = by_view.clone();
             tensor.gather(start, &mut by_view).expect("gathered");
