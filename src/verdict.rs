@@ -140,6 +140,15 @@ impl Side {
             Self::Candidate => "candidate",
         }
     }
+
+    /// The side across from it.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Baseline => Self::Candidate,
+            Self::Candidate => Self::Baseline,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ pub fn judge(
     if compared == 0 {
         judge.say(Finding::new(&rules::NOTHING_COMPARED, name));
     }
-    evidence.one_sided += (pairs.only_candidate.len() + pairs.only_baseline.len()) as u64;
+    evidence.one_sided = [pairs.only_baseline.len() as u64, pairs.only_candidate.len() as u64];
     let unit = CheckpointUnit {
         compared,
         evidence,
@@ -175,7 +175,7 @@ fn count(outcome: &ParameterOutcome, evidence: &mut Evidence) {
         ParameterOutcome::Compared { .. } => &mut evidence.compared,
         ParameterOutcome::ShapesDiffer(..) => &mut evidence.not_compared,
         ParameterOutcome::LeftOut => &mut evidence.left_out,
-        ParameterOutcome::Unread(..) => &mut evidence.unreadable,
+        ParameterOutcome::Unread(..) => &mut evidence.damaged,
     };
     *state += 1;
 }

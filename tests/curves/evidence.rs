@@ -25,7 +25,7 @@ fn missing_steps_are_told_and_beyond_one_in_twenty_nothing_is_judged() {
         assert_eq!(result.verdict, verdict, "{last}: {:?}", codes(&result));
         assert!(code.is_none_or(|code| codes(&result).contains(&code)), "{last}: {:?}", codes(&result));
         let evidence = loss(&result).evidence;
-        assert_eq!((evidence.compared, evidence.one_sided), (last.min(100), last.abs_diff(100)));
+        assert_eq!((evidence.compared, evidence.alone()), (last.min(100), last.abs_diff(100)));
     }
 }
 
@@ -38,7 +38,7 @@ fn losses_that_are_null_are_unreadable_and_never_agreement() {
     for (from, verdict) in [(96, Verdict::Warn), (90, Verdict::Incomplete)] {
         let result = Pair::new(&[("a", &whole)], &[("a", &nulls(from))]).judge("");
         assert_eq!(result.verdict, verdict, "{:?}", codes(&result));
-        assert_eq!(loss(&result).evidence.unreadable, 101 - from);
+        assert_eq!(loss(&result).evidence.damaged, 101 - from);
     }
 }
 

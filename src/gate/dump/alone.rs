@@ -195,7 +195,7 @@ fn add(
         verdict: verdict_of(&applied.findings),
         compared: seen,
         not_compared: unseen,
-        evidence: Evidence { compared: seen, unreadable: unseen, ..Evidence::default() },
+        evidence: Evidence { compared: seen, damaged: unseen, ..Evidence::default() },
         culprit,
         inherited_from: from,
         msprobe_overflow: named,

@@ -108,7 +108,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     (unit.unmatched_baseline, unit.unmatched_candidate) = only;
     unit.evidence = Evidence {
         compared: unit.compared,
-        one_sided: only.0 + only.1,
+        one_sided: [only.0, only.1],
         left_out,
         not_compared,
         shown_only: baseline.left_out().max(candidate.left_out()),

@@ -35,9 +35,9 @@ pub(super) fn check(unit: &CheckpointUnit, key: &Key, said: &Said<'_>, profile: 
         parameter(outcome, &findings, profile, &format!("{at}, {}", shown(outcome.subject())))?;
     }
     listed(unit, &findings, at)?;
-    let states = unit.evidence;
+    let states = &unit.evidence;
     let counted = states.compared == unit.compared
-        && states.one_sided == unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
+        && states.alone() == unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
     demand(states.is_empty() || counted, at, || "its evidence does not add up to what it compared".into())
 }
 

@@ -97,7 +97,7 @@ impl Curve<'_> {
 
     /// Every paired step is in one state; a window counts as the steps it covers.
     fn evidence(&self) -> Checked {
-        let states = self.unit.evidence;
+        let states = &self.unit.evidence;
         demand(states.is_empty() || states.total() >= self.unit.paired, self.at, || {
             "its evidence does not add up to its paired steps".into()
         })

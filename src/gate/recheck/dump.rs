@@ -12,7 +12,7 @@ use crate::policy::dump::TensorPreset;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::operation::OffSide;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::{Culprit, DumpUnit, Evidence};
+use crate::result::unit::{Culprit, DumpUnit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Suspects that become findings of their own.
@@ -57,7 +57,8 @@ fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
 
 /// The states of its values add up to its counts, and those that call for a finding have one.
 fn evidence(unit: &DumpUnit, unmatched: u64, findings: &[&Finding], at: &str) -> Checked {
-    let Evidence { compared, one_sided, unreadable, .. } = unit.evidence;
+    let compared = unit.evidence.compared;
+    let one_sided = unit.evidence.alone();
     let all = unit.compared.saturating_add(unit.not_compared).saturating_add(unmatched);
     let fits = unit.evidence.total() == all && compared == unit.compared && one_sided >= unmatched;
     // Results of the first format do not count states.
@@ -68,7 +69,7 @@ fn evidence(unit: &DumpUnit, unmatched: u64, findings: &[&Finding], at: &str) ->
         format!("{} values are partly missing in one dump, but there is no finding about them", one_sided - unmatched)
     })?;
     let damaged = [&rules::TENSOR_UNREADABLE, &rules::STATISTICS_UNREADABLE];
-    let untold = if unit.evidence.is_empty() { unit.not_compared } else { unreadable };
+    let untold = if unit.evidence.is_empty() { unit.not_compared } else { unit.evidence.damaged };
     demand(
         untold == 0 || is_told(&damaged) || unit.evidence.is_empty() && is_told(&[&rules::VALUE_MISSING]),
         at,

@@ -40,8 +40,8 @@ fn counts(unit: &MonitorUnit, findings: &[&Finding], at: &str) -> Checked {
     demand(unmatched == 0 || says(findings, &alone), at, || {
         format!("has {unmatched} rows without a partner, and no finding says so")
     })?;
-    let states = unit.evidence;
-    let adds_up = states.compared == unit.compared && states.one_sided == unmatched;
+    let states = &unit.evidence;
+    let adds_up = states.compared == unit.compared && states.alone() == unmatched;
     demand(states.is_empty() || adds_up, at, || "its evidence does not add up to what it compared".into())?;
     let blind = says(findings, &[&rules::BASELINE_NON_FINITE]);
     demand((states.not_compared > 0) == blind, at, || {

@@ -41,9 +41,9 @@ fn counts(unit: &OperatorsUnit, findings: &[&Finding], at: &str) -> Checked {
     demand(unmatched > 0 || !says(findings, &[&rules::MISSING]), at, || {
         "has a partner for every output, which its findings deny".into()
     })?;
-    let states = unit.evidence;
+    let states = &unit.evidence;
     let adds_up =
-        states.compared == unit.compared && states.not_compared == unit.counts.skip && states.one_sided == unmatched;
+        states.compared == unit.compared && states.not_compared == unit.counts.skip && states.alone() == unmatched;
     demand(states.is_empty() && unit.compared == 0 || adds_up, at, || {
         "its evidence does not add up to what it judged".into()
     })

@@ -137,7 +137,7 @@ fn trend_of(unit: &CurveUnit) -> Trend {
 fn trend_is_whole(unit: &CurveUnit) -> bool {
     let series = &unit.series;
     let both = series.baseline.iter().zip(&series.candidate).filter(|(b, c)| b.is_some() && c.is_some()).count();
-    let alone = is_alone(unit) && unit.evidence.one_sided == series.step.len() as u64;
+    let alone = is_alone(unit) && unit.evidence.alone() == series.step.len() as u64;
     alone || both as u64 == unit.paired && !is_alone(unit)
 }
 

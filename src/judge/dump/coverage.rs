@@ -66,7 +66,7 @@ impl Census {
     fn alone(&mut self, side: Side, count: usize) {
         let [baseline, candidate] = &mut self.unmatched;
         *(if side == Side::Baseline { baseline } else { candidate }) += count as u64;
-        self.evidence.one_sided += count as u64;
+        self.evidence.add_alone(side, count as u64);
     }
 
     fn value(&mut self, leaf: &LeafComparison, left: Option<Leaf<'_>>, right: Option<Leaf<'_>>) {
@@ -85,7 +85,7 @@ impl Census {
         let evidence = &mut self.evidence;
         match measured.coverage {
             // A finding of its own names each.
-            _ if leaf.unreadable().is_some() => evidence.unreadable += 1,
+            _ if leaf.unreadable().is_some() => evidence.damaged += 1,
             Coverage::Whole => {
                 evidence.compared += 1;
                 *(if measured.basis == Basis::Plain { &mut self.plain } else { &mut self.tensors }) += 1;
@@ -97,15 +97,15 @@ impl Census {
                 self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row);
             }
             Coverage::StatisticMissing(side) => {
-                evidence.one_sided += 1;
+                evidence.add_alone(side.other(), 1);
                 self.note(&rules::STATISTICS_MISSING, Some(side), row);
             }
             Coverage::StatisticUnreadable(side) => {
-                evidence.unreadable += 1;
+                evidence.damaged += 1;
                 self.note(&rules::STATISTICS_UNREADABLE, Some(side), row);
             }
             Coverage::DataMissing(side) => {
-                evidence.one_sided += 1;
+                evidence.add_alone(side.other(), 1);
                 self.note(&rules::DATA_MISSING, Some(side), row);
             }
         }
@@ -124,7 +124,7 @@ impl Census {
         unit.compared = self.evidence.compared;
         let unmatched = self.unmatched.iter().sum::<u64>();
         unit.not_compared = self.evidence.total() - self.evidence.compared - unmatched;
-        unit.evidence = self.evidence;
+        unit.evidence = self.evidence.clone();
     }
 
     /// One finding per kind of gap and side. `told` says that the two dumps were made for different tasks, which explains

@@ -55,23 +55,27 @@ fn by_window(pair: &CurvePair<'_>) -> Evidence {
     let missing = coverage.baseline.saturating_sub(coverage.both);
     Evidence {
         compared: coverage.both,
-        one_sided: missing.saturating_add(coverage.candidate_only),
+        one_sided: [missing, coverage.candidate_only],
         not_compared: paired(pair).not_compared,
         ..Evidence::default()
     }
 }
 
 fn by_position(pair: &CurvePair<'_>) -> Evidence {
-    let longer = pair.baseline.series.values.len().max(pair.candidate.series.values.len());
-    Evidence { one_sided: (longer - pair.points.len()) as u64, ..paired(pair) }
+    let only = |values: &[f64]| values.len().saturating_sub(pair.points.len()) as u64;
+    Evidence { one_sided: [only(&pair.baseline.series.values), only(&pair.candidate.series.values)], ..paired(pair) }
 }
 
 fn by_step(pair: &CurvePair<'_>) -> Evidence {
     let (baseline, candidate) = (pair.baseline.series.as_ref(), pair.candidate.series.as_ref());
-    let unreadable = listed_without_value(baseline, candidate) + listed_without_value(candidate, baseline);
     let paired_steps = pair.points.len() as u64;
-    let alone = (baseline.steps.len() as u64 + candidate.steps.len() as u64).saturating_sub(2 * paired_steps);
-    Evidence { unreadable, one_sided: alone.saturating_sub(unreadable), ..paired(pair) }
+    let alone = |one: &Series, other: &Series| {
+        let damaged = listed_without_value(one, other);
+        (damaged, (one.steps.len() as u64).saturating_sub(paired_steps + damaged))
+    };
+    let (by_candidate, ours) = alone(baseline, candidate);
+    let (by_baseline, theirs) = alone(candidate, baseline);
+    Evidence { damaged: by_candidate + by_baseline, one_sided: [ours, theirs], ..paired(pair) }
 }
 
 /// Steps at which `one` has a value and `other` lists none.
@@ -104,9 +108,9 @@ mod tests {
     fn every_step_of_either_side_is_in_one_state() {
         let baseline = "step,loss\n1,2.5\n2,2.4\n3,nan\n4,2.2\n5,\n6,2.0\n";
         let candidate = "step,loss\n1,2.5\n2,\n3,2.3\n5,2.1\n6,nan\n7,1.9\n";
-        let expected = Evidence { compared: 2, not_compared: 1, unreadable: 2, one_sided: 2, ..Evidence::default() };
+        let expected = Evidence { compared: 2, not_compared: 1, damaged: 2, one_sided: [1, 1], ..Evidence::default() };
         let found = states(baseline, candidate, Use::Judged);
-        assert_eq!((found, found.total()), (expected, 7));
+        assert_eq!((&found, found.total()), (&expected, 7));
         let shown = Evidence { compared: 0, shown_only: 2, ..expected };
         assert_eq!(states(baseline, candidate, Use::Shown), shown);
         let left_out = Evidence { left_out: 7, ..Evidence::default() };
@@ -118,7 +122,7 @@ mod tests {
         let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0, 3.1]}", Use::Judged);
         assert_eq!(found, Evidence { compared: 3, ..Evidence::default() });
         let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0]}", Use::Judged);
-        assert_eq!(found, Evidence { one_sided: 3, ..Evidence::default() }, "nothing says which belong together");
+        assert_eq!(found, Evidence { one_sided: [3, 2], ..Evidence::default() }, "nothing says which belong together");
     }
 
     proptest::proptest! {

@@ -79,7 +79,7 @@ pub fn judge_alone(
         candidate_file: source.path.clone(),
         mode: MODE.to_owned(),
         mode_source: if settings.policy.kind == Kind::Rl { "declared" } else { "inferred" }.to_owned(),
-        evidence: Evidence { one_sided: points.len() as u64, ..Evidence::default() },
+        evidence: Evidence { one_sided: [0, points.len() as u64], ..Evidence::default() },
         rules: std::mem::take(&mut results.rules),
         series: downsample::one_sided(&points),
         ..CurveUnit::empty()

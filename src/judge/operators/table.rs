@@ -113,7 +113,7 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         evidence: Evidence {
             compared: counts.judged(),
             not_compared: counts.skip,
-            one_sided: unmatched.0 + unmatched.1,
+            one_sided: [unmatched.0, unmatched.1],
             left_out,
             ..Evidence::default()
         },
