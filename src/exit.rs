@@ -7,7 +7,7 @@ use crate::verdict::Verdict;
 pub const PASS: u8 = 0;
 /// Fail or incomplete.
 pub const FAIL: u8 = 1;
-/// Bad usage, bad policy, a path that is not there, or a required check of which no unit could be read.
+/// Bad usage, bad policy, a path that is not there.
 pub const USAGE: u8 = 2;
 /// An artifact or baseline could not be fetched: the outside world failed after retries.
 pub const UNAVAILABLE: u8 = 3;

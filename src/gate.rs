@@ -41,9 +41,10 @@ use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::error::Result;
 use crate::fetch::{Fetcher, Files, Source, Trust};
 use crate::gate::baseline::manifest::Manifest;
-use crate::judge::apply_policy::{apply_policy, waiver_findings};
+use crate::judge::apply_policy::AppliedPolicy;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
+use crate::judge::settle::{settle, settle_check};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -51,9 +52,10 @@ use crate::read::curve::log::LogPattern;
 use crate::report::sink::{Kept, Sink};
 use crate::report::{Judged, Outcome};
 use crate::result::diagnosis::Diagnosis;
-use crate::result::finding::{Finding, WaivedFinding, verdict_of};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
 use crate::result::place::Accepted;
-use crate::result::unit::{Check, Culprit};
+use crate::result::unit::{Check, Unit};
 use crate::result::{ArtifactRow, GateResult, Mode, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::{Inventory, Recogniser, Search};
@@ -93,10 +95,8 @@ pub use crate::fetch::progress::{Progress, Quiet};
 pub struct CheckOutcome {
     /// The check with its units.
     pub check: Check,
-    /// Findings after the policy's severities and waivers.
-    pub findings: Vec<Finding>,
-    /// Findings that waivers cover.
-    pub waived: Vec<WaivedFinding>,
+    /// What was measured, before any policy.
+    pub observations: Vec<Observation>,
     /// Tables that do not grow with what is compared; others have gone to the sink.
     pub tables: Vec<Table>,
     /// Sizes in bytes of operations that the next dump may hold; `None` where the check sees no operations.
@@ -112,13 +112,30 @@ impl CheckOutcome {
     pub fn new(id: CheckId) -> Self {
         Self {
             check: Check { id, verdict: Verdict::Skipped, culprit: None, items: Vec::new(), units: Vec::new() },
-            findings: Vec::new(),
-            waived: Vec::new(),
+            observations: Vec::new(),
             tables: Vec::new(),
             sizes: None,
             diagnoses: Vec::new(),
             accepted: Vec::new(),
         }
+    }
+
+    /// Adds findings about the check as a whole.
+    fn say(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        let id = self.check.id;
+        self.observations.extend(findings.into_iter().map(|finding| Observation::of_check(id, finding)));
+    }
+
+    /// Adds a unit with findings about it.
+    fn add_unit(&mut self, unit: Unit, findings: impl IntoIterator<Item = Finding>) {
+        let (id, place) = (self.check.id, self.check.units.len());
+        self.check.units.push(unit);
+        self.observations.extend(findings.into_iter().map(|finding| Observation::of_unit(id, place, finding)));
+    }
+
+    /// Decides it by `policy`: its findings, and the verdicts of its units and its own.
+    pub fn settle(&mut self, policy: &Policy) -> AppliedPolicy {
+        settle_check(&mut self.check, &self.observations.iter().collect::<Vec<_>>(), policy)
     }
 }
 
@@ -195,22 +212,14 @@ pub fn run_by(
     };
     let sides = Sides::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
-    let mut verdicts = Vec::new();
     let about = surroundings.about.iter().cloned();
-    let general = about.chain(general_findings(request, &sides, surroundings.training)).collect();
-    let general = apply_policy(general, &request.policy);
-    if !general.findings.is_empty() {
-        verdicts.push(verdict_of(&general.findings));
-    }
-    result.findings = general.findings;
-    result.waived = general.waived;
+    let general = about.chain(general_findings(request, &sides, surroundings.training));
+    result.measured = general.map(|finding| Observation::of_check(CheckId::Artifacts, finding)).collect();
     let mut sizes = Sizes::default();
     for id in &request.checks {
         let Some(part) = check(*id, &sides, surroundings, &shared)? else { continue };
-        verdicts.push(part.check.verdict);
         result.checks.push(part.check);
-        result.findings.extend(part.findings);
-        result.waived.extend(part.waived);
+        result.measured.extend(part.observations);
         result.diagnoses.extend(part.diagnoses);
         result.accepted.extend(part.accepted);
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
@@ -218,31 +227,9 @@ pub fn run_by(
     }
     asked.refuse_unmatched()?;
     add_digests(&mut result, &sides);
-    let of_policy = waiver_findings(&request.policy, &result.waived);
-    if !of_policy.is_empty() {
-        verdicts.push(verdict_of(&of_policy));
-    }
-    result.findings.extend(of_policy);
-    result.verdict = match Verdict::of_all(verdicts) {
-        Verdict::Skipped => Verdict::Incomplete,
-        verdict => verdict,
-    };
-    // What does not count comes last, however severe it would be.
-    result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
-    result.identify();
-    result.culprit = first_culprit(&result.checks);
-    source::confirm(&mut result);
+    settle(&mut result, &request.policy);
     diagnose(&mut result, &sizes);
-    let required_unread = is_unread(&result, &request.policy, &sides);
-    Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })
-}
-
-/// The culprit that documents name: the earliest step, and of one step the finer check.
-pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let finest_first = [dump::first_culprit(checks), monitor::first_culprit(checks)];
-    let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
-    // An operator test replays generated inputs; what the run itself computed goes before it.
-    first.or_else(|| operators::first_culprit(checks)).or_else(|| performance::first_culprit(checks))
+    Ok(Judged { result, facts: history::facts(&sides.candidate, &request.policy) })
 }
 
 /// Inventories of both locations.
@@ -340,22 +327,18 @@ fn check(
     }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
-        add_findings(
-            &mut part,
-            unknown_format(id, request, &sides.candidate, Side::Candidate).into_iter().collect(),
-            policy,
-        );
+        part.say(unknown_format(id, request, &sides.candidate, Side::Candidate));
         return Ok(Some(part));
     }
     let mut part = (check.judge)(sides, surroundings, shared)?;
-    block_one_sided(&mut part, sides, policy);
+    block_one_sided(&mut part, sides);
     for (side, inventory) in [(Side::Baseline, &sides.baseline), (Side::Candidate, &sides.candidate)] {
-        add_findings(&mut part, unknown_format(id, request, inventory, side).into_iter().collect(), policy);
+        part.say(unknown_format(id, request, inventory, side));
     }
-    add_findings(&mut part, identical::same_files(id, sides, policy).into_iter().collect(), policy);
+    part.say(identical::same_files(id, sides, policy));
     let wide = known_defects::wide_limits(&part, policy);
-    add_findings(&mut part, wide, policy);
-    add_findings(&mut part, partial_coverage::findings(id, measurements), policy);
+    part.say(wide);
+    part.say(partial_coverage::findings(id, measurements));
     Ok(Some(part))
 }
 
@@ -379,20 +362,6 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
 /// Where the location cannot be fetched, or is a damaged archive.
 pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
     side::unpacked(fetcher.open(location, trust, progress)?.files, fetcher.disk())
-}
-
-/// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
-fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
-    let is_of_tree = |id: CheckId| checks::of(id).is_some_and(|check| check.of_tree.is_some());
-    policy.required.iter().any(|id| {
-        let there = is_of_tree(*id) || sides.there().all(|(_, inventory)| inventory.has(*id));
-        let check = result.checks.iter().find(|check| check.id == *id);
-        there
-            && check.is_some_and(|check| {
-                check.items.iter().all(|item| item.verdict == Verdict::Incomplete)
-                    && check.units.iter().all(|unit| unit.is_unread())
-            })
-    })
 }
 
 /// Adds the digests of what was judged, most of which the checks have taken by reading it.
@@ -433,12 +402,16 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned())),
         culprit: None,
         checks: Vec::new(),
+        measured: Vec::new(),
         findings: Vec::new(),
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),
         history: None,
         artifacts,
+        policy: Some(policy.canonical()),
+        seal: None,
+        claimed_version: None,
         operations_digest: None,
         operations_version: None,
         accepted: Vec::new(),
@@ -465,12 +438,6 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         }
     }
     findings.extend(identical::same_location(sides, &request.policy).filter(|_| !sides.is_alone));
-    let of_runs = |check: &&CheckId| checks::of(**check).is_none_or(|check| check.of_tree.is_none());
-    for check in request.policy.required.iter().filter(of_runs) {
-        if request.checks.contains(check) && sides.there().all(|(_, inventory)| !inventory.has(*check)) {
-            findings.push(Finding::new(&rules::REQUIRED_MISSING, check.as_str()).with("check", check.as_str()));
-        }
-    }
     findings
 }
 
@@ -511,7 +478,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
 }
 
 /// A check with artifacts on one side only is incomplete, whatever it made of them.
-fn block_one_sided(part: &mut CheckOutcome, sides: &Sides, policy: &Policy) {
+fn block_one_sided(part: &mut CheckOutcome, sides: &Sides) {
     let id = part.check.id;
     let side = match (sides.baseline.has(id), sides.candidate.has(id)) {
         (true, false) => Side::Baseline,
@@ -522,16 +489,5 @@ fn block_one_sided(part: &mut CheckOutcome, sides: &Sides, policy: &Policy) {
         .of_check(id)
         .with("check", id.as_str())
         .with("side", side.as_str());
-    add_findings(part, vec![finding], policy);
-}
-
-/// Adds findings about a check as a whole; none leave its verdict as it is.
-fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
-    if findings.is_empty() {
-        return;
-    }
-    let applied = apply_policy(findings, policy);
-    part.check.verdict = part.check.verdict.max(verdict_of(&applied.findings));
-    part.findings.extend(applied.findings);
-    part.waived.extend(applied.waived);
+    part.say([finding]);
 }

@@ -7,6 +7,7 @@
 pub mod apply_policy;
 pub mod checkpoint;
 pub mod config;
+pub mod culprit;
 pub mod dump;
 pub mod evaluation;
 pub mod location;
@@ -18,4 +19,5 @@ pub mod partial_coverage;
 pub mod performance;
 pub mod register;
 pub mod rule;
+pub mod settle;
 pub mod source;

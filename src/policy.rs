@@ -159,6 +159,19 @@ impl Policy {
         Ok(policy)
     }
 
+    /// STUB
+    pub fn canonical(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+
+    /// STUB
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_canonical(_: &str, _: &serde_json::Value, _: &[&str]) -> Result<Self> {
+        Ok(Self::default())
+    }
+
     /// The same policy as of `today`, whose waivers may not end later than its `waiver-max-days` allow.
     ///
     /// # Errors

@@ -64,8 +64,6 @@ use crate::result::operation::OperationLine;
 pub struct Judged {
     /// The result, without message texts.
     pub result: GateResult,
-    /// Whether a check that the policy requires is there, and no unit of it could be read.
-    pub required_unread: bool,
     /// Facts about the candidate's surroundings from its artifacts, for the history.
     pub facts: Facts,
 }
@@ -79,8 +77,6 @@ pub struct Outcome {
     pub operations: Vec<OperationLine<'static>>,
     /// Tables as msprobe writes them.
     pub tables: Vec<Table>,
-    /// Whether a check that the policy requires is there, and no unit of it could be read.
-    pub required_unread: bool,
 }
 
 impl GateResult {

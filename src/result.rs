@@ -7,7 +7,7 @@
 //! ```
 //! use precision_gate::result::load;
 //!
-//! let text = r#"{"schema_version": 2, "tool": {"name": "precision-gate", "version": "0.1.0"}, "today": "2026-11-24",
+//! let text = r#"{"schema_version": 3, "tool": {"name": "precision-gate", "version": "0.1.0"}, "today": "2026-11-24",
 //!     "profile": "default", "verdict": "pass", "baseline": null, "culprit": null, "checks": [], "findings": [],
 //!     "candidate": {"label": "910B", "location": "runs/910b", "digest": ""}, "diagnoses": [], "waived": [],
 //!     "artifacts": []}"#;
@@ -22,9 +22,11 @@ pub mod history;
 pub mod load;
 pub mod next_dump;
 pub mod number;
+pub mod observation;
 pub mod operation;
 pub mod outcome;
 pub mod place;
+pub mod seal;
 pub mod trend;
 pub mod unit;
 mod upgrade;
@@ -38,12 +40,13 @@ use self::diagnosis::Diagnosis;
 use self::finding::{Finding, WaivedFinding, identify};
 use self::history::Summary;
 use self::next_dump::NextDump;
+use self::observation::Observation;
 use self::place::Accepted;
 use self::unit::{Check, Culprit};
 use crate::verdict::{Profile, Side, Verdict};
 
 /// Version of `result.json`'s layout.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Everything a report needs: `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +81,10 @@ pub struct GateResult {
     pub culprit: Option<Culprit>,
     /// The checks, in fixed order.
     pub checks: Vec<Check>,
+    /// What was measured, before any policy: verdicts are made of it and of the units' accounts of evidence. Absent in results
+    /// of versions before the third, whose verdicts cannot be made again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Observation>,
     /// Findings of all checks, worst first.
     pub findings: Vec<Finding>,
     /// Likely causes, most likely first.
@@ -93,6 +100,15 @@ pub struct GateResult {
     /// The run in the light of those before it, where a history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Summary>,
+    /// The policy that it was decided under, without what equals the default; absent in results of versions before the third.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<serde_json::Value>,
+    /// Digest of what was measured ([`seal`]); absent in results of versions before the third.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
+    /// Version of the file where its verdicts cannot be made again; no part of the file.
+    #[serde(skip)]
+    pub claimed_version: Option<u32>,
     /// Artifacts found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.

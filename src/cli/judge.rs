@@ -194,7 +194,7 @@ pub(crate) fn evaluate(
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
-    let Judged { mut result, required_unread, .. } = judged;
+    let Judged { mut result, .. } = judged;
     let options = report::write::Options { language: documents.lang, templates, source_root: source_root.as_deref() };
     report::write::all(&mut result, folder, &options)?;
     show::summary(&result, &common.out, documents)?;
@@ -204,7 +204,6 @@ pub(crate) fn evaluate(
     }
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,
-        () if required_unread => exit::USAGE,
         () => exit::of_verdict(result.verdict, common.warn_exit_code, result.report_only),
     };
     Ok(Evaluated { result, code })

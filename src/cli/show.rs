@@ -49,8 +49,11 @@ pub(crate) fn say(text: &str) -> Result<()> {
 
 /// `precision-gate report`: exits 0 whatever the verdict, which is that of an earlier run.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
-    let result = load::result(&args.result)?;
-    recheck::refuse_edited(&result, &args.result.display().to_string())?;
+    let mut result = load::result(&args.result)?;
+    let lines = recheck::operations_digest(&args.result)?;
+    let name = args.result.display().to_string();
+    recheck::decide_again(&mut result, &name, lines.as_deref())?;
+    recheck::rewrite(&mut result, &name, args.documents.lang)?;
     let operations = Table::of(&Lines::beside(&args.result))?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));

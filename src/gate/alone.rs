@@ -2,7 +2,7 @@
 
 use super::checks::GateCheck;
 use super::discover::Inventory;
-use super::{CheckOutcome, Progress, add_findings};
+use super::{CheckOutcome, Progress};
 use crate::judge::rule::artifacts::{NEEDS_BASELINE, NO_BASELINE};
 use crate::policy::Policy;
 use crate::result::finding::Finding;
@@ -25,7 +25,7 @@ pub(super) fn judge(
         None if candidate.has(id) => {
             let mut outcome = CheckOutcome::new(id);
             let finding = Finding::new(&NEEDS_BASELINE, id.as_str()).of_check(id).with("check", id.as_str());
-            add_findings(&mut outcome, vec![finding], policy);
+            outcome.say([finding]);
             outcome
         }
         None => CheckOutcome::new(id),

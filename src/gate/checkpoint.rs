@@ -8,16 +8,15 @@ use super::{CheckOutcome, Progress};
 use crate::compare::checkpoint as compare;
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
-use crate::result::finding::{Finding, verdict_of};
+use crate::result::finding::Finding;
 use crate::result::unit::{CheckpointUnit, Unit};
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::verdict::{CheckId, Side};
 
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -77,13 +76,8 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
                 JudgedCheckpoint { unit: CheckpointUnit::empty(&place.path), findings }
             }
         };
-        let applied = apply_policy(findings, policy);
-        let verdict = verdict_of(&applied.findings);
-        outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..unit })));
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
+        outcome.add_unit(Unit::Checkpoint(Box::new(unit)), findings);
     }
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
     outcome
 }
 
@@ -111,26 +105,14 @@ pub fn check(
     let mut used = vec![false; policy.checkpoint.limits.len()];
     for (b, c) in &paired.matched {
         let judged = unit((baseline, b), (candidate, c), (policy, measurements), progress, &mut used);
-        let applied = apply_policy(judged.findings, policy);
-        let verdict = verdict_of(&applied.findings);
-        outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..judged.unit })));
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
+        outcome.add_unit(Unit::Checkpoint(Box::new(judged.unit)), judged.findings);
     }
-    let mut findings: Vec<Finding> = paired
-        .missing
-        .iter()
-        .map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str()))
-        .collect();
+    let missing = paired.missing.iter();
+    outcome.say(missing.map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str())));
     if !paired.matched.is_empty() {
         let unused = policy.checkpoint.limits.iter().zip(&used).filter(|(_, used)| !**used);
-        findings.extend(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
+        outcome.say(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
     }
-    let applied = apply_policy(findings, policy);
-    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(rest));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
     outcome
 }
 

@@ -1,22 +1,22 @@
 //! The config check: packs of both sides to a verdict per checker.
 
 use super::checks::GateCheck;
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::discover::{self, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::rule::artifacts::AMBIGUOUS;
 use crate::msprobe::config::{self as msprobe, Report};
 use crate::policy::Policy;
 use crate::read::pack::{self, Checker, Pack};
 use crate::redact::Redactor;
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::ConfigItem;
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::unit::{ConfigItem, Evidence, ItemState};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of config packs.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser { check: ID, by: discover::Evidence::Signature, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
     health: Some(alone),
     measure: None,
@@ -38,7 +38,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
         let label = if packs.len() > 1 { pack.path.as_str() } else { "" };
         let redactor = Redactor::new(named(pack));
         let judged = config::alone::of_pack(pack, &policy.config, &redactor);
-        add_judged(&mut outcome, judged, &[], policy, label);
+        add_judged(&mut outcome, judged, &[], label);
     }
     outcome
 }
@@ -81,8 +81,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
         let Some(first) = paths.first().filter(|_| paths.len() > 1 || most == 1) else { continue };
         let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID).with("kind", "pack");
         let finding = finding.with("side", side.as_str()).with("count", paths.len()).with("paths", paths);
-        let verdict = applied(outcome, vec![finding], policy, "").0;
-        outcome.check.verdict = outcome.check.verdict.max(verdict);
+        outcome.say([finding]);
     }
 }
 
@@ -91,17 +90,18 @@ fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>,
     let packs: Vec<&Pack> = packs.collect();
     for checker in Checker::ALL {
         let there = packs.iter().any(|pack| pack.has(checker));
-        let verdict = if there { Verdict::Incomplete } else { Verdict::Skipped };
+        let state = if there { ItemState::Unread } else { ItemState::Absent };
         let failed = (there && damaged).then_some(());
         outcome.check.items.push(ConfigItem {
             name: checker.as_str().into(),
-            verdict,
+            verdict: Verdict::Skipped,
+            state,
+            evidence: Evidence::default(),
             msprobe: failed.map(|()| "failed".into()),
             msprobe_error: failed.map(|()| "RuntimeError".into()),
             findings: 0,
         });
     }
-    outcome.check.verdict = Verdict::of_all(outcome.check.items.iter().map(|item| item.verdict));
     if packs.is_empty() {
         outcome.check.items.clear();
     }
@@ -111,7 +111,7 @@ fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &P
     let redactor = Redactor::new(named(ours).chain(named(theirs)));
     let reports = msprobe::compare(ours, theirs, &redactor);
     let context = Context { baseline: ours, candidate: theirs, policy: &policy.config, redactor: &redactor };
-    add_judged(outcome, config::judge(&context), &reports, policy, label);
+    add_judged(outcome, config::judge(&context), &reports, label);
     let summary = msprobe::summary(&reports);
     let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
     outcome.tables.extend(tables.map(|mut table| {
@@ -121,20 +121,16 @@ fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &P
 }
 
 /// Adds the findings of a pack or a pair of packs, with an item per checker.
-fn add_judged(outcome: &mut CheckOutcome, judged: Judged, reports: &[Report], policy: &Policy, label: &str) {
+fn add_judged(outcome: &mut CheckOutcome, judged: Judged, reports: &[Report], label: &str) {
     let Judged { general, checkers } = judged;
-    let (mut verdict, _) = applied(outcome, general, policy, label);
-    if verdict == Verdict::Pass {
-        verdict = Verdict::Skipped;
-    }
+    outcome.say(general.into_iter().map(|finding| labelled(finding, label)));
     for (checker, findings) in checkers {
         let report = reports.iter().find(|report| report.checker == checker);
-        let (of_checker, count) =
-            findings.map_or((Verdict::Skipped, 0), |findings| applied(outcome, findings, policy, label));
-        verdict = verdict.max(of_checker);
-        add_item(outcome, checker, report, of_checker, count);
+        let state = if findings.is_some() { ItemState::Compared } else { ItemState::Absent };
+        let place = add_item(outcome, checker, report, state);
+        let of_item = |finding| Observation::of_item(ID, place, labelled(finding, label));
+        outcome.observations.extend(findings.into_iter().flatten().map(of_item));
     }
-    outcome.check.verdict = outcome.check.verdict.max(verdict);
 }
 
 /// Part of a file's name from a path: `a/b.zip` to `_a_b`.
@@ -144,20 +140,26 @@ fn suffix(label: &str) -> String {
     if safe.is_empty() { safe } else { format!("_{safe}") }
 }
 
-/// Adds an item, or joins it with that of an earlier pair of packs.
-fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report>, verdict: Verdict, findings: usize) {
+/// Adds an item, or joins it with that of an earlier pair of packs; gives its place.
+fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report>, state: ItemState) -> usize {
     let item = ConfigItem {
         name: checker.as_str().into(),
-        verdict,
+        verdict: Verdict::Skipped,
+        state,
+        evidence: Evidence::default(),
         msprobe: report.map(|report| report.level_text().to_owned()),
         msprobe_error: report.and_then(|report| report.error).map(|error| error.to_string()),
-        findings,
+        findings: 0,
     };
-    match outcome.check.items.iter_mut().find(|known| known.name == item.name) {
-        None => outcome.check.items.push(item),
-        Some(known) => {
-            known.verdict = known.verdict.max(item.verdict);
-            known.findings += item.findings;
+    match outcome.check.items.iter_mut().enumerate().find(|(_, known)| known.name == item.name) {
+        None => {
+            outcome.check.items.push(item);
+            outcome.check.items.len() - 1
+        }
+        Some((place, known)) => {
+            if item.state == ItemState::Compared {
+                known.state = item.state;
+            }
             let rank = |level: &Option<String>| {
                 ["pass", "warning", "error", "failed"].iter().position(|known| level.as_deref() == Some(known))
             };
@@ -165,20 +167,17 @@ fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report
                 known.msprobe = item.msprobe;
             }
             known.msprobe_error = known.msprobe_error.take().or(item.msprobe_error);
+            place
         }
     }
 }
 
-/// Settles findings into the outcome; their verdict and how many count.
-fn applied(outcome: &mut CheckOutcome, mut findings: Vec<Finding>, policy: &Policy, label: &str) -> (Verdict, usize) {
+/// A finding whose place names the pack, where there are several.
+fn labelled(mut finding: Finding, label: &str) -> Finding {
     if !label.is_empty() {
-        findings.iter_mut().for_each(|finding| finding.place = format!("{label}: {}", finding.place));
+        finding.place = format!("{label}: {}", finding.place);
     }
-    let applied = apply_policy(findings, policy);
-    let result = (verdict_of(&applied.findings), applied.findings.len());
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
-    result
+    finding
 }
 
 fn named(pack: &Pack) -> impl Iterator<Item = (&str, &crate::read::json::Json)> {

@@ -6,7 +6,6 @@ mod reference;
 pub(super) mod renaming;
 mod units;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -18,8 +17,7 @@ use crate::compare::measurements::Measurements;
 use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Gradients};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::apply_policy::apply_policy;
-use crate::judge::dump::alone::COLLECTIVES;
+use crate::judge::culprit::first_of_dumps;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::noise::UnitNoise;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
@@ -33,9 +31,10 @@ use crate::policy::Policy;
 use crate::read::dump::{self, DumpFolder};
 use crate::report::sink::Dropped;
 use crate::result::diagnosis::Diagnosis;
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
+use crate::verdict::{CheckId, Side};
 use noise::{Known, Noise, Recording};
 use reference::Reference;
 use units::Units;
@@ -132,7 +131,7 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
             }
             let noise = Noise { known: None, recording: Some(&recording) };
             let outcome = check(&first.dumps, &second.dumps, &shared, Others { noise, reference: None })?;
-            if let Some(why) = noise::difference(&outcome.findings).or_else(|| recording.too_far()) {
+            if let Some(why) = noise::difference(outcome.observations.iter().map(|one| &one.finding)).or_else(|| recording.too_far()) {
                 return Err(other(&why));
             }
         }
@@ -175,15 +174,10 @@ pub fn check(
     if !outcome.check.units.is_empty() {
         findings.extend(unused_limits(policy, &limits_used));
     }
-    tell_prefixes_once(&mut outcome.findings);
+    tell_prefixes_once(&mut outcome.observations);
     findings.extend(noise::missing(&aids.without_noise));
     findings.extend(aids.reference.and_then(|reference| reference.finding()));
-    let applied = apply_policy(findings, policy);
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
-    let units = outcome.check.units.iter().map(|unit| unit.verdict());
-    let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
-    outcome.check.verdict = Verdict::of_all(units.chain(findings));
+    outcome.say(findings);
     Ok(outcome)
 }
 
@@ -245,7 +239,7 @@ fn step(
     let policy = &request.policy;
     let mut units = Units::new(policy, renaming, measurements, shared.room);
     let (collectives, parted) =
-        units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
+        units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, outcome));
     let mut context = Context { collectives, parted, is_last_step: is_last, ..Context::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
@@ -254,7 +248,7 @@ fn step(
         let unit = match units.get(place, pair) {
             Ok(unit) => unit,
             Err(errors) => {
-                unreadable(pair, &errors, policy, outcome);
+                unreadable(pair, &errors, outcome);
                 continue;
             }
         };
@@ -311,9 +305,7 @@ fn step(
     let mut limits_used = Vec::new();
     for unit in judged {
         limits_used.push(unit.limits_used);
-        outcome.check.units.push(Unit::Dump(Box::new(unit.unit)));
-        outcome.findings.extend(unit.findings);
-        outcome.waived.extend(unit.waived);
+        outcome.add_unit(Unit::Dump(Box::new(unit.unit)), unit.findings);
     }
     Ok(limits_used)
 }
@@ -338,7 +330,7 @@ fn diagnose_first<'a>(
     diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
 ) -> (Sizes, Option<(usize, ErrorLocation)>) {
     let nothing = || (Sizes::default(), None);
-    let Some(culprit) = first_of(judged.iter().map(|judged| &judged.unit.unit)) else { return nothing() };
+    let Some(culprit) = first_of_dumps(judged.iter().map(|judged| &judged.unit.unit)) else { return nothing() };
     let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
     let Some(Judged { place, pair, unit, .. }) = guilty else { return nothing() };
     let peers = units.peers(&culprit.op, *place);
@@ -353,9 +345,9 @@ fn diagnose_first<'a>(
 }
 
 /// Keeps the first of several findings about one prefix: steps and ranks have the same names.
-fn tell_prefixes_once(findings: &mut Vec<Finding>) {
+fn tell_prefixes_once(observations: &mut Vec<Observation>) {
     let mut told = HashSet::new();
-    findings.retain(|finding| {
+    observations.retain(|Observation { finding, .. }| {
         finding.code != rules::MODULE_PREFIX.code || told.insert(format!("{:?}", finding.facts.get("prefix")))
     });
 }
@@ -383,7 +375,7 @@ fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
 }
 
 /// A unit whose records cannot be read is there, and incomplete.
-fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, outcome: &mut CheckOutcome) {
+fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], outcome: &mut CheckOutcome) {
     let finding = |(side, error): &(Side, Error)| {
         Finding::new(&artifacts::DAMAGED, error.subject())
             .of_check(ID)
@@ -391,18 +383,14 @@ fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, ou
             .with("reason", error.message())
             .with("help", error.help().unwrap_or_default())
     };
-    let applied = apply_policy(errors.iter().map(finding).collect(), policy);
-    let mut unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
-    unit.verdict = verdict_of(&applied.findings);
-    outcome.check.units.push(Unit::Dump(Box::new(unit)));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
+    let unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
+    outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(finding));
 }
 
 /// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.
 fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier>) {
     let place = |culprit: &Culprit| Place { step: culprit.step, rank: culprit.rank, op: culprit.op.clone() };
-    let first = first_of(judged.iter().map(|unit| &unit.unit)).map(place);
+    let first = first_of_dumps(judged.iter().map(|unit| &unit.unit)).map(place);
     for unit in judged {
         let before = earlier.entry(unit.unit.rank).or_default();
         if unit.unit.culprit.is_none() && unit.differs {
@@ -429,24 +417,4 @@ fn missing_finding(missing: &Missing<'_>) -> Finding {
         return finding.with("kind", "dump").with("count", 2_usize).with("paths", vec![folder.records.clone()]);
     }
     finding
-}
-
-/// The culprit the comment names: of the earliest step that has one, the first in execution order, lowest rank first.
-pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let units = checks.iter().filter(|check| check.id == ID).flat_map(|check| &check.units);
-    let units = units.filter_map(|unit| match unit {
-        Unit::Dump(unit) => Some(unit.as_ref()),
-        _ => None,
-    });
-    first_of(units).cloned()
-}
-
-fn first_of<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
-    let culprits = units.filter_map(|unit| unit.culprit.as_ref());
-    // Of one step, what happened before fewer collectives happened earlier; comparisons follow those otherwise.
-    let place = |culprit: &&Culprit| {
-        let collectives = culprit.metrics.get(COLLECTIVES).map_or(0.0, |count| count.0);
-        (culprit.kind.is_minor(), culprit.step, collectives, culprit.order, culprit.rank)
-    };
-    culprits.min_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal))
 }

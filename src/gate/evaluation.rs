@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
 use super::{CheckOutcome, Progress};
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
 use crate::judge::evaluation::{generations, rules, run};
@@ -16,9 +15,10 @@ use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::pair::evaluation::{self as pair, TextPair};
 use crate::policy::Policy;
 use crate::read::evaluation::{self as read, KeptOpen, Run, TextPlace};
-use crate::result::finding::{Finding, verdict_of};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
 use crate::result::unit::Unit;
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::verdict::{CheckId, Side};
 use found::{Found, found};
 
 /// The check of evaluations.
@@ -57,13 +57,13 @@ pub(super) fn check(
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
         let missing = required(&outcome, policy);
-        take(&mut outcome, missing, policy);
+        outcome.say(missing);
         for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
             // Parts of evaluations without one that could be judged.
             if of_side.runs.is_empty() && of_side.generations.is_empty() {
                 let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
                 let finding = finding.with("side", side.as_str()).with("files", inventory.files());
-                take(&mut outcome, vec![finding], policy);
+                outcome.say([finding]);
             }
         }
     }
@@ -90,9 +90,9 @@ fn judge_runs<'a>(
     let lonely = [of_side(Side::Baseline, &ours.runs), of_side(Side::Candidate, &theirs.runs)].concat();
     let judged = run::judge(&models, &lonely, policy, texts);
     let unused = unused(&judged, policy);
-    add(outcome, judged, policy);
+    add(outcome, judged);
     if !outcome.check.units.is_empty() {
-        take(outcome, unused, policy);
+        outcome.say(unused);
     }
 }
 
@@ -114,49 +114,32 @@ fn unused(judged: &Judged, policy: &Policy) -> Vec<Finding> {
     keys.filter(|key| !judged.used.contains(*key)).map(|key| Finding::new(&SELECTOR_UNUSED, key)).collect()
 }
 
-/// Takes judged units over, each with the verdict of its own findings and its task's.
-fn add(outcome: &mut CheckOutcome, judged: Judged, policy: &Policy) {
+/// Takes judged units over; what is said of a task is said of each of its units.
+fn add(outcome: &mut CheckOutcome, judged: Judged) {
     let Judged { units, tasks, rest, .. } = judged;
-    let mut verdicts = Vec::new();
-    for findings in tasks {
-        verdicts.push(take(outcome, findings, policy));
+    let first = outcome.check.units.len();
+    for (nth, findings) in tasks.into_iter().enumerate() {
+        let of_task = units.iter().enumerate().filter(|(_, unit)| unit.task == Some(nth));
+        let places: Vec<usize> = of_task.map(|(place, _)| first + place).collect();
+        let about = |finding| Observation { units: places.clone(), ..Observation::of_check(ID, finding) };
+        outcome.observations.extend(findings.into_iter().map(about));
     }
-    for run::JudgedUnit { mut unit, findings, task } in units {
-        let own = take(outcome, findings, policy);
-        let of_task = task.and_then(|task| verdicts.get(task).copied()).unwrap_or(Verdict::Pass);
-        unit.verdict = run::verdict(&unit, own.max(of_task));
-        outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
-        outcome.check.units.push(Unit::Evaluation(Box::new(unit)));
+    for run::JudgedUnit { unit, findings, .. } in units {
+        outcome.add_unit(Unit::Evaluation(Box::new(unit)), findings);
     }
-    take(outcome, rest, policy);
-}
-
-/// Findings after the policy; gives the verdict that they lead to.
-fn take(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) -> Verdict {
-    let applied = apply_policy(findings, policy);
-    let verdict = verdict_of(&applied.findings);
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
-    if verdict > Verdict::Pass {
-        outcome.check.verdict = outcome.check.verdict.max(verdict);
-    }
-    verdict
+    outcome.say(rest);
 }
 
 fn judge_generations(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy) {
     let is_judged = |task: &str| policy.evaluation.judges(task);
     let (paired, names) = pair::generations(&ours.generations, &theirs.generations);
     for paired in paired.iter().filter(|paired| is_judged(&paired.candidate.task)) {
-        let JudgedGenerations { mut unit, findings } = generations::judge(paired, policy);
-        let verdict = take(outcome, findings, policy);
-        // What was not compared never passes.
-        unit.verdict = if verdict == Verdict::Pass && unit.compared == 0 { Verdict::Skipped } else { verdict };
-        outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
-        outcome.check.units.push(Unit::Generation(Box::new(unit)));
+        let JudgedGenerations { unit, findings } = generations::judge(paired, policy);
+        outcome.add_unit(Unit::Generation(Box::new(unit)), findings);
     }
     for (side, task) in names.iter().filter(|(_, task)| is_judged(task)) {
         let lacking = if *side == Side::Baseline { Side::Candidate } else { Side::Baseline };
         let finding = Finding::new(&rules::TASK_MISSING, task).with("side", lacking.as_str());
-        take(outcome, vec![finding.with("task", task.as_str())], policy);
+        outcome.say([finding.with("task", task.as_str())]);
     }
 }

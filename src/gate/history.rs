@@ -12,7 +12,7 @@ use crate::gate::baseline::manifest::Manifest;
 use crate::gate::discover::Inventory;
 use crate::history::record::{Baseline, Culprit, Facts, Found, LAYOUT, Measure, Record};
 use crate::history::trend::finding;
-use crate::judge::apply_policy::apply_policy;
+use crate::judge::settle::settle;
 use crate::judge::config::watched_names;
 use crate::policy::Policy;
 use crate::read::json::{Json, to_text};
@@ -20,7 +20,7 @@ use crate::read::pack::Pack;
 use crate::redact::Redactor;
 use crate::report::Judged;
 use crate::result::GateResult;
-use crate::result::finding::verdict_of;
+use crate::result::observation::Observation;
 use crate::result::history::Case;
 use crate::result::history::Suite;
 use crate::result::history::Summary;
@@ -117,15 +117,10 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
 
 /// Puts what the history says into the result. What its trends warn of counts as every finding does.
 pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
-    let told = apply_policy(summary.trends.iter().flat_map(finding::of).collect(), policy);
-    if !told.findings.is_empty() {
-        result.verdict = result.verdict.max(verdict_of(&told.findings));
-    }
-    result.findings.extend(told.findings);
-    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    result.waived.extend(told.waived);
-    result.identify();
+    let told = summary.trends.iter().flat_map(finding::of);
+    result.measured.extend(told.map(|finding| Observation::of_check(CheckId::History, finding)));
     result.history = Some(summary);
+    settle(result, policy);
 }
 
 /// Findings by code.

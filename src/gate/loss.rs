@@ -6,7 +6,6 @@ use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
 use super::{CheckOutcome, Progress, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
@@ -16,9 +15,10 @@ use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::curve::log::{LogPattern, unknown};
 use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
 use crate::read::sqlite;
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::Unit;
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::judge::settle::EVIDENCE_MISSING;
+use crate::result::finding::Finding;
+use crate::result::unit::{CurveUnit, Unit};
+use crate::verdict::{CheckId, Side};
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -167,14 +167,14 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
         Ok((loss::alone::judge(&pairing, settings)?, general))
     });
     match judged {
-        Ok((curves, general)) => outcome_of(curves, general, policy),
+        Ok((curves, general)) => outcome_of(curves, general),
         Err(error) => {
             let finding = Finding::new(&artifacts::DAMAGED, error.subject())
                 .of_check(ID)
                 .with("side", Side::Candidate.as_str())
                 .with("reason", error.message())
                 .with("help", error.help().unwrap_or_default());
-            outcome_of(Vec::new(), vec![finding], policy)
+            outcome_of(Vec::new(), vec![finding])
         }
     }
 }
@@ -217,32 +217,20 @@ pub fn judge(
     let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (curves, general) = loss::judge(&pairing, settings)?;
-    Ok(outcome_of(curves, general, policy))
+    Ok(outcome_of(curves, general))
 }
 
-/// Applies the policy to judged curves, and to findings that belong to none of them.
-fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, policy: &Policy) -> CheckOutcome {
+/// Judged curves, and findings that belong to none of them.
+fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let general = apply_policy(general, policy);
-    let mut verdicts = vec![];
-    if !general.findings.is_empty() {
-        verdicts.push(verdict_of(&general.findings));
+    outcome.say(general);
+    for JudgedCurve { unit, findings, counts } in curves {
+        let unit = CurveUnit { is_shown_only: !counts, ..unit };
+        outcome.add_unit(Unit::Curve(Box::new(unit)), findings);
     }
-    outcome.findings = general.findings;
-    outcome.waived = general.waived;
-    for mut curve in curves {
-        let applied = apply_policy(curve.findings, policy);
-        curve.unit.verdict = if curve.counts { verdict_of(&applied.findings) } else { Verdict::Skipped };
-        verdicts.push(curve.unit.verdict);
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
-        outcome.check.units.push(Unit::Curve(Box::new(curve.unit)));
+    if outcome.check.units.is_empty() {
+        outcome.say([Finding::new(&EVIDENCE_MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
     }
-    outcome.check.verdict = match Verdict::of_all(verdicts) {
-        // Curves on both sides of which none could be judged are not a check that had nothing to do.
-        Verdict::Skipped => Verdict::Incomplete,
-        verdict => verdict,
-    };
     outcome
 }
 

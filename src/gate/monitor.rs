@@ -11,15 +11,14 @@ use rayon::prelude::*;
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::Policy;
 use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Table, Version};
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::{Check, Culprit, MonitorUnit, Unit, monitors};
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::result::finding::Finding;
+use crate::result::unit::Unit;
+use crate::verdict::{CheckId, Side};
 
 /// The check of training monitors.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -90,11 +89,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     let mut used = BTreeSet::new();
     for rank::Judged { unit, findings, used: of_rank } in judged {
         used.extend(of_rank);
-        let applied = apply_policy(findings, policy);
-        let verdict = verdict_of(&applied.findings);
-        outcome.check.units.push(Unit::Monitor(Box::new(MonitorUnit { verdict, ..unit })));
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
+        outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
     let mut findings = Vec::new();
     // A side without any rank is told as such.
@@ -107,12 +102,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
         findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
     }
     findings.extend(anomalies(Some(baseline), candidate));
-    let applied = apply_policy(findings, policy);
-    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
-    let units = outcome.check.units.iter().map(|unit| unit.verdict());
-    outcome.check.verdict = Verdict::of_all(units.chain(rest.filter(|_| !ours.is_empty() || !theirs.is_empty())));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
+    outcome.say(findings);
     outcome
 }
 
@@ -136,16 +126,4 @@ fn anomalies(baseline: Option<&Inventory>, candidate: &Inventory) -> Option<Find
     let shown = only.iter().take(SHOWN).map(|(tag, step, rule)| format!("{tag} ({rule}, {step})")).collect::<Vec<_>>();
     let finding = Finding::new(&rules::ANOMALIES, tag.clone()).with("count", only.len()).with("step", *step);
     Some(finding.with("both", theirs.intersection(&ours).count()).with("names", shown))
-}
-
-/// The earliest culprit over all ranks, by the order in which a step computes its rows; of equal ones that of the lowest rank.
-pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let culprits = monitors(checks).filter_map(|unit| Some((unit, unit.culprit.as_ref()?)));
-    let place = |(unit, culprit): &(&MonitorUnit, &Culprit)| {
-        let facts = culprit.monitor.as_ref();
-        let update = facts.map_or(0, |facts| facts.update);
-        let micro_step = facts.map_or(0, |facts| facts.micro_step);
-        (std::cmp::Reverse(unit.verdict), update, culprit.kind.order(), micro_step, culprit.order, culprit.rank)
-    };
-    culprits.min_by_key(place).map(|(_, culprit)| culprit.clone())
 }

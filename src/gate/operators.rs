@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
-use crate::judge::apply_policy::apply_policy;
 use crate::judge::operators::alone;
 use crate::judge::operators::api::Tables;
 use crate::judge::operators::paired;
@@ -19,9 +18,9 @@ use crate::msprobe::operators as msprobe;
 use crate::pair::operators::{Test, pair_tests, rows, tests};
 use crate::policy::Policy;
 use crate::read::operators::{Place, TableKind};
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::{Check, Culprit, Unit, operators};
-use crate::verdict::{CheckId, Side, Verdict};
+use crate::result::finding::Finding;
+use crate::result::unit::Unit;
+use crate::verdict::{CheckId, Side};
 use files::{Compared, Tested};
 
 /// The check of operator tests.
@@ -130,26 +129,17 @@ fn of_both(
 fn finish(outcome: &mut CheckOutcome, judged: Vec<Judged>, mut findings: Vec<Finding>, policy: &Policy) {
     let mut used = BTreeSet::new();
     let mut tables = Vec::new();
-    for Judged { mut unit, findings, rows, used: of_unit } in judged {
+    for Judged { unit, findings, rows, used: of_unit } in judged {
         used.extend(of_unit);
-        let applied = apply_policy(findings, policy);
-        unit.verdict = verdict_of(&applied.findings);
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
         tables.push((unit.table.clone(), rows));
-        outcome.check.units.push(Unit::Operators(Box::new(unit)));
+        outcome.add_unit(Unit::Operators(Box::new(unit)), findings);
     }
     if !tables.is_empty() {
         let rules = policy.operators.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
         findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
         outcome.tables.push(listing::table(&tables));
     }
-    let applied = apply_policy(findings, policy);
-    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
-    let units = outcome.check.units.iter().map(|unit| unit.verdict());
-    outcome.check.verdict = Verdict::of_all(units.chain(rest));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
+    outcome.say(findings);
 }
 
 /// Names of tests, each given once.
@@ -169,12 +159,6 @@ impl Names {
         let table = if *nth == 1 { plain } else { format!("{plain} ({nth})") };
         Named { table, rank: test.rank, baseline_file: String::new(), candidate_file: test.path().to_owned() }
     }
-}
-
-/// The culprit of the first test that has one.
-pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let culprits = operators(checks).filter_map(|unit| unit.culprit.as_ref());
-    culprits.min_by_key(|culprit| culprit.rank).cloned()
 }
 
 #[cfg(test)]

@@ -12,15 +12,15 @@ use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::error::Result;
 use crate::fetch::{Fetcher, Trust};
-use crate::judge::apply_policy::apply_policy;
+use crate::judge::apply_policy::decide;
 use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
 use crate::pair::performance::ranks;
 use crate::policy::Policy;
 use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
-use crate::result::finding::{Finding, verdict_of};
-use crate::result::unit::{Check, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
-use crate::verdict::{CheckId, Severity, Side, Verdict};
+use crate::result::finding::Finding;
+use crate::result::unit::{Culprit, CulpritKind, PerformanceCause, Unit, profile_place};
+use crate::verdict::{CheckId, Side};
 
 /// The check of performance.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -131,34 +131,17 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
             let finding = finding.with("unit", profile_place(unit.rank));
             unit.rank.map_or(finding.clone(), |rank| finding.with("rank", rank))
         };
-        let applied = apply_policy(findings.into_iter().map(named_unit).collect(), policy);
-        unit.verdict = verdict_of(&applied.findings);
-        let suspect = |code: &str| {
-            applied.findings.iter().find(|finding| finding.code == code && finding.severity > Severity::Info)
-        };
+        let findings: Vec<Finding> = findings.into_iter().map(named_unit).collect();
+        let counts = |finding: &Finding| decide(&finding.code, &finding.place, finding.severity, policy).counts();
+        let suspect = |code: &str| findings.iter().find(|finding| finding.code == code && counts(finding));
         let suspect = suspect(rules::SLOWER.code).or_else(|| suspect(rules::AICPU.code));
         if let (Some(cause), Some(finding)) = (cause, suspect) {
             unit.culprit = Some(named(unit.rank, finding, &cause));
             unit.cause = Some(cause);
         }
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
-        outcome.check.units.push(Unit::Performance(Box::new(unit)));
+        outcome.add_unit(Unit::Performance(Box::new(unit)), findings);
     }
-    name_culprit(&mut outcome.check);
-    let applied = apply_policy(rest, policy);
-    let of_rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(of_rest));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
-}
-
-/// Names the culprit of a check by those of its units.
-pub(super) fn name_culprit(check: &mut Check) {
-    if check.id == ID {
-        let units: Vec<_> = profiles(std::slice::from_ref(&*check)).collect();
-        check.culprit = culprit::of_check(&units);
-    }
+    outcome.say(rest);
 }
 
 /// The culprit of a rank, as documents name it.
@@ -188,17 +171,6 @@ fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culp
     };
     culprit.finding = culprit.own_finding();
     culprit
-}
-
-/// The culprit of the check, as documents name it: that of the rank that stands out, else of any, without a rank.
-pub(super) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let check = checks.iter().find(|check| check.id == ID)?;
-    let chosen = check.culprit.as_ref()?;
-    let same = |culprit: &&Culprit| culprit.performance.as_ref() == Some(&chosen.cause);
-    let of_rank = |culprit: &&Culprit| chosen.rank.is_none() || culprit.rank == chosen.rank;
-    let units = profiles(std::slice::from_ref(check)).filter_map(|unit| unit.culprit.as_ref());
-    let found = units.filter(same).find(of_rank)?;
-    Some(Culprit { rank: chosen.rank, ..found.clone() })
 }
 
 /// Runs of the declared repeats of the baseline, each a set of its own.

@@ -1,39 +1,29 @@
-//! A result that another job left behind, judged again from what it says.
+//! A result that is read again: identity, limits, and whether it is as it was written. Its verdict is decided again, by
+//! [`settle`], from what was measured; the one that it claims is not used.
 //!
-//! Whoever wrote the file may have written anything. So it is read with limits ([`read`]), refused where it contradicts
-//! itself (`whole` and one file per kind of unit) or was not judged by the target's policy (`fits`), and its verdicts
-//! are added up anew from its rules, units and findings under that policy (`recount`). The verdict it claims is not
-//! used. What cannot be known is whether its numbers were measured: for that the artifacts have to be judged again.
+//! Whoever wrote the file may have written anything, so it is read with limits ([`read`]) first. What cannot be known is whether
+//! its numbers were measured: for that the artifacts have to be judged again.
 
 mod alone;
 mod caps;
-mod checkpoint;
-mod config;
-mod curve;
-mod dump;
-mod evaluation;
-mod fits;
-mod limits;
-mod monitor;
-mod operators;
-mod outcome;
-mod performance;
+mod identity;
 mod read;
-mod recount;
 mod refusal;
-mod said;
-mod series;
-mod source;
 mod texts;
-mod trend;
-mod weight;
-mod whole;
+
+use serde_json::Value;
 
 use crate::error::Result;
+use crate::judge::register;
+use crate::judge::rule::artifacts::CLAIMED;
+use crate::judge::settle::settle;
 use crate::policy::Policy;
 use crate::result::GateResult;
-use crate::verdict::Verdict;
-use said::Said;
+use crate::result::finding::Finding;
+use crate::result::seal::seal;
+use crate::result::unit::Unit;
+use crate::verdict::{CheckId, Verdict};
+use refusal::{Checked, demand, shown};
 
 pub use read::{operations_digest, parse, read};
 pub use texts::rewrite;
@@ -51,7 +41,7 @@ pub struct Against<'a> {
     pub operations: Option<&'a str>,
 }
 
-/// A result whose verdicts follow from what it says and from the target's policy.
+/// A result whose verdicts follow from what was measured and from the target's policy.
 #[derive(Clone, Debug)]
 pub struct Rechecked {
     /// The result.
@@ -60,32 +50,109 @@ pub struct Rechecked {
     pub claimed: Verdict,
 }
 
-/// Refuses a result that contradicts itself, as one that was edited does; messages call it `name`. Whose policy it was
-/// judged by, and how many units it has, is not asked.
+/// Decides `result` again under the policy that it carries; messages call it `name`, and `operations` is the digest of the
+/// lines beside it. What cannot be decided again, because it lacks them or is of an earlier version, is told as claimed, and
+/// is incomplete at best.
 ///
 /// # Errors
-/// `Usage`, with the first contradiction.
-pub fn refuse_edited(result: &GateResult, name: &str) -> Result<()> {
-    let policy = Policy::default();
-    let against = Against { name, policy: &policy, repository: "", operations: None };
-    let checked = caps::drawn(result).and_then(|()| whole::check(result, &Said::of(result), &against));
+/// `Usage` where it was edited, or beyond what is drawn; `Policy` where the policy that it carries cannot be read.
+pub fn decide_again(result: &mut GateResult, name: &str, operations: Option<&str>) -> Result<()> {
     let help = "give the `result.json` as precision-gate wrote it, or judge the artifacts again";
-    checked.map_err(|contradiction| contradiction.into_error(name).with_help(help))
+    let checked = caps::drawn(result).and_then(|()| sealed(result));
+    checked.map_err(|contradiction| contradiction.into_error(name).with_help(help))?;
+    if let Some(reason) = unproved(result, operations) {
+        claim(result, reason);
+        return Ok(());
+    }
+    let policy = carried(result, name)?;
+    settle(result, &policy);
+    Ok(())
 }
 
-/// Judges `result` again from what it says.
+/// Judges `result` again from what was measured, under the target's policy.
 ///
 /// # Errors
-/// `Usage` where it contradicts itself, is larger than what the gate writes, or was judged by a milder policy.
-pub fn recheck(result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
-    let said = Said::of(&result);
+/// `Usage` where it was edited, cannot be decided again, is larger than what the gate writes, or was measured by other limits.
+pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
     let checked = alone::refuse(&result)
         .and_then(|()| caps::check(&result))
-        .and_then(|()| whole::check(&result, &said, against))
-        .and_then(|()| fits::check(&result, &said, against.policy))
-        .and_then(|()| source::fits(&result, against.policy));
-    drop(said);
+        .and_then(|()| identity::check(&result, against))
+        .and_then(|()| alone::consistent(&result))
+        .and_then(|()| sealed(&result))
+        .and_then(|()| same_limits(&result, against.policy));
     checked.map_err(|contradiction| contradiction.into_error(against.name))?;
     let claimed = result.verdict;
-    Ok(Rechecked { result: recount::recount(result, against.policy), claimed })
+    let before = culprits(&result);
+    settle(&mut result, against.policy);
+    result.profile = against.policy.profile;
+    result.today = against.policy.today.to_string();
+    // A rank is judged up to its culprit; what this policy lets through has to have been judged beyond.
+    let judged_on = demand(before == culprits(&result), "culprit", || {
+        "is one that the target's policy lets through, and what comes behind it was not judged".into()
+    });
+    judged_on.map_err(|contradiction| contradiction.into_error(against.name))?;
+    Ok(Rechecked { result, claimed })
+}
+
+/// Whether what was measured is as it was written.
+fn sealed(result: &GateResult) -> Checked {
+    let holds = result.claimed_version.is_some() || result.seal.as_deref() == Some(seal(result).as_str());
+    demand(holds, "seal", || "does not fit what was measured: the result was edited after it was written".into())
+}
+
+/// Reason why a result cannot be decided again; `None` where it can.
+fn unproved(result: &GateResult, operations: Option<&str>) -> Option<&'static str> {
+    let has_values = result.checks.iter().flat_map(|check| &check.units).any(|unit| match unit {
+        Unit::Dump(unit) => unit.compared > 0,
+        _ => false,
+    });
+    match result.claimed_version {
+        Some(_) => Some("version"),
+        None if has_values && operations.is_none() => Some("no-lines"),
+        None if operations.is_some() && operations != result.operations_digest.as_deref() => Some("other-lines"),
+        None => None,
+    }
+}
+
+/// Says that a result's verdict is claimed, and lets it be incomplete at best.
+fn claim(result: &mut GateResult, reason: &str) {
+    let finding = Finding::new(&CLAIMED, "result.json").with("reason", reason);
+    let finding = finding.with("verdict", result.verdict.as_str());
+    result.findings.insert(0, finding.with("version", u64::from(result.claimed_version.unwrap_or_default())));
+    result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
+    result.verdict = result.verdict.max(Verdict::Incomplete);
+    result.identify();
+}
+
+/// The policy that a result carries, as of its day.
+fn carried(result: &GateResult, name: &str) -> Result<Policy> {
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let policy = Policy::from_canonical(name, result.policy.as_ref().unwrap_or(&Value::Null), &codes)?;
+    let today = result.today.clone().try_into().unwrap_or(policy.today);
+    Ok(Policy { today, profile: result.profile, report_only: result.report_only, ..policy })
+}
+
+/// Sections of a policy that are applied to what was measured; all others decide what is measured.
+const APPLIED: [&str; 6] = ["severity", "waivers", "waiver-max-days", "required", "report-only", "health"];
+
+/// Whether the result was measured by the limits of the target's policy.
+fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
+    let limits = |policy: &Value| -> Vec<(String, Value)> {
+        let fields = policy.as_object().cloned().unwrap_or_default();
+        fields.into_iter().filter(|(name, _)| !APPLIED.contains(&name.as_str())).collect()
+    };
+    let ours = limits(&policy.canonical());
+    let theirs = limits(result.policy.as_ref().unwrap_or(&Value::Null));
+    let other = ours.iter().find(|entry| !theirs.contains(entry)).or_else(|| theirs.iter().find(|one| !ours.contains(one)));
+    demand(other.is_none(), "policy", || {
+        let section = other.map_or("", |(name, _)| name);
+        format!("has another section {} than the target branch's policy", shown(section))
+    })
+}
+
+/// Culprits of dumps and monitors, whose walk ends at one.
+fn culprits(result: &GateResult) -> Vec<bool> {
+    let walked = |check: &&crate::result::unit::Check| matches!(check.id, CheckId::Dump | CheckId::Monitor);
+    let units = result.checks.iter().filter(walked).flat_map(|check| &check.units);
+    units.map(|unit| unit.culprit().is_some()).collect()
 }

@@ -96,11 +96,12 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
     let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
     let judged = |name, what, is_defect, candidate: &Run| -> Result<Case> {
         let baseline = Run::healthy(STEPS, SEED).file("baseline");
-        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, repeats, None)?;
+        let mut outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, repeats, None)?;
+        let applied = outcome.settle(policy);
         let verdict = outcome.check.verdict;
         let blocks = verdict.blocks();
-        let worst = outcome.findings.iter().map(|finding| finding.severity).max();
-        let mut by: Vec<String> = outcome
+        let worst = applied.findings.iter().map(|finding| finding.severity).max();
+        let mut by: Vec<String> = applied
             .findings
             .iter()
             .filter(|finding| Some(finding.severity) == worst && verdict > Verdict::Pass)

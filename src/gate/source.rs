@@ -11,17 +11,17 @@ use super::discover::{Evidence, Extent, Recogniser};
 use super::{CheckOutcome, Progress, Request, Shared, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::record::Facts;
-use crate::judge::apply_policy::apply_policy;
-use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE, REQUIRED_MISSING};
+use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
+use crate::judge::settle::settle;
 use crate::judge::source::{Changes, Context, Flags, Looked, findings, look};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::diff::Diff;
 use crate::read::source::files::{self, Found};
 use crate::report::Judged;
-use crate::report::frame::Frame;
-use crate::result::finding::{Fact, Finding, verdict_of};
-use crate::result::unit::{Check, Culprit, SourceUnit, Unit, dumps};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::unit::{SourceUnit, Unit};
 use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Verdict};
 
@@ -57,17 +57,11 @@ fn of_tree(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Option<Check
     let is_required = policy.required.contains(&ID);
     let Some(tree) = surroundings.source else {
         // A job that judges what another one uploaded has another tree, if any.
-        if !is_required {
-            return None;
-        }
-        let mut outcome = CheckOutcome::new(ID);
-        let finding = Finding::new(&REQUIRED_MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str());
-        super::add_findings(&mut outcome, vec![finding], policy);
-        return Some(outcome);
+        return is_required.then(|| CheckOutcome::new(ID));
     };
     Some(judge(tree, policy, shared.progress).unwrap_or_else(|error| {
         let mut outcome = CheckOutcome::new(ID);
-        super::add_findings(&mut outcome, vec![nothing_read(tree, 0, &error.to_string())], policy);
+        outcome.say([nothing_read(tree, 0, &error.to_string())]);
         outcome
     }))
 }
@@ -103,10 +97,11 @@ fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<
             Some(diff) => diff.lines(file, &root).map_or(Changes::Untouched, Changes::Lines),
         };
         let of_file = findings(file, looked, &context, source, changes);
-        add_file(&mut outcome, file, is_read, of_file.findings, policy);
+        let unit = SourceUnit { file: file.to_owned(), verdict: Verdict::Skipped, findings: 0, is_read };
+        outcome.add_unit(Unit::Source(Box::new(unit)), of_file.findings);
         outcome.accepted.extend(of_file.accepted);
     }
-    finish(&mut outcome, tree, (read, total), policy);
+    finish(&mut outcome, tree, (read, total));
     Ok(outcome)
 }
 
@@ -129,57 +124,14 @@ fn look_at_all<'a>(found: &'a Found, policy: &SourcePolicy, progress: &dyn Progr
 /// Bytes above which a file is large.
 const LARGE: u64 = 1 << 20;
 
-/// Applies the policy to what counts of a file, and adds its unit.
-fn add_file(outcome: &mut CheckOutcome, file: &str, is_read: bool, findings: Vec<Finding>, policy: &Policy) {
-    let applied = apply_policy(findings, policy);
-    let unit = SourceUnit {
-        file: file.to_owned(),
-        verdict: verdict_of(&applied.findings),
-        findings: applied.findings.len() as u64,
-        is_read,
-    };
-    outcome.check.units.push(Unit::Source(Box::new(unit)));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
-}
-
-/// Adds the verdicts up, and says where nothing could be read.
-fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, usize), policy: &Policy) {
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
-    let mut about = Vec::new();
+/// Says where nothing could be read, or the lines of the change are not known.
+fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, usize)) {
     if read == 0 {
-        about.push(nothing_read(tree, total, ""));
+        outcome.say([nothing_read(tree, total, "")]);
     }
     if !tree.unknown.is_empty() {
-        about
-            .push(Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string()).with("reason", tree.unknown.as_str()));
-    }
-    super::add_findings(outcome, about, policy);
-}
-
-/// Says of a finding on a line, or in a function, that the stack of a first wrong operation passes through, that the dump
-/// confirms it.
-pub(super) fn confirm(result: &mut GateResult) {
-    let culprits: Vec<Culprit> = dumps(&result.checks).filter_map(|unit| unit.culprit.clone()).collect();
-    for culprit in culprits {
-        let frames: Vec<Frame> = culprit.stack.iter().filter_map(|text| Frame::parse(text)).collect();
-        for finding in &mut result.findings {
-            let Some(place) = &finding.source else { continue };
-            let function = match finding.facts.get("function") {
-                Some(Fact::Text(function)) => function.as_str(),
-                _ => "",
-            };
-            let is_there = |frame: &Frame| {
-                let file = frame.file.replace('\\', "/");
-                let is_file =
-                    file.strip_suffix(&place.at.file).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-                let is_in = frame.line == place.at.line || !function.is_empty() && frame.function == function;
-                is_file && !frame.is_library() && is_in
-            };
-            if frames.iter().any(is_there) && !finding.facts.contains_key("confirmed_by") {
-                finding.facts.insert("confirmed_by".into(), culprit.op.clone().into());
-            }
-        }
+        let finding = Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string());
+        outcome.say([finding.with("reason", tree.unknown.as_str())]);
     }
 }
 
@@ -194,37 +146,35 @@ fn nothing_read(tree: &SourceTree, files: usize, reason: &str) -> Finding {
 pub fn run(request: &Request, tree: &SourceTree, about: &[Finding], progress: &dyn Progress) -> Result<Judged> {
     let policy = &request.policy;
     let outcome = judge(tree, policy, progress)?;
-    let about = apply_policy(about.to_vec(), policy);
-    let of_policy = crate::judge::apply_policy::waiver_findings(policy, &outcome.waived);
-    let verdicts = [verdict_of(&about.findings), verdict_of(&of_policy), outcome.check.verdict];
+    let about = about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
     let mut result = GateResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),
         today: policy.today.to_string(),
         profile: policy.profile,
         mode: Some(Mode::Source),
-        verdict: Verdict::of_all(verdicts),
+        verdict: Verdict::Skipped,
         report_only: policy.report_only,
         source: None,
         baseline: None,
         candidate: Run { label: "source".to_owned(), location: request.candidate.clone(), ..Run::default() },
         reference: None,
         culprit: None,
-        checks: Vec::new(),
-        findings: [about.findings, outcome.findings, of_policy].concat(),
+        checks: vec![outcome.check],
+        measured: about.chain(outcome.observations).collect(),
+        findings: Vec::new(),
         diagnoses: Vec::new(),
         next_dump: None,
-        waived: [about.waived, outcome.waived].concat(),
+        waived: Vec::new(),
         history: None,
         artifacts: Vec::new(),
+        policy: Some(policy.canonical()),
+        seal: None,
+        claimed_version: None,
         operations_digest: None,
         operations_version: None,
         accepted: outcome.accepted,
     };
-    let unread = |check: &Check| check.units.iter().all(|unit| unit.is_unread());
-    let required_unread = policy.required.contains(&ID) && unread(&outcome.check);
-    result.checks.push(outcome.check);
-    result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
-    result.identify();
-    Ok(Judged { result, required_unread, facts: Facts::default() })
+    settle(&mut result, policy);
+    Ok(Judged { result, facts: Facts::default() })
 }

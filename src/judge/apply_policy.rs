@@ -1,8 +1,8 @@
-//! The policy applied to raw findings.
+//! The policy applied to findings: severities that it overrides are set, and what a valid waiver covers is taken out.
 //!
-//! Severities the policy overrides are set, and findings that a valid waiver covers are taken out. Judges apply it
-//! to a unit's findings before they derive its verdict.
+//! What was not read or not compared is an absence: no waiver covers it, and no severity makes it less than a warning.
 
+use super::register;
 use super::rule::policy as rules;
 use crate::policy::Policy;
 use crate::policy::waiver::Waiver;
@@ -16,6 +16,8 @@ pub struct AppliedPolicy {
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
+    /// Names of waivers that fit an absence, which they do not cover.
+    pub absences: Vec<String>,
 }
 
 /// Decision of the policy on one finding.
@@ -36,13 +38,22 @@ impl Decision<'_> {
 
 /// Decides on a finding of `code` at `place` whose own severity is `severity`.
 pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Policy) -> Decision<'a> {
+    let is_absence = is_absence(code, severity);
     let mut severity = policy.severity.get(code).copied().unwrap_or(severity);
+    if is_absence {
+        severity = severity.max(Severity::Warn);
+    }
     if policy.profile == Profile::Release && severity == Severity::Warn {
         severity = Severity::Fail;
     }
     let covers = |waiver: &&Waiver| !waiver.is_expired(policy.today) && waiver.covers(code, place);
-    let waiver = policy.waivers.iter().find(covers).filter(|_| severity > Severity::Info);
+    let waiver = policy.waivers.iter().find(covers).filter(|_| severity > Severity::Info && !is_absence);
     Decision { severity, waiver }
+}
+
+/// Whether a finding of `code` that weighs `severity` by its numbers says that something was not read or not compared.
+fn is_absence(code: &str, severity: Severity) -> bool {
+    severity == Severity::Incomplete && register::find(code).is_some_and(|rule| rule.is_absence)
 }
 
 /// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`
@@ -63,8 +74,17 @@ pub fn shown(decision: &[Decision<'_>], most: usize, kept: &[usize]) -> Vec<usiz
     shown
 }
 
+impl AppliedPolicy {
+    /// Adds what another part of the run has.
+    pub(super) fn join(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.waived.extend(other.waived);
+        self.absences.extend(other.absences);
+    }
+}
+
 /// Applies severities, waivers and profile of `policy`.
-pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
+pub(super) fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     for mut finding in findings {
         if !finding.counts() {
@@ -72,6 +92,10 @@ pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
             finding.severity = policy.severity.get(&finding.code).copied().unwrap_or(finding.severity);
             applied.findings.push(finding);
             continue;
+        }
+        if is_absence(&finding.code, finding.severity) {
+            let waivers = policy.waivers.iter().filter(|waiver| waiver.covers(&finding.code, &finding.place));
+            applied.absences.extend(waivers.map(Waiver::name));
         }
         let decision = decide(&finding.code, &finding.place, finding.severity, policy);
         finding.severity = decision.severity;
@@ -89,13 +113,15 @@ pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
     applied
 }
 
-/// Findings about the waivers themselves: expired ones fail, unused ones are reported.
-pub fn waiver_findings(policy: &Policy, waived: &[WaivedFinding]) -> Vec<Finding> {
+/// Findings about the waivers themselves: expired ones fail, unused ones are reported, and so are those of an absence.
+pub(super) fn waiver_findings(policy: &Policy, applied: &AppliedPolicy) -> Vec<Finding> {
     let finding = |waiver: &Waiver| {
         let rule = if waiver.is_expired(policy.today) {
             &rules::WAIVER_EXPIRED
-        } else if waived.iter().any(|used| used.waiver == waiver.name()) {
+        } else if applied.waived.iter().any(|used| used.waiver == waiver.name()) {
             return None;
+        } else if applied.absences.contains(&waiver.name()) {
+            &rules::WAIVER_OF_ABSENCE
         } else {
             &rules::WAIVER_UNUSED
         };

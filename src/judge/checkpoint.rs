@@ -50,13 +50,13 @@ pub mod rules {
     /// A prefix of all names is there on one side only.
     pub const PREFIX_DIFFERS: Rule = rule("parameter-prefix-differs", Severity::Incomplete);
     /// A parameter cannot be read.
-    pub const UNREAD: Rule = rule("parameter-unread", Severity::Incomplete);
+    pub const UNREAD: Rule = rule("parameter-unread", Severity::Incomplete).absence();
     /// States of random generators, and of what hands out data, are there and are not judged.
     pub const STATE: Rule = rule("checkpoint-state", Severity::Info);
     /// Nothing could be compared.
-    pub const NOTHING_COMPARED: Rule = rule("checkpoint-not-compared", Severity::Incomplete);
+    pub const NOTHING_COMPARED: Rule = rule("checkpoint-not-compared", Severity::Incomplete).absence();
     /// A checkpoint is there on one side only.
-    pub const UNPAIRED: Rule = rule("checkpoint-missing", Severity::Incomplete);
+    pub const UNPAIRED: Rule = rule("checkpoint-missing", Severity::Incomplete).absence();
 
     /// All of them.
     pub const RULES: &[&Rule] = &[

@@ -7,9 +7,9 @@ use crate::result::finding::Finding;
 use crate::verdict::{Profile, Severity, Side};
 
 /// Nothing lies at a location.
-pub const MISSING: Rule = rule("location-missing", Severity::Incomplete);
+pub const MISSING: Rule = rule("location-missing", Severity::Incomplete).absence();
 /// The files at a location are not those that were demanded: another digest, a run of a fork.
-pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
+pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete).absence();
 /// The run, job, release or package that a forge's artifact came from.
 pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.

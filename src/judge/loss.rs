@@ -356,6 +356,7 @@ impl<'r, 'a> Run<'r, 'a> {
             paired_by: pair.paired_by().to_owned(),
             replaced: replaced(pair),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
+            is_shown_only: false,
             evidence: Evidence::default(),
             non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
             rules: std::mem::take(&mut results.rules),

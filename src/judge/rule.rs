@@ -17,12 +17,20 @@ pub struct Rule {
     pub check: CheckId,
     /// Weight of a finding by default; a judge that measures a band may weigh it less or more.
     pub severity: Severity,
+    /// Whether it says that something was not read or not compared. A waiver accepts differences, never an absence.
+    pub is_absence: bool,
 }
 
 impl Rule {
     /// A rule of `check`.
     pub const fn new(check: CheckId, code: &'static str, severity: Severity) -> Self {
-        Self { code, check, severity }
+        Self { code, check, severity, is_absence: false }
+    }
+
+    /// The same rule, about something that was not read or not compared.
+    #[must_use]
+    pub const fn absence(self) -> Self {
+        Self { is_absence: true, ..self }
     }
 }
 
@@ -53,17 +61,17 @@ pub mod artifacts {
     }
 
     /// A file that was recognised cannot be read.
-    pub const DAMAGED: Rule = rule("artifact-damaged", Severity::Incomplete);
+    pub const DAMAGED: Rule = rule("artifact-damaged", Severity::Incomplete).absence();
     /// A file looks like one of ours and is of a kind or version that is not read.
-    pub const UNSUPPORTED: Rule = rule("artifact-unsupported", Severity::Incomplete);
+    pub const UNSUPPORTED: Rule = rule("artifact-unsupported", Severity::Incomplete).absence();
     /// Nothing at all was recognised on one side.
-    pub const NOTHING_RECOGNISED: Rule = rule("nothing-recognised", Severity::Incomplete);
+    pub const NOTHING_RECOGNISED: Rule = rule("nothing-recognised", Severity::Incomplete).absence();
     /// A check has artifacts on one side only.
-    pub const ONE_SIDE_ONLY: Rule = rule("one-side-only", Severity::Incomplete);
+    pub const ONE_SIDE_ONLY: Rule = rule("one-side-only", Severity::Incomplete).absence();
     /// A check that the policy requires has nothing to judge.
-    pub const REQUIRED_MISSING: Rule = rule("required-check-missing", Severity::Incomplete);
+    pub const REQUIRED_MISSING: Rule = rule("required-check-missing", Severity::Incomplete).absence();
     /// More than one artifact of a kind, and no rule that says which is meant.
-    pub const AMBIGUOUS: Rule = rule("artifact-ambiguous", Severity::Incomplete);
+    pub const AMBIGUOUS: Rule = rule("artifact-ambiguous", Severity::Incomplete).absence();
 
     /// The files of a check are the same bytes on both sides: a copy, or one folder given twice. Information, because a
     /// deterministic run may repeat itself; a release, which needs two runs, fails.
@@ -72,13 +80,16 @@ pub mod artifacts {
     /// The job that makes the candidate did not end well.
     pub const TRAINING_FAILED: Rule = rule("training-failed", Severity::Incomplete);
 
+    /// A result's verdict cannot be decided again from what it holds.
+    pub const CLAIMED: Rule = rule("result-claimed", Severity::Incomplete).absence();
+
     /// The candidate was judged without a baseline.
     pub const NO_BASELINE: Rule = rule("no-baseline", Severity::Info);
     /// Artifacts of a run without a baseline that say nothing alone.
-    pub const NEEDS_BASELINE: Rule = rule("needs-baseline", Severity::Incomplete);
+    pub const NEEDS_BASELINE: Rule = rule("needs-baseline", Severity::Incomplete).absence();
 
     /// No Python file of a tree could be read, or there is none.
-    pub const NO_SOURCE: Rule = rule("source-nothing-read", Severity::Incomplete);
+    pub const NO_SOURCE: Rule = rule("source-nothing-read", Severity::Incomplete).absence();
     /// The lines of a pull request are not known, so all lines count.
     pub const CHANGE_UNKNOWN: Rule = rule("source-change-unknown", Severity::Info);
 
@@ -92,6 +103,7 @@ pub mod artifacts {
         &AMBIGUOUS,
         &SIDES_IDENTICAL,
         &TRAINING_FAILED,
+        &CLAIMED,
         &NO_BASELINE,
         &NEEDS_BASELINE,
         &NO_SOURCE,
@@ -112,14 +124,16 @@ pub mod policy {
     pub const WAIVER_EXPIRED: Rule = rule("waiver-expired", Severity::Fail);
     /// A waiver covers nothing.
     pub const WAIVER_UNUSED: Rule = rule("waiver-unused", Severity::Info);
+    /// A waiver fits something that was not read or not compared, which no waiver covers.
+    pub const WAIVER_OF_ABSENCE: Rule = rule("waiver-of-absence", Severity::Warn);
     /// A selector fits nothing.
     pub const SELECTOR_UNUSED: Rule = rule("selector-unused", Severity::Warn);
 
     /// The target branch's policy cannot be read by a job that has no token of its repository.
-    pub const UNREAD: Rule = rule("policy-unread", Severity::Incomplete);
+    pub const UNREAD: Rule = rule("policy-unread", Severity::Incomplete).absence();
 
     /// All of them.
-    pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED, &UNREAD];
+    pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &WAIVER_OF_ABSENCE, &SELECTOR_UNUSED, &UNREAD];
 }
 
 /// Rules about the runs of a suite over time.

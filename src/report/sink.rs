@@ -35,10 +35,10 @@ pub struct Kept {
 impl Kept {
     /// The judgement, with the lines and tables that were kept.
     pub fn into_outcome(self, judged: Judged) -> Outcome {
-        let Judged { result, required_unread, .. } = judged;
+        let Judged { result, .. } = judged;
         let operations = self.operations.into_inner().unwrap_or_else(PoisonError::into_inner);
         let tables = self.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Outcome { result, operations, tables, required_unread }
+        Outcome { result, operations, tables }
     }
 }
 

@@ -12,6 +12,7 @@ use super::code_texts::{facts, word};
 use super::escape::is_shown;
 use super::messages::Language;
 use crate::judge::register;
+use crate::judge::rule::Rule;
 use crate::policy::amend::with_waiver;
 use crate::policy::value::Date;
 use crate::result::finding::Finding;
@@ -29,10 +30,16 @@ const MOST_CHARS: usize = 200;
 /// `None` for information, which nothing has to cover, for a code that no waiver covers or that does not exist, and where
 /// `today` is no date.
 pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> Option<String> {
-    register::find(&finding.code)?;
-    let is_covered = finding.severity > Severity::Info && !facts().of_code(&finding.code).never_waived;
+    let rule = register::find(&finding.code)?;
+    let is_absence = rule.is_absence && finding.severity == Severity::Incomplete;
+    let is_covered = finding.severity > Severity::Info && !is_absence && !facts().of_code(&finding.code).never_waived;
     let expires = ends(today, days).filter(|_| is_covered)?;
     Some(at(&finding.code, &finding.place, &expires, language))
+}
+
+/// Whether a waiver may ever cover findings of `rule`: it covers differences, never what was not read or not compared.
+pub(super) fn is_ever_covered(rule: &Rule) -> bool {
+    !(rule.is_absence && rule.severity == Severity::Incomplete) && !facts().of_code(rule.code).never_waived
 }
 
 /// The day that lies `days` after `today`, as a policy writes it; `None` where `today` is no date.
@@ -60,7 +67,7 @@ pub fn asked_for(
     expires: &str,
     (reason, owner): (&str, &str),
 ) -> Option<[(&'static str, String); 5]> {
-    register::find(code).filter(|_| !facts().of_code(code).never_waived)?;
+    register::find(code).filter(|rule| is_ever_covered(rule))?;
     Some(fields(code, pattern, expires, (reason, owner)))
 }
 

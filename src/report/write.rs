@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::result::GateResult;
 use crate::result::operation::LINES_VERSION;
+use crate::result::seal::seal;
 
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,7 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
     let Finished { output, operations, digest } = folder.finish()?;
     result.operations_digest = Some(digest);
     result.operations_version = Some(LINES_VERSION);
+    result.seal = Some(seal(result));
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     output.write("result.json", (json + "\n").as_bytes())?;
     let rendered = documents(result, &operations, &output, options);

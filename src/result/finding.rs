@@ -72,7 +72,7 @@ struct WrittenFinding {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     facts: BTreeMap<String, Fact>,
     /// One sentence in the report's language.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     message: String,
     /// The next step, in the report's language; empty where there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -29,9 +29,9 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     let version = serde_json::from_str::<Version>(text).map(|version| version.schema_version);
     let parsed = match version {
         Ok(upgrade::FROM) => serde_json::from_str(text).map(upgrade::upgraded).and_then(serde_json::from_value),
-        Ok(other) if other != SCHEMA_VERSION => {
+        Ok(other) if other > SCHEMA_VERSION || other == 0 => {
             let message =
-                format!("has schema version {other}; this version reads {} and {SCHEMA_VERSION}", upgrade::FROM);
+                format!("has schema version {other}; this version reads {} to {SCHEMA_VERSION}", upgrade::FROM);
             return Err(Error::new(ErrorKind::Unsupported, name, message)
                 .with_help("render it with the version that wrote it; `tool.version` in the file names it"));
         }
@@ -39,6 +39,7 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     };
     let mut result: GateResult = parsed
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))?;
+    result.claimed_version = version.ok().filter(|version| *version < SCHEMA_VERSION);
     link(&mut result);
     Ok(result)
 }

@@ -141,6 +141,36 @@ pub struct ConfigItem {
     pub msprobe_error: Option<String>,
     /// Number of the checker's findings.
     pub findings: usize,
+    /// Whether it was there and read.
+    #[serde(default)]
+    pub state: ItemState,
+    /// What became of its settings.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
+}
+
+/// Whether a checker of the config check was there and read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemState {
+    /// Both sides hold it, and it was compared.
+    #[default]
+    Compared,
+    /// A side holds it, and nothing of it was compared.
+    Unread,
+    /// No side holds it.
+    Absent,
+}
+
+impl ItemState {
+    /// The verdict of a checker in this state whose findings lead to `verdict`.
+    pub fn settled(self, verdict: Verdict) -> Verdict {
+        match self {
+            Self::Unread => verdict.max(Verdict::Incomplete),
+            Self::Absent if verdict == Verdict::Pass => Verdict::Skipped,
+            _ => verdict,
+        }
+    }
 }
 
 /// A step and rank of a dump.
@@ -414,6 +444,9 @@ pub struct CurveUnit {
     /// The first step after which the difference never returns into the band.
     #[serde(default)]
     pub first_diverging_step: Option<u64>,
+    /// Whether no rule judges it: it is shown, and never passes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shown_only: bool,
     /// States that its steps ended in.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
@@ -449,6 +482,7 @@ impl CurveUnit {
             paired_by: String::new(),
             replaced: Replaced::default(),
             first_diverging_step: None,
+            is_shown_only: false,
             evidence: Evidence::default(),
             non_finite_steps: Vec::new(),
             rules: Vec::new(),

@@ -7,8 +7,8 @@ use super::ID;
 use crate::error::Error;
 use crate::fetch::Source;
 use crate::gate::discover::Inventory;
-use crate::gate::{CheckOutcome, Progress, add_findings};
-use crate::judge::apply_policy::{apply_policy, decide};
+use crate::gate::{CheckOutcome, Progress};
+use crate::judge::apply_policy::decide;
 use crate::judge::dump::alone::{self, At, Scan};
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::kind_of_data;
@@ -18,9 +18,9 @@ use crate::pair::unit::single;
 use crate::policy::Policy;
 use crate::read::dump::DumpFolder;
 use crate::read::overflow_check as answer;
-use crate::result::finding::{Finding, verdict_of};
+use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
-use crate::verdict::{Side, Verdict};
+use crate::verdict::Side;
 
 /// One step and rank, looked through.
 struct Looked {
@@ -44,8 +44,6 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     for ranks in steps.into_values() {
         step(&ranks, policy, progress, &mut outcome);
     }
-    let units = outcome.check.units.iter().map(|unit| unit.verdict());
-    outcome.check.verdict = Verdict::of_all(units);
     let twice = doubled.into_iter().map(|folder| {
         let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(ID);
         let finding = finding.with("side", Side::Candidate.as_str()).with("kind", "dump").with("count", 2_usize);
@@ -53,7 +51,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     });
     let mut findings: Vec<Finding> = twice.chain(missing).collect();
     findings.extend(candidate.overflow_checks().iter().map(answer_of));
-    add_findings(&mut outcome, findings, policy);
+    outcome.say(findings);
     outcome
 }
 
@@ -189,10 +187,8 @@ fn add(
         decide(&culprit.code, &culprit.tensor, severity, policy).counts()
     };
     let culprit = culprit.filter(|culprit| from.is_none() && counts(culprit));
-    let applied = apply_policy(findings, policy);
     let unit = DumpUnit {
         data,
-        verdict: verdict_of(&applied.findings),
         compared: seen,
         not_compared: unseen,
         evidence: Evidence { compared: seen, damaged: unseen, ..Evidence::default() },
@@ -201,7 +197,5 @@ fn add(
         msprobe_overflow: named,
         ..DumpUnit::unread(at.step, at.rank)
     };
-    outcome.check.units.push(Unit::Dump(Box::new(unit)));
-    outcome.findings.extend(applied.findings);
-    outcome.waived.extend(applied.waived);
+    outcome.add_unit(Unit::Dump(Box::new(unit)), findings);
 }

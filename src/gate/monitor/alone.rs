@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::{ID, open, ranks};
 use crate::gate::discover::Inventory;
-use crate::gate::{CheckOutcome, Progress, add_findings};
-use crate::judge::apply_policy::{apply_policy, decide};
+use crate::gate::{CheckOutcome, Progress};
+use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
 use crate::policy::Policy;
@@ -39,14 +39,9 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         .collect();
     tell_missing_steps(&mut judged);
     for Judged { unit, findings, .. } in judged {
-        let applied = apply_policy(findings, policy);
-        let verdict = verdict_of(&applied.findings);
-        outcome.check.units.push(Unit::Monitor(Box::new(MonitorUnit { verdict, ..unit })));
-        outcome.findings.extend(applied.findings);
-        outcome.waived.extend(applied.waived);
+        outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
-    add_findings(&mut outcome, super::anomalies(None, candidate).into_iter().collect(), policy);
+    outcome.say(super::anomalies(None, candidate));
     outcome
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::*;
 use crate::fetch::{Files, open};
 use crate::gate::{Quiet, discover, search};
+use crate::judge::culprit;
 
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/operators")
@@ -16,15 +17,17 @@ fn judged(folder: &Path, policy: &str) -> CheckOutcome {
     let files: Arc<dyn Files> = open(&folder.display().to_string()).expect("there");
     let inventory = discover::look(files, search(None), &Quiet).expect("readable");
     let policy = Policy::parse("policy.yml", policy, &[]).expect("sound");
-    health(&inventory, &policy, &Quiet)
+    let mut outcome = health(&inventory, &policy, &Quiet);
+    outcome.settle(&policy);
+    outcome
 }
 
 fn codes(outcome: &CheckOutcome) -> Vec<&str> {
-    outcome.findings.iter().map(|finding| finding.code.as_str()).collect()
+    outcome.observations.iter().map(|one| one.finding.code.as_str()).collect()
 }
 
 fn row(outcome: &CheckOutcome) -> Option<String> {
-    first_culprit(std::slice::from_ref(&outcome.check)).map(|culprit| culprit.tensor)
+    culprit::first(std::slice::from_ref(&outcome.check)).map(|culprit| culprit.tensor)
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Does a result say consistently whether there was a baseline? A health result is never taken for a comparison.
 
 use super::refusal::{Checked, demand};
-use super::said::everything;
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::result::GateResult;
 use crate::verdict::{CheckId, Profile};
@@ -12,7 +11,7 @@ pub(super) fn consistent(result: &GateResult) -> Checked {
     demand(has_none == result.baseline.is_none(), "baseline", || {
         "is there in a result of mode `health`, or missing in a comparison".into()
     })?;
-    let is_said = everything(result).any(|finding| finding.code == NO_BASELINE.code);
+    let is_said = result.measured.iter().any(|one| one.finding.code == NO_BASELINE.code);
     demand(result.is_alone() == is_said, "mode", || {
         format!(
             "contradicts the finding `{}`, which stands in every result without a baseline and in no other",

@@ -1,7 +1,6 @@
 //! Reasons why a result is refused.
 
 use crate::error::{Error, ErrorKind};
-use crate::verdict::Verdict;
 
 /// Characters of a text from the result that a message repeats.
 const MOST_SHOWN: usize = 80;
@@ -35,11 +34,6 @@ impl Contradiction {
 /// Nothing where `holds`, else what `otherwise` says of `place`.
 pub(super) fn demand(holds: bool, place: &str, otherwise: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Contradiction::new(place, otherwise())) }
-}
-
-/// Holds the verdict that a unit says against the one that its findings lead to.
-pub(super) fn claims(said: Verdict, follows: Verdict, place: &str) -> Checked {
-    demand(said == follows, place, || format!("says {}, and its findings come to {}", said.as_str(), follows.as_str()))
 }
 
 /// The start of a text from the result, without anything that a terminal could take for more than text.

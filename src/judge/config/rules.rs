@@ -4,8 +4,8 @@ use crate::judge::rule::Rule;
 use crate::verdict::{CheckId, Severity};
 
 macro_rules! rules {
-    ($($(#[$doc:meta])+ $name:ident = $code:literal, $severity:ident;)+) => {
-        $($(#[$doc])+ pub const $name: Rule = Rule::new(CheckId::Config, $code, Severity::$severity);)+
+    ($($(#[$doc:meta])+ $name:ident = $code:literal, $severity:ident $($absence:ident)?;)+) => {
+        $($(#[$doc])+ pub const $name: Rule = Rule::new(CheckId::Config, $code, Severity::$severity)$(.$absence())?;)+
 
         /// All of them.
         pub const RULES: &[&Rule] = &[$(&$name),+];
@@ -14,13 +14,13 @@ macro_rules! rules {
 
 rules! {
     /// A member cannot be read.
-    MEMBER_DAMAGED = "pack-member-damaged", Incomplete;
+    MEMBER_DAMAGED = "pack-member-damaged", Incomplete absence;
     /// A member was refused: it leads out of the archive, is a link, or is encrypted.
-    MEMBER_REFUSED = "pack-member-refused", Incomplete;
+    MEMBER_REFUSED = "pack-member-refused", Incomplete absence;
     /// A member lies in a checker's folder where none belongs.
-    MEMBER_MISPLACED = "pack-member-misplaced", Incomplete;
+    MEMBER_MISPLACED = "pack-member-misplaced", Incomplete absence;
     /// More members have a fault that is listed for the first ones.
-    MEMBERS_UNLISTED = "pack-members-unlisted", Incomplete;
+    MEMBERS_UNLISTED = "pack-members-unlisted", Incomplete absence;
     /// Members that belong to nothing known.
     MEMBER_UNKNOWN = "pack-member-unknown", Info;
     /// A member occurs more than once: two runs wrote into one file.
@@ -28,11 +28,11 @@ rules! {
     /// Steps of a second run follow those of a first one.
     MIXES_RUNS = "pack-mixes-runs", Incomplete;
     /// A record lacks a key or holds a value of the wrong type.
-    RECORD_MALFORMED = "pack-record-malformed", Incomplete;
+    RECORD_MALFORMED = "pack-record-malformed", Incomplete absence;
     /// Only one pack holds the checker.
-    CHECKER_ONE_SIDED = "checker-one-sided", Incomplete;
+    CHECKER_ONE_SIDED = "checker-one-sided", Incomplete absence;
     /// The policy expects the checker, and neither pack holds it.
-    CHECKER_MISSING = "checker-missing", Incomplete;
+    CHECKER_MISSING = "checker-missing", Incomplete absence;
     /// A pack does not start at step 0.
     NO_FIRST_STEP = "pack-no-first-step", Incomplete;
     /// The packs hold other steps.
@@ -138,7 +138,7 @@ rules! {
     DROPOUT = "determinism-dropout", Info;
 
     /// No call of a random function was recorded.
-    RANDOM_EMPTY = "random-empty", Incomplete;
+    RANDOM_EMPTY = "random-empty", Incomplete absence;
     /// A call is made another number of times.
     RANDOM_COUNT = "random-count-differs", Fail;
     /// Calls that only one side makes.

@@ -38,11 +38,11 @@ pub const NOT_BIT_EXACT: Rule = rule("not-bit-exact", Severity::Fail);
 /// A tensor does not meet the published rule that the policy chose.
 pub const PRESET_NOT_MET: Rule = rule("preset-not-met", Severity::Fail);
 /// The chosen rule needs tensor data, and the dump holds none.
-pub const PRESET_NEEDS_DATA: Rule = rule("preset-needs-data", Severity::Incomplete);
+pub const PRESET_NEEDS_DATA: Rule = rule("preset-needs-data", Severity::Incomplete).absence();
 /// A tensor lies beyond a limit of the policy that counts its elements.
 pub const LIMIT_NOT_MET: Rule = rule("limit-not-met", Severity::Fail);
 /// A limit of the policy needs the elements of tensors, and neither dump saved those.
-pub const LIMIT_NEEDS_DATA: Rule = rule("limit-needs-data", Severity::Incomplete);
+pub const LIMIT_NEEDS_DATA: Rule = rule("limit-needs-data", Severity::Incomplete).absence();
 /// All module names of one side begin with a prefix, which was left out.
 pub const MODULE_PREFIX: Rule = rule("module-prefix", Severity::Info);
 /// Module names of both sides differ by a prefix, and there is more than one way to leave one out.
@@ -52,13 +52,13 @@ pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomp
 /// A value of a paired operation is there on one side only.
 pub const VALUE_MISSING: Rule = rule("value-missing", Severity::Incomplete);
 /// A tensor's file is missing or damaged.
-pub const TENSOR_UNREADABLE: Rule = rule("tensor-unreadable", Severity::Incomplete);
+pub const TENSOR_UNREADABLE: Rule = rule("tensor-unreadable", Severity::Incomplete).absence();
 /// Statistics or checksums of a value are there on one side only.
-pub const STATISTICS_MISSING: Rule = rule("statistics-missing", Severity::Incomplete);
+pub const STATISTICS_MISSING: Rule = rule("statistics-missing", Severity::Incomplete).absence();
 /// A statistic is a text or a list, which says nothing of the numbers.
-pub const STATISTICS_UNREADABLE: Rule = rule("statistics-unreadable", Severity::Incomplete);
+pub const STATISTICS_UNREADABLE: Rule = rule("statistics-unreadable", Severity::Incomplete).absence();
 /// Data of a tensor was saved on one side only.
-pub const DATA_MISSING: Rule = rule("data-missing", Severity::Incomplete);
+pub const DATA_MISSING: Rule = rule("data-missing", Severity::Incomplete).absence();
 /// A backward call recorded another node of a composite function on each side.
 pub const DECOMPOSED_OTHERWISE: Rule = rule("decomposed-otherwise", Severity::Info);
 /// Whether a gradient is required is recorded on one side only.
@@ -72,15 +72,15 @@ pub const OTHER_OPERATION: Rule = rule("other-operation", Severity::Fail);
 /// Single elements are off, while all others agree.
 pub const OUTLIERS: Rule = rule("outliers", Severity::Fail);
 /// A file beside the records, with call stacks or the module tree, cannot be read.
-pub const SIDE_FILE_UNREADABLE: Rule = rule("side-file-unreadable", Severity::Warn);
+pub const SIDE_FILE_UNREADABLE: Rule = rule("side-file-unreadable", Severity::Warn).absence();
 /// Part of a record is not understood.
-pub const RECORD_UNREADABLE: Rule = rule("record-unreadable", Severity::Incomplete);
+pub const RECORD_UNREADABLE: Rule = rule("record-unreadable", Severity::Incomplete).absence();
 /// A name stands more than once where it may stand once, so that one record hides another.
-pub const RECORD_REPEATED: Rule = rule("record-repeated", Severity::Incomplete);
+pub const RECORD_REPEATED: Rule = rule("record-repeated", Severity::Incomplete).absence();
 /// A step is there on one side only.
-pub const STEP_MISSING: Rule = rule("step-missing", Severity::Incomplete);
+pub const STEP_MISSING: Rule = rule("step-missing", Severity::Incomplete).absence();
 /// A rank is there on one side only.
-pub const RANK_MISSING: Rule = rule("rank-missing", Severity::Incomplete);
+pub const RANK_MISSING: Rule = rule("rank-missing", Severity::Incomplete).absence();
 /// The two sides recorded different things; what both have was compared.
 pub const TASK_DIFFERS: Rule = rule("task-differs", Severity::Incomplete);
 /// The reference run shows that the baseline is off at a culprit, and not the candidate.
@@ -96,7 +96,7 @@ pub const SATURATED: Rule = rule("dump-saturated", Severity::Warn);
 /// Operations that msprobe's `overflow_check` names, beside those that the gate blames.
 pub const OVERFLOW_CHECK: Rule = rule("dump-overflow-check", Severity::Info);
 /// Nothing at all could be compared.
-pub const NOTHING_COMPARED: Rule = rule("nothing-compared", Severity::Incomplete);
+pub const NOTHING_COMPARED: Rule = rule("nothing-compared", Severity::Incomplete).absence();
 
 /// All of them.
 pub const RULES: &[&Rule] = &[

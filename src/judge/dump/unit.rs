@@ -17,12 +17,12 @@ use super::suspicion::Suspicion;
 use super::update::Parameters;
 use super::walk;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
-use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
+use crate::judge::apply_policy::{Decision, decide, shown};
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
-use crate::result::finding::{Finding, WaivedFinding, verdict_of};
+use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::operation::{FromReference, OffSide};
 use crate::result::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
@@ -35,10 +35,8 @@ const MOST_FINDINGS: usize = 20;
 pub struct JudgedUnit {
     /// The unit.
     pub unit: DumpUnit,
-    /// Findings of the unit, after the policy.
+    /// Findings of the unit, before the policy.
     pub findings: Vec<Finding>,
-    /// Findings that waivers cover.
-    pub waived: Vec<WaivedFinding>,
     /// Flow of errors through the compared operations, in their order; [`lines`](super::lines) makes their lines of it.
     pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
@@ -89,17 +87,14 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     if policy.profile == Profile::BitExact {
         findings.extend(view.bit_exact_finding());
     }
-    let applied = apply_policy(findings, policy);
     let named = |place: Option<usize>| suspects.get(place?).map(|suspect| view.culprit(suspect));
     (unit.culprit, unit.runner_up) = (named(culprit), named(runner_up));
-    unit.verdict = verdict_of(&applied.findings);
     unit.profile = view.profile();
     unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
     unit.rules.extend(view.limit_outcomes(policy));
     JudgedUnit {
         unit,
-        findings: applied.findings,
-        waived: applied.waived,
+        findings,
         largest_error,
         gradients,
         parameters,

@@ -31,13 +31,13 @@ pub const NOT_DETECTABLE: Rule = rule("evaluation-not-detectable", Severity::Inf
 pub const OUTSIDE_BAND: Rule = rule("evaluation-outside-band", Severity::Fail);
 
 /// A model was evaluated on one side only.
-pub const MODEL_MISSING: Rule = rule("evaluation-model-missing", Severity::Incomplete);
+pub const MODEL_MISSING: Rule = rule("evaluation-model-missing", Severity::Incomplete).absence();
 /// A task was run on one side only.
-pub const TASK_MISSING: Rule = rule("evaluation-task-missing", Severity::Incomplete);
+pub const TASK_MISSING: Rule = rule("evaluation-task-missing", Severity::Incomplete).absence();
 /// A metric was computed on one side only.
-pub const METRIC_MISSING: Rule = rule("evaluation-metric-missing", Severity::Incomplete);
+pub const METRIC_MISSING: Rule = rule("evaluation-metric-missing", Severity::Incomplete).absence();
 /// A task that the policy requires was not judged.
-pub const REQUIRED_TASK_MISSING: Rule = rule("evaluation-required-task-missing", Severity::Incomplete);
+pub const REQUIRED_TASK_MISSING: Rule = rule("evaluation-required-task-missing", Severity::Incomplete).absence();
 /// The task's version or prompt differs.
 pub const VERSION_DIFFERS: Rule = rule("evaluation-task-version-differs", Severity::Incomplete);
 /// The number of examples before the question differs.
@@ -51,21 +51,21 @@ pub const DOCS_DIFFER: Rule = rule("evaluation-docs-differ", Severity::Incomplet
 /// Prompts of a sample differ.
 pub const PROMPTS_DIFFER: Rule = rule("evaluation-prompts-differ", Severity::Incomplete);
 /// Samples stand on one side only, for no reason that was told otherwise.
-pub const SAMPLES_UNPAIRED: Rule = rule("evaluation-samples-unpaired", Severity::Incomplete);
+pub const SAMPLES_UNPAIRED: Rule = rule("evaluation-samples-unpaired", Severity::Incomplete).absence();
 /// A sample stands twice on a side.
 pub const DUPLICATE_SAMPLES: Rule = rule("evaluation-duplicate-samples", Severity::Info);
 /// A file or line cannot be read.
-pub const DAMAGED: Rule = rule("evaluation-damaged", Severity::Incomplete);
+pub const DAMAGED: Rule = rule("evaluation-damaged", Severity::Incomplete).absence();
 /// The harness could not compute a metric, or a request failed.
-pub const METRIC_ERROR: Rule = rule("evaluation-metric-error", Severity::Incomplete);
+pub const METRIC_ERROR: Rule = rule("evaluation-metric-error", Severity::Incomplete).absence();
 /// Settings of the model that may change numbers differ.
 pub const MODEL_ARGS_DIFFER: Rule = rule("evaluation-model-args-differ", Severity::Warn);
 /// The models differ by name, type or size.
 pub const MODEL_DIFFERS: Rule = rule("evaluation-model-differs", Severity::Warn);
 /// There are scores without samples.
-pub const SAMPLES_MISSING: Rule = rule("evaluation-samples-missing", Severity::Warn);
+pub const SAMPLES_MISSING: Rule = rule("evaluation-samples-missing", Severity::Warn).absence();
 /// Scores without samples and without a standard error.
-pub const NO_STDERR: Rule = rule("evaluation-no-stderr", Severity::Incomplete);
+pub const NO_STDERR: Rule = rule("evaluation-no-stderr", Severity::Incomplete).absence();
 /// An older run lies in the same folder.
 pub const OLDER_RUN_IGNORED: Rule = rule("evaluation-older-run-ignored", Severity::Info);
 

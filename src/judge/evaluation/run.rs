@@ -19,7 +19,7 @@ use crate::read::evaluation::Run;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{EvaluationUnit, FlippedSample};
-use crate::verdict::{Profile, Severity, Side, Verdict};
+use crate::verdict::{Profile, Severity, Side};
 
 pub use super::texts::Texts;
 
@@ -228,12 +228,4 @@ pub fn required(tasks: &[(&str, bool)], policy: &EvaluationPolicy) -> Vec<Findin
     let missing = policy.required.iter().filter(lacks).chain(policy.tasks.iter().filter(is_idle));
     let missing: BTreeSet<&str> = missing.map(Pattern::as_str).collect();
     missing.into_iter().map(|task| Finding::new(&rules::REQUIRED_TASK_MISSING, task).with("task", task)).collect()
-}
-
-/// The verdict of a unit whose findings lead to `of_findings`: what was not tested never passes.
-pub fn verdict(unit: &EvaluationUnit, of_findings: Verdict) -> Verdict {
-    match of_findings {
-        Verdict::Pass if unit.test.is_none() => Verdict::Skipped,
-        other => other,
-    }
 }

@@ -8,7 +8,7 @@ const fn rule(code: &'static str, severity: Severity) -> Rule {
 }
 
 /// Steps of the baseline are missing on the candidate side.
-pub const COVERAGE: Rule = rule("curve-coverage", Severity::Incomplete);
+pub const COVERAGE: Rule = rule("curve-coverage", Severity::Incomplete).absence();
 /// The candidate covers steps that the baseline does not have.
 pub const BASELINE_SHORTER: Rule = rule("curve-baseline-shorter", Severity::Warn);
 /// NaN or infinity on the candidate side where the baseline is finite.
@@ -72,7 +72,7 @@ pub const DIFFERENCE: Rule = rule("curve-difference", Severity::Fail);
 /// The chosen published rule fails.
 pub const PRESET: Rule = rule("curve-preset", Severity::Fail);
 /// The chosen published rule cannot be applied to this curve.
-pub const PRESET_EMPTY: Rule = rule("curve-preset-empty", Severity::Incomplete);
+pub const PRESET_EMPTY: Rule = rule("curve-preset-empty", Severity::Incomplete).absence();
 /// A limit on speed or memory is declared, and the hardware is not known to be equal.
 pub const HARDWARE: Rule = rule("curve-hardware", Severity::Warn);
 /// The absolute floor hides differences that would matter.
@@ -102,7 +102,7 @@ pub const ENCODING_GUESSED: Rule = rule("encoding-guessed", Severity::Info);
 /// Lines of data that could not be read.
 pub const SKIPPED_LINES: Rule = rule("curve-skipped-lines", Severity::Warn);
 /// Lines of a text hold a loss, and no rule reads them.
-pub const FORMAT_UNKNOWN: Rule = rule("format-unknown", Severity::Incomplete);
+pub const FORMAT_UNKNOWN: Rule = rule("format-unknown", Severity::Incomplete).absence();
 /// Other files say the same.
 pub const DUPLICATE: Rule = rule("curve-duplicate-source", Severity::Info);
 /// A loss that only one side has.

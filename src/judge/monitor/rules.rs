@@ -18,15 +18,15 @@ pub const DTYPE_DIFFERS: Rule = rule("monitor-dtype-differs", Severity::Fail);
 /// Shapes differ.
 pub const SHAPE_DIFFERS: Rule = rule("monitor-shape-differs", Severity::Fail);
 /// A rank is recorded on one side only.
-pub const RANKS_MISSING: Rule = rule("monitor-ranks-missing", Severity::Incomplete);
+pub const RANKS_MISSING: Rule = rule("monitor-ranks-missing", Severity::Incomplete).absence();
 /// Steps of a rank are recorded on one side only.
-pub const STEPS_MISSING: Rule = rule("monitor-steps-missing", Severity::Incomplete);
+pub const STEPS_MISSING: Rule = rule("monitor-steps-missing", Severity::Incomplete).absence();
 /// Tensors of a rank are recorded on one side only.
-pub const NAMES_MISSING: Rule = rule("monitor-names-missing", Severity::Incomplete);
+pub const NAMES_MISSING: Rule = rule("monitor-names-missing", Severity::Incomplete).absence();
 /// A table cannot be read to its end.
-pub const FILE_DAMAGED: Rule = rule("monitor-file-damaged", Severity::Incomplete);
+pub const FILE_DAMAGED: Rule = rule("monitor-file-damaged", Severity::Incomplete).absence();
 /// Not one row of a rank was compared.
-pub const NOTHING_COMPARED: Rule = rule("monitor-nothing-compared", Severity::Incomplete);
+pub const NOTHING_COMPARED: Rule = rule("monitor-nothing-compared", Severity::Incomplete).absence();
 /// No statistic with a number was recorded.
 pub const NO_STATISTICS: Rule = rule("monitor-no-statistics", Severity::Warn);
 /// The runs are apart by growth, and only exact rules hold from there on.

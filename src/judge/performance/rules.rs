@@ -12,13 +12,13 @@ pub const SLOWER: Rule = rule("performance-slower", Severity::Fail);
 /// A step takes less time than noise explains.
 pub const FASTER: Rule = rule("performance-faster", Severity::Info);
 /// A table, a trace or a database cannot be read to its end.
-pub const FILE_DAMAGED: Rule = rule("performance-file-damaged", Severity::Incomplete);
+pub const FILE_DAMAGED: Rule = rule("performance-file-damaged", Severity::Incomplete).absence();
 /// No file of a profile tells the times of its steps.
-pub const FILE_MISSING: Rule = rule("performance-file-missing", Severity::Incomplete);
+pub const FILE_MISSING: Rule = rule("performance-file-missing", Severity::Incomplete).absence();
 /// A trace was recorded without the device.
-pub const NO_DEVICE: Rule = rule("performance-no-device", Severity::Incomplete);
+pub const NO_DEVICE: Rule = rule("performance-no-device", Severity::Incomplete).absence();
 /// The sides have profiles of different ranks.
-pub const RANKS_DIFFER: Rule = rule("performance-ranks-differ", Severity::Incomplete);
+pub const RANKS_DIFFER: Rule = rule("performance-ranks-differ", Severity::Incomplete).absence();
 /// The sides compute with other shapes: another batch or another length.
 pub const WORKLOAD_DIFFERS: Rule = rule("performance-workload-differs", Severity::Incomplete);
 /// Two profiles of a rank hold the same steps.

@@ -215,7 +215,7 @@ pub(super) fn severity_key(rule: &Rule) -> Option<String> {
 
 fn proposed_waiver(rule: &Rule, language: Language, expires: &str) -> String {
     let of_code = facts().of_code(rule.code);
-    if of_code.never_waived {
+    if !waiver::is_ever_covered(rule) {
         return word("never_waived", language).to_owned();
     }
     if !is_ever_more_than_information(rule) {

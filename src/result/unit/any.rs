@@ -2,7 +2,7 @@
 
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::Culprit;
+use crate::result::unit::{Culprit, Evidence};
 use crate::verdict::Verdict;
 
 /// A unit of any kind, as reports, history and the gate see it.
@@ -12,6 +12,16 @@ pub trait AnyUnit {
 
     /// Gives it another verdict.
     fn set_verdict(&mut self, verdict: Verdict);
+
+    /// Its verdict where its findings lead to `verdict`: what was not tested never passes.
+    fn settled(&self, verdict: Verdict) -> Verdict {
+        verdict
+    }
+
+    /// Its account; `None` where it compares no numbers, and in results that do not count.
+    fn evidence(&self) -> Option<&Evidence> {
+        None
+    }
 
     /// Name for people: a step and rank, a metric with its run, a checkpoint.
     fn name(&self) -> String;
@@ -42,6 +52,9 @@ pub trait AnyUnit {
     fn culprit(&self) -> Option<&Culprit> {
         None
     }
+
+    /// Takes its culprit away, where it has one.
+    fn forget_culprit(&mut self) {}
 }
 
 /// Numbers of things that were compared in a unit.

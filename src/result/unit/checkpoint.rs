@@ -1,6 +1,6 @@
 //! A checkpoint, as documents see it.
 
-use super::CheckpointUnit;
+use super::{CheckpointUnit, Evidence};
 use super::any::{AnyUnit, Size};
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -20,6 +20,10 @@ impl AnyUnit for CheckpointUnit {
 
     fn rules(&self) -> &[RuleOutcome] {
         &self.rules
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
     }
 
     fn is_unread(&self) -> bool {

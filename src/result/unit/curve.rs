@@ -1,6 +1,6 @@
 //! A training curve, as documents see it.
 
-use super::CurveUnit;
+use super::{CurveUnit, Evidence};
 use super::any::{AnyUnit, Size};
 use crate::kind::curve_name;
 use crate::result::outcome::RuleOutcome;
@@ -27,6 +27,14 @@ impl AnyUnit for CurveUnit {
 
     fn rules(&self) -> &[RuleOutcome] {
         &self.rules
+    }
+
+    fn settled(&self, verdict: Verdict) -> Verdict {
+        if self.is_shown_only && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
     }
 
     fn is_unread(&self) -> bool {

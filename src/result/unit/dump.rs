@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, DumpUnit, unit_place};
+use super::{Culprit, DumpUnit, Evidence, unit_place};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -23,6 +23,10 @@ impl AnyUnit for DumpUnit {
 
     fn rules(&self) -> &[RuleOutcome] {
         &self.rules
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
     }
 
     fn is_unread(&self) -> bool {
@@ -59,6 +63,10 @@ impl AnyUnit for DumpUnit {
 
     fn culprit(&self) -> Option<&Culprit> {
         self.culprit.as_ref()
+    }
+
+    fn forget_culprit(&mut self) {
+        self.culprit = None;
     }
 }
 

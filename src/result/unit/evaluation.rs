@@ -257,6 +257,10 @@ impl AnyUnit for EvaluationUnit {
         &self.rules
     }
 
+    fn settled(&self, verdict: Verdict) -> Verdict {
+        if self.test.is_none() && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
+    }
+
     fn is_unread(&self) -> bool {
         self.test.is_none()
     }
@@ -298,6 +302,10 @@ impl AnyUnit for GenerationUnit {
 
     fn rules(&self) -> &[RuleOutcome] {
         &self.rules
+    }
+
+    fn settled(&self, verdict: Verdict) -> Verdict {
+        if self.compared == 0 && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
     }
 
     fn is_unread(&self) -> bool {

@@ -195,6 +195,10 @@ impl AnyUnit for MonitorUnit {
         &self.rules
     }
 
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.compared == 0
     }
@@ -230,5 +234,9 @@ impl AnyUnit for MonitorUnit {
 
     fn culprit(&self) -> Option<&Culprit> {
         self.culprit.as_ref()
+    }
+
+    fn forget_culprit(&mut self) {
+        self.culprit = None;
     }
 }

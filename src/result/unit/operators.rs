@@ -95,6 +95,10 @@ impl AnyUnit for OperatorsUnit {
         &[]
     }
 
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.compared == 0
     }
@@ -125,5 +129,9 @@ impl AnyUnit for OperatorsUnit {
 
     fn culprit(&self) -> Option<&Culprit> {
         self.culprit.as_ref()
+    }
+
+    fn forget_culprit(&mut self) {
+        self.culprit = None;
     }
 }

@@ -239,4 +239,8 @@ impl AnyUnit for PerformanceUnit {
     fn culprit(&self) -> Option<&Culprit> {
         self.culprit.as_ref()
     }
+
+    fn forget_culprit(&mut self) {
+        self.culprit = None;
+    }
 }

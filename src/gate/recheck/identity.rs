@@ -1,0 +1,57 @@
+//! Is it a result of this program, of this repository, and with the lines that lie beside it?
+
+use std::collections::BTreeSet;
+
+use super::Against;
+use super::refusal::{Checked, demand, shown};
+use crate::check::Command;
+use crate::gate::Request;
+use crate::policy::value::Date;
+use crate::result::{GateResult, SCHEMA_VERSION, Tool};
+use crate::verdict::CheckId;
+
+/// Refuses a result of another layout, program, day, repository or set of checks, or with other lines.
+pub(super) fn check(result: &GateResult, against: &Against<'_>) -> Checked {
+    let is_present = result.schema_version == SCHEMA_VERSION && result.claimed_version.is_none();
+    demand(is_present, "schema_version", || {
+        format!("is not {SCHEMA_VERSION}, so the verdict cannot be decided again and is only claimed")
+    })?;
+    demand(result.tool.name == Tool::current().name, "tool.name", || "was written by another program".into())?;
+    demand(Date::try_from(result.today.clone()).is_ok(), "today", || {
+        format!("{} is not a date", shown(&result.today))
+    })?;
+    let of = result.source.as_ref().map_or("", |source| source.repository.as_str());
+    // A project's number says nothing about its path.
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let comparable = !of.is_empty() && !against.repository.is_empty() && is_number(of) == is_number(against.repository);
+    demand(!comparable || of.eq_ignore_ascii_case(against.repository), "source.repository", || {
+        format!("{} is not the repository {}", shown(of), shown(against.repository))
+    })?;
+    lines(result, against)?;
+    checks(result)
+}
+
+/// Lines beside the result are those that it was written with; a dump that was compared has some.
+fn lines(result: &GateResult, against: &Against<'_>) -> Checked {
+    let reason = super::unproved(result, against.operations);
+    demand(reason != Some("other-lines"), "operations_digest", || {
+        "does not match the `operations.jsonl` next to the result".into()
+    })?;
+    demand(reason.is_none(), "operations_digest", || {
+        "has no `operations.jsonl` next to the result, so the verdict on its dumps is only claimed".into()
+    })
+}
+
+/// All checks, or those of a command that runs some.
+fn checks(result: &GateResult) -> Checked {
+    let ids: Vec<CheckId> = result.checks.iter().map(|check| check.id).collect();
+    demand(!ids.is_empty(), "checks", || "holds no check".into())?;
+    let different: BTreeSet<&CheckId> = ids.iter().collect();
+    demand(different.len() == ids.len(), "checks", || "holds a check twice".into())?;
+    // Source is judged where the policy asks for it.
+    let of_runs = |ids: &[CheckId]| ids.iter().copied().filter(|id| *id != CheckId::Source).collect::<Vec<_>>();
+    let is_in_order = ids.last() == Some(&CheckId::Source) || !ids.contains(&CheckId::Source);
+    let fits = is_in_order && of_runs(&ids) == of_runs(Request::ALL_CHECKS)
+        || Command::ALL.iter().any(|command| command.checks() == ids);
+    demand(fits, "checks", || "are not those of any command".into())
+}

@@ -1,0 +1,160 @@
+//! The only sum: verdicts of units, checks and the run, from observations, accounts of evidence and the policy.
+//!
+//! Nothing that a result says of findings or verdicts is read; they are made here, when a run is judged and whenever its result
+//! is read again. The exit code follows from what is settled (`exit.rs`).
+
+mod confirm;
+mod evidence;
+
+pub use evidence::{MISSING as EVIDENCE_MISSING, RULES};
+
+use super::apply_policy::{AppliedPolicy, apply, waiver_findings};
+use super::rule::artifacts;
+use crate::policy::Policy;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::observation::Observation;
+use crate::result::unit::{Check, Unit};
+use crate::verdict::{CheckId, Verdict};
+
+/// Decides `result` anew under `policy`: findings, what waivers cover, and the verdicts of units, checks and the run.
+pub fn settle(result: &mut GateResult, policy: &Policy) {
+    let is_judged = |id: CheckId, checks: &[Check]| checks.iter().any(|check| check.id == id);
+    let general = result.measured.iter().filter(|observation| !is_judged(observation.of, &result.checks));
+    let mut applied = apply(general.map(|observation| observation.finding.clone()), policy);
+    let mut verdict = above_pass(&applied.findings).unwrap_or(Verdict::Skipped);
+    for check in &mut result.checks {
+        let own: Vec<&Observation> = result.measured.iter().filter(|one| one.of == check.id).collect();
+        let settled = settle_check(check, &own, policy);
+        verdict = verdict.max(check.verdict);
+        applied.join(settled);
+    }
+    let rest = [evidence::of_run(&result.checks), waiver_findings(policy, &applied)].concat();
+    let rest = apply(rest, policy);
+    verdict = verdict.max(above_pass(&rest.findings).unwrap_or(Verdict::Skipped));
+    applied.join(rest);
+    result.verdict = if verdict == Verdict::Skipped { Verdict::Incomplete } else { verdict };
+    (result.findings, result.waived) = (applied.findings, applied.waived);
+    // What does not count comes last, however severe it would be.
+    result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
+    result.identify();
+    drop_waived_culprits(result);
+    result.checks.iter_mut().for_each(super::culprit::name_of_check);
+    result.culprit = super::culprit::first(&result.checks);
+    confirm::confirm(result);
+}
+
+/// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and its own.
+pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
+    let mut applied = AppliedPolicy::default();
+    let mut sum = Sum::of(check);
+    for observation in observations {
+        let one = apply([observation.finding.clone()], policy);
+        sum.add(observation, &one.findings);
+        applied.join(one);
+    }
+    sum.settle(check);
+    for observation in evidence::of_check(check) {
+        let one = apply([observation.finding.clone()], policy);
+        sum.add(&observation, &one.findings);
+        applied.join(one);
+    }
+    sum.settle(check);
+    let required = required(check, policy);
+    check.verdict = check.verdict.max(verdict_of(&required));
+    applied.findings.extend(required);
+    applied
+}
+
+/// A required check of which nothing could be read is incomplete, whatever the policy says of its findings.
+fn required(check: &Check, policy: &Policy) -> Vec<Finding> {
+    let is_unread = check.items.iter().all(|item| matches!(item.verdict, Verdict::Incomplete | Verdict::Skipped))
+        && check.units.iter().all(|unit| unit.is_unread());
+    if !is_unread || check.verdict.blocks() || !policy.required.contains(&check.id) {
+        return Vec::new();
+    }
+    vec![Finding::new(&artifacts::REQUIRED_MISSING, check.id.as_str()).with("check", check.id.as_str())]
+}
+
+/// Verdicts of a check's parts while its observations are counted.
+struct Sum {
+    units: Vec<Counted>,
+    items: Vec<Counted>,
+    rest: Verdict,
+}
+
+/// What findings lead to, and how many there are.
+#[derive(Clone, Copy)]
+struct Counted {
+    verdict: Verdict,
+    findings: usize,
+}
+
+impl Sum {
+    fn of(check: &Check) -> Self {
+        const NONE: Counted = Counted { verdict: Verdict::Pass, findings: 0 };
+        Self { units: vec![NONE; check.units.len()], items: vec![NONE; check.items.len()], rest: Verdict::Skipped }
+    }
+
+    /// Counts the `findings` that an observation leads to: one, or none where a waiver covers it.
+    fn add(&mut self, observation: &Observation, findings: &[Finding]) {
+        let Some(finding) = findings.first() else { return };
+        let verdict = verdict_of([finding]);
+        for place in &observation.units {
+            if let Some(unit) = self.units.get_mut(*place) {
+                unit.count(verdict);
+            }
+        }
+        if let Some(item) = observation.item.and_then(|place| self.items.get_mut(place)) {
+            item.count(verdict);
+        }
+        if observation.units.is_empty() && observation.item.is_none() && verdict > Verdict::Pass {
+            self.rest = self.rest.max(verdict);
+        }
+    }
+
+    /// Gives the check and its parts the verdicts that follow.
+    fn settle(&self, check: &mut Check) {
+        for (unit, counted) in check.units.iter_mut().zip(&self.units) {
+            let verdict = unit.settled(counted.verdict);
+            unit.set_verdict(verdict);
+            if let Unit::Source(file) = unit {
+                file.findings = counted.findings as u64;
+            }
+        }
+        for (item, counted) in check.items.iter_mut().zip(&self.items) {
+            item.verdict = item.state.settled(counted.verdict);
+            item.findings = counted.findings;
+        }
+        let units = check.units.iter().map(|unit| unit.verdict());
+        let items = check.items.iter().map(|item| item.verdict);
+        check.verdict = Verdict::of_all(units.chain(items).chain([self.rest]));
+        if check.id == CheckId::Loss && !check.units.is_empty() && check.verdict == Verdict::Skipped {
+            // Curves of which none is judged are not a check that had nothing to do.
+            check.verdict = Verdict::Incomplete;
+        }
+    }
+}
+
+impl Counted {
+    fn count(&mut self, verdict: Verdict) {
+        self.verdict = self.verdict.max(verdict);
+        self.findings += 1;
+    }
+}
+
+/// The verdict of findings that say more than information; `None` where none does.
+fn above_pass(findings: &[Finding]) -> Option<Verdict> {
+    Some(verdict_of(findings)).filter(|verdict| *verdict > Verdict::Pass)
+}
+
+/// A culprit that a waiver covers is passed over.
+fn drop_waived_culprits(result: &mut GateResult) {
+    let GateResult { checks, waived, .. } = result;
+    let is_waived = |id: &str| waived.iter().any(|waived| waived.finding.id == id);
+    for unit in checks.iter_mut().flat_map(|check| &mut check.units) {
+        if unit.culprit().is_some_and(|culprit| is_waived(&culprit.finding)) {
+            unit.forget_culprit();
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Lines of source that the stack of a first wrong operation passes through.
+
+use crate::read::frame::Frame;
+use crate::result::GateResult;
+use crate::result::finding::Fact;
+use crate::result::unit::{Culprit, dumps};
+
+/// Says of a finding on a line, or in a function, that the stack of a first wrong operation passes through, that the dump
+/// confirms it.
+pub(super) fn confirm(result: &mut GateResult) {
+    let culprits: Vec<Culprit> = dumps(&result.checks).filter_map(|unit| unit.culprit.clone()).collect();
+    for culprit in culprits {
+        let frames: Vec<Frame> = culprit.stack.iter().filter_map(|text| Frame::parse(text)).collect();
+        for finding in &mut result.findings {
+            let Some(place) = &finding.source else { continue };
+            let function = match finding.facts.get("function") {
+                Some(Fact::Text(function)) => function.as_str(),
+                _ => "",
+            };
+            let is_there = |frame: &Frame| {
+                let file = frame.file.replace('\\', "/");
+                let is_file =
+                    file.strip_suffix(&place.at.file).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+                let is_in = frame.line == place.at.line || !function.is_empty() && frame.function == function;
+                is_file && !frame.is_library() && is_in
+            };
+            if frames.iter().any(is_there) && !finding.facts.contains_key("confirmed_by") {
+                finding.facts.insert("confirmed_by".into(), culprit.op.clone().into());
+            }
+        }
+    }
+}

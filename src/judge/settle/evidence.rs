@@ -1,0 +1,119 @@
+//! Rules about what a verdict rests on, the same for every check: from the accounts of its units.
+//!
+//! They add nothing where a check has already said that too little was compared.
+
+use crate::judge::rule::{Rule, artifacts};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::unit::{Check, Evidence, Unit};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Nothing was compared that could show a difference.
+pub const MISSING: Rule = artifacts::rule("evidence-missing", Severity::Incomplete).absence();
+/// The verdict rests on a single number.
+pub(super) const SINGLE: Rule = artifacts::rule("evidence-single-place", Severity::Warn);
+/// Less was compared than the limit of coverage asks for.
+pub(super) const COVERAGE: Rule = artifacts::rule("evidence-coverage", Severity::Incomplete).absence();
+/// Places are damaged, or of a form that no reader knows.
+pub(super) const DAMAGED: Rule = artifacts::rule("evidence-damaged", Severity::Warn);
+/// A place has two values that differ on one side.
+pub(super) const CONTRADICTING: Rule = artifacts::rule("evidence-contradicting", Severity::Warn);
+/// Something was read or paired in a way that is less than the intended one.
+pub(super) const FALLBACK: Rule = artifacts::rule("evidence-fallback", Severity::Warn);
+/// The policy leaves something out.
+pub(super) const LEFT_OUT: Rule = artifacts::rule("evidence-left-out", Severity::Info);
+
+/// Share of what is offered that has to be compared.
+const LEAST_COVERAGE: f64 = 0.95;
+
+/// All of them.
+pub const RULES: &[&Rule] = &[&MISSING, &SINGLE, &COVERAGE, &DAMAGED, &CONTRADICTING, &FALLBACK, &LEFT_OUT];
+
+/// Observations about what the verdict of `check` rests on.
+pub(super) fn of_check(check: &Check) -> Vec<Observation> {
+    let mut said = Vec::new();
+    for (place, unit) in check.units.iter().enumerate() {
+        let Some(evidence) = unit.evidence() else { continue };
+        let of_unit = |finding: Finding| Observation::of_unit(check.id, place, finding.with("unit", unit.place()));
+        said.extend(of_account(check.id, unit, evidence).into_iter().map(of_unit));
+    }
+    for (place, item) in check.items.iter().enumerate().filter(|(_, item)| item.evidence.left_out > 0) {
+        let finding = left_out(check.id, &item.name, &item.evidence);
+        said.push(Observation::of_item(check.id, place, finding));
+    }
+    if is_untold(check) {
+        said.push(Observation::of_check(check.id, new(&MISSING, check.id, check.id.as_str())));
+    }
+    said
+}
+
+/// Findings about a run of which a single number was compared, whatever its checks say.
+pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
+    let accounts = || checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
+    let telling: u64 = accounts().map(Evidence::telling).fold(0, u64::saturating_add);
+    let blocks = checks.iter().any(|check| check.verdict.blocks());
+    let Some(check) = checks.iter().find(|check| check.verdict > Verdict::Skipped && rests_on_numbers(check)) else {
+        return Vec::new();
+    };
+    let is_single = telling == 1 && !blocks && checks.iter().all(|check| check.verdict == Verdict::Skipped || rests_on_numbers(check));
+    is_single.then(|| new(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
+}
+
+/// Whether the check would pass, and nothing that it compared could have shown a difference.
+fn is_untold(check: &Check) -> bool {
+    let telling = check.units.iter().filter_map(|unit| unit.evidence()).map(Evidence::telling);
+    rests_on_numbers(check)
+        && matches!(check.verdict, Verdict::Pass | Verdict::Warn)
+        && telling.fold(0, u64::saturating_add) == 0
+}
+
+/// Whether all units of a check have an account, as those of checks of numbers do.
+fn rests_on_numbers(check: &Check) -> bool {
+    !check.units.is_empty() && check.units.iter().all(|unit| unit.evidence().is_some())
+}
+
+fn new(rule: &Rule, check: CheckId, place: &str) -> Finding {
+    Finding::new(rule, place).of_check(check).with("check", check.as_str())
+}
+
+fn of_account(check: CheckId, unit: &Unit, evidence: &Evidence) -> Vec<Finding> {
+    let place = unit.place();
+    let about = |rule: &Rule, count: u64, kinds: &[&str]| {
+        let examples = kinds.iter().filter_map(|kind| evidence.examples.get(*kind)).flatten().cloned();
+        let examples: Vec<String> = examples.take(Evidence::EXAMPLES).collect();
+        new(rule, check, &place).with("count", count).with("examples", examples)
+    };
+    let mut findings = Vec::new();
+    let broken = evidence.damaged.saturating_add(evidence.unread);
+    if broken > 0 && !unit.verdict().blocks() {
+        findings.push(about(&DAMAGED, broken, &["damaged", "unread"]));
+    }
+    if evidence.contradicting > 0 {
+        findings.push(about(&CONTRADICTING, evidence.contradicting, &["contradicting"]));
+    }
+    findings.extend(evidence.fallbacks.iter().map(|way| about(&FALLBACK, 1, &[way]).with("way", way.as_str())));
+    if evidence.left_out > 0 {
+        findings.push(left_out(check, &place, evidence));
+    }
+    findings.extend(coverage(check, unit, evidence));
+    findings
+}
+
+fn left_out(check: CheckId, place: &str, evidence: &Evidence) -> Finding {
+    let examples = evidence.examples.get("left-out").cloned().unwrap_or_default();
+    new(&LEFT_OUT, check, place).with("count", evidence.left_out).with("examples", examples)
+}
+
+/// Coverage of a unit whose check has no rule of its own for it; curves have one.
+fn coverage(check: CheckId, unit: &Unit, evidence: &Evidence) -> Option<Finding> {
+    let offered = evidence.offered.saturating_sub(evidence.behind_waived);
+    if offered == 0 || evidence.compared >= offered || unit.verdict().blocks() || matches!(unit, Unit::Curve(_)) {
+        return None;
+    }
+    let needed = LEAST_COVERAGE;
+    #[allow(clippy::cast_precision_loss, reason = "no run offers 2^53 places")]
+    let share = evidence.compared as f64 / offered as f64;
+    let severity = if share < needed { Severity::Incomplete } else { Severity::Warn };
+    let finding = new(&COVERAGE, check, &unit.place()).with_severity(severity);
+    Some(finding.with("compared", evidence.compared).with("offered", offered).with("needed", needed))
+}
