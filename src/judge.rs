@@ -8,6 +8,7 @@ pub mod apply_policy;
 pub mod checkpoint;
 pub mod config;
 pub mod culprit;
+pub mod defect;
 pub mod dump;
 pub mod evaluation;
 pub mod location;

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use precision_gate::error::Result;
 use precision_gate::exit;
+use precision_gate::gate::recheck;
 use precision_gate::output::{Output, Set};
 use precision_gate::policy::signoff::SignoffPolicy;
 use precision_gate::report::messages::Language;
 use precision_gate::signoff::check::{self, Request};
-use precision_gate::signoff::input::Results;
+use precision_gate::signoff::input::{Results, Unread};
 use precision_gate::signoff::refusal::Refusal;
 use precision_gate::signoff::write::{self, Options};
 
@@ -91,7 +92,8 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
     request.check()?;
     let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;
-    let results = Results::load(&args.results, &required)?;
+    let mut results = Results::load(&args.results, &required)?;
+    decide_again(&mut results, language);
     let signoff = match check::assess(&results, &request) {
         Ok(signoff) => signoff,
         Err(refusals) => return refuse(&refusals, language),
@@ -103,6 +105,21 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
         show::say(&lines)?;
     }
     attach::attach(&args.attach, &written)
+}
+
+/// Decides every result again, under the policy that it carries; one that was edited counts as unreadable.
+fn decide_again(results: &mut Results, language: Language) {
+    let mut loaded = Vec::new();
+    for mut one in std::mem::take(&mut results.loaded) {
+        let lines = one.operations_digest();
+        let decided = recheck::decide_again(&mut one.result, &one.path, lines.as_deref())
+            .and_then(|()| recheck::rewrite(&mut one.result, &one.path, language));
+        match decided {
+            Ok(()) => loaded.push(one),
+            Err(error) => results.unread.push(Unread { suite: one.suite, error }),
+        }
+    }
+    results.loaded = loaded;
 }
 
 /// The requirements: a file of their own takes precedence over the policy's section.

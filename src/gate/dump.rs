@@ -131,7 +131,9 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
             }
             let noise = Noise { known: None, recording: Some(&recording) };
             let outcome = check(&first.dumps, &second.dumps, &shared, Others { noise, reference: None })?;
-            if let Some(why) = noise::difference(outcome.observations.iter().map(|one| &one.finding)).or_else(|| recording.too_far()) {
+            if let Some(why) =
+                noise::difference(outcome.observations.iter().map(|one| &one.finding)).or_else(|| recording.too_far())
+            {
                 return Err(other(&why));
             }
         }

@@ -275,8 +275,12 @@ pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
 
 /// Says which limits for named operations or parameters are so wide, of those that fitted something.
 pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
-    let is_idle =
-        |name: &str| part.observations.iter().map(|one| &one.finding).any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == name);
+    let is_idle = |name: &str| {
+        part.observations
+            .iter()
+            .map(|one| &one.finding)
+            .any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == name)
+    };
     let fitted = limits(policy)
         .into_iter()
         .filter(|limit| limit.key.split('.').next() == Some(part.check.id.as_str()) && !is_idle(&limit.name));

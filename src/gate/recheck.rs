@@ -143,7 +143,8 @@ fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
     };
     let ours = limits(&policy.canonical());
     let theirs = limits(result.policy.as_ref().unwrap_or(&Value::Null));
-    let other = ours.iter().find(|entry| !theirs.contains(entry)).or_else(|| theirs.iter().find(|one| !ours.contains(one)));
+    let other =
+        ours.iter().find(|entry| !theirs.contains(entry)).or_else(|| theirs.iter().find(|one| !ours.contains(one)));
     demand(other.is_none(), "policy", || {
         let section = other.map_or("", |(name, _)| name);
         format!("has another section {} than the target branch's policy", shown(section))

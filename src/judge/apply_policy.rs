@@ -100,17 +100,23 @@ pub(super) fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy
         let decision = decide(&finding.code, &finding.place, finding.severity, policy);
         finding.severity = decision.severity;
         match decision.waiver {
-            Some(waiver) => applied.waived.push(WaivedFinding {
-                waiver: waiver.name(),
-                finding,
-                reason: waiver.reason.clone(),
-                owner: waiver.owner.clone(),
-                expires: waiver.expires.to_string(),
-            }),
+            Some(waiver) => applied.waived.push(covered(finding, waiver, false)),
             None => applied.findings.push(finding),
         }
     }
     applied
+}
+
+/// A finding that `waiver` covers: by its own pattern, or because it `follows` from the defect that the waiver names.
+pub(super) fn covered(finding: Finding, waiver: &Waiver, follows: bool) -> WaivedFinding {
+    WaivedFinding {
+        waiver: waiver.name(),
+        finding,
+        reason: waiver.reason.clone(),
+        owner: waiver.owner.clone(),
+        expires: waiver.expires.to_string(),
+        follows,
+    }
 }
 
 /// Findings about the waivers themselves: expired ones fail, unused ones are reported, and so are those of an absence.

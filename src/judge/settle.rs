@@ -6,11 +6,13 @@
 mod confirm;
 mod evidence;
 
-pub use evidence::{MISSING as EVIDENCE_MISSING, RULES};
+pub use evidence::{LEFT_OUT as EVIDENCE_LEFT_OUT, MISSING as EVIDENCE_MISSING, RULES};
 
-use super::apply_policy::{AppliedPolicy, apply, waiver_findings};
+use super::apply_policy::{AppliedPolicy, apply, covered, decide, waiver_findings};
+use super::defect;
 use super::rule::artifacts;
 use crate::policy::Policy;
+use crate::policy::waiver::Waiver;
 use crate::result::GateResult;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::observation::Observation;
@@ -48,8 +50,12 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
 pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     let mut sum = Sum::of(check);
+    check.units.iter_mut().filter_map(|unit| unit.evidence_mut()).for_each(|evidence| evidence.behind_waived = 0);
+    let accepted: Vec<(&Observation, &Waiver)> =
+        observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
     for observation in observations {
-        let one = apply([observation.finding.clone()], policy);
+        let one = behind(observation, &accepted, check, policy);
+        let one = one.unwrap_or_else(|| apply([observation.finding.clone()], policy));
         sum.add(observation, &one.findings);
         applied.join(one);
     }
@@ -64,6 +70,34 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
     check.verdict = check.verdict.max(verdict_of(&required));
     applied.findings.extend(required);
     applied
+}
+
+/// The waiver that covers an observation by its pattern.
+fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Waiver> {
+    let finding = &observation.finding;
+    decide(&finding.code, &finding.place, finding.severity, policy).waiver.filter(|_| finding.counts())
+}
+
+/// An observation that follows from an accepted defect, which is therefore not judged; `None` for any other. Its values are
+/// counted in its unit.
+fn behind(
+    observation: &Observation,
+    accepted: &[(&Observation, &Waiver)],
+    check: &mut Check,
+    policy: &Policy,
+) -> Option<AppliedPolicy> {
+    let finding = &observation.finding;
+    let decision = decide(&finding.code, &finding.place, finding.severity, policy);
+    if !decision.counts() || !finding.counts() {
+        return None;
+    }
+    let (_, waiver) = accepted.iter().find(|(root, _)| defect::follows(root, observation, check))?;
+    let unit = observation.units.first().and_then(|place| check.units.get_mut(*place));
+    if let Some(evidence) = unit.and_then(|unit| unit.evidence_mut()) {
+        evidence.behind_waived += 1;
+    }
+    let finding = Finding { severity: decision.severity, ..finding.clone() };
+    Some(AppliedPolicy { waived: vec![covered(finding, waiver, true)], ..AppliedPolicy::default() })
 }
 
 /// A required check of which nothing could be read is incomplete, whatever the policy says of its findings.

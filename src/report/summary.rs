@@ -4,7 +4,6 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 
 use super::escape::Target;
-use super::evaluation;
 use super::mermaid;
 use super::messages::Language;
 use super::templates::Templates;
@@ -12,9 +11,9 @@ use super::view::View;
 use super::waiver;
 use super::writer::{Writer, safe};
 use crate::error::Result;
+use crate::judge::defect;
 use crate::result::GateResult;
-use crate::result::finding::Finding;
-use crate::verdict::{Severity, Verdict};
+use crate::verdict::Verdict;
 
 /// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.
 pub const COMMENT_LIMIT: usize = 65_000;
@@ -139,7 +138,7 @@ fn once(
         room,
         left_out => names?,
         pictures,
-        waivers => waiver_of(result, options.language).map(safe),
+        waivers => waivers_of(result, options.language).map(safe),
         diagram => diagram.map(|diagram| context! {
             chart => safe(format!("```mermaid\n{}```", diagram.chart)),
             caption => safe(diagram.caption),
@@ -151,19 +150,10 @@ fn once(
     writer.document(&options.templates.summary, context).map(|text| tidy(&text))
 }
 
-/// A waiver of the finding that blocks first; `None` where nothing blocks.
-fn waiver_of(result: &GateResult, language: Language) -> Option<String> {
-    let blocks = |finding: &&Finding| finding.severity >= Severity::Incomplete;
-    let of_culprit = result
-        .culprit
-        .as_ref()
-        .and_then(|culprit| result.counting().filter(blocks).find(|finding| culprit.stands_for(finding)));
-    let first = || {
-        let first = result.counting().find(blocks)?;
-        Some(if evaluation::of_finding(first) { evaluation::leading(result, first) } else { first })
-    };
-    let finding = of_culprit.or_else(first)?;
-    waiver::waiver(finding, &result.today, waiver::DAYS, language).map(|text| text.trim_end().to_owned())
+/// The waivers that accept everything that fails, a defect each; `None` where nothing blocks that a waiver may cover.
+fn waivers_of(result: &GateResult, language: Language) -> Option<String> {
+    let text = waiver::waivers(&defect::roots(result), &result.today, waiver::DAYS, language)?;
+    Some(text.trim_end().to_owned())
 }
 
 /// The headline after the verdict's word, in one line of plain text.

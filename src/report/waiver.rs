@@ -21,6 +21,9 @@ use crate::verdict::Severity;
 /// Days that a proposed waiver holds: time for a repair, and no more. A policy with a smaller `waiver-max-days` wants that.
 pub const DAYS: u16 = 14;
 
+/// Waivers that a comment offers; a run with more defects needs a repair, not a waiver.
+const MOST_WAIVERS: usize = 50;
+
 /// Characters of a place that the pattern holds; a longer one goes on with `*`.
 const MOST_CHARS: usize = 200;
 
@@ -35,6 +38,19 @@ pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> 
     let is_covered = finding.severity > Severity::Info && !is_absence && !facts().of_code(&finding.code).never_waived;
     let expires = ends(today, days).filter(|_| is_covered)?;
     Some(at(&finding.code, &finding.place, &expires, language))
+}
+
+/// The YAML of waivers of all `findings` that one may cover, as [`waiver`]; `None` where there is none.
+pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language) -> Option<String> {
+    let expires = ends(today, days)?;
+    let covered = findings.iter().filter(|finding| waiver(finding, today, days, language).is_some());
+    // Each goes before those that are there.
+    let covered: Vec<_> = covered.take(MOST_WAIVERS).collect();
+    let text = covered.into_iter().rev().fold(String::new(), |text, finding| {
+        let words = (word("reason", language), word("owner", language));
+        with_waiver(&text, &fields(&finding.code, &pattern(&finding.place), &expires, words))
+    });
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Whether a waiver may ever cover findings of `rule`: it covers differences, never what was not read or not compared.

@@ -271,6 +271,9 @@ pub struct WaivedFinding {
     pub owner: String,
     /// Until when (`YYYY-MM-DD`).
     pub expires: String,
+    /// Whether it follows from the defect that the waiver names, and was not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
 }
 
 /// The verdict that findings lead to; none at all is `Pass`.

@@ -27,7 +27,7 @@ const PARTS: [&str; 13] = [
 ];
 
 /// Keys within them that are decided, not measured. A unit's count of findings follows from these, its rules' verdicts too.
-const DECIDED: [&str; 5] = ["verdict", "culprit", "runner_up", "inherited_from", "findings"];
+const DECIDED: [&str; 6] = ["verdict", "culprit", "runner_up", "inherited_from", "findings", "behind_waived"];
 
 /// The seal of `result` (`sha256:…`).
 pub fn seal(result: &GateResult) -> String {

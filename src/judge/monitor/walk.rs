@@ -404,9 +404,12 @@ impl<'a> Walk<'a> {
             .with("forward", has(MonitorKind::Actv))
             .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
         let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
-        let counts = decision.counts();
-        let severity = decision.severity;
+        let (counts, severity, is_waived) = (decision.counts(), decision.severity, decision.waiver.is_some());
         self.findings.push(finding);
+        if is_waived {
+            // Numbers behind an accepted defect say nothing; a fault of an exact kind is another one.
+            self.reach = self.reach.max(Reach::Exact);
+        }
         if !counts {
             // What is let through is inherited by what follows.
             if defect.error.is_finite() {

@@ -21,7 +21,7 @@ pub(super) const CONTRADICTING: Rule = artifacts::rule("evidence-contradicting",
 /// Something was read or paired in a way that is less than the intended one.
 pub(super) const FALLBACK: Rule = artifacts::rule("evidence-fallback", Severity::Warn);
 /// The policy leaves something out.
-pub(super) const LEFT_OUT: Rule = artifacts::rule("evidence-left-out", Severity::Info);
+pub const LEFT_OUT: Rule = artifacts::rule("evidence-left-out", Severity::Info);
 
 /// Share of what is offered that has to be compared.
 const LEAST_COVERAGE: f64 = 0.95;
@@ -55,7 +55,9 @@ pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
     let Some(check) = checks.iter().find(|check| check.verdict > Verdict::Skipped && rests_on_numbers(check)) else {
         return Vec::new();
     };
-    let is_single = telling == 1 && !blocks && checks.iter().all(|check| check.verdict == Verdict::Skipped || rests_on_numbers(check));
+    let is_single = telling == 1
+        && !blocks
+        && checks.iter().all(|check| check.verdict == Verdict::Skipped || rests_on_numbers(check));
     is_single.then(|| new(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
 }
 

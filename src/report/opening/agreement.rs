@@ -7,11 +7,12 @@ use minijinja::{Value, context};
 use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
+use crate::judge::settle::EVIDENCE_LEFT_OUT;
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
-use crate::result::finding::WaivedFinding;
-use crate::result::unit::{Check, CurveUnit, PerformanceUnit, sources};
+use crate::result::finding::{Fact, Finding, WaivedFinding};
+use crate::result::unit::{Check, CurveUnit, Evidence, PerformanceUnit, sources};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 impl Builder<'_> {
@@ -60,9 +61,9 @@ impl Builder<'_> {
 
     /// The headline of a pass that rests on waivers.
     fn waived(&self) -> Result<Option<Value>> {
-        let waived = &self.result.waived;
+        let waived: Vec<&WaivedFinding> = self.result.waived.iter().filter(|waived| !waived.follows).collect();
         let severity = |waived: &&WaivedFinding| waived.finding.severity;
-        let worst = waived.iter().map(|waived| severity(&waived)).max();
+        let worst = waived.iter().map(severity).max();
         let Some(first) = waived.iter().find(|waived| Some(severity(waived)) == worst) else { return Ok(None) };
         let waivers: BTreeSet<&str> = waived.iter().map(|waived| waived.waiver.as_str()).collect();
         let context = context! {
@@ -81,11 +82,34 @@ impl Builder<'_> {
         for check in self.compared() {
             parts.push(self.agreed_by(check)?);
         }
+        let units = || self.result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
+        let behind: u64 = units().map(|evidence| evidence.behind_waived).fold(0, u64::saturating_add);
+        if behind > 0 {
+            parts.push(self.writer.phrase("behind_waived_in_line", &context! { count => behind })?);
+        }
+        let left_out: Vec<&Evidence> = units().filter(|evidence| evidence.left_out > 0).collect();
+        if !left_out.is_empty() {
+            let count = left_out.iter().map(|evidence| evidence.left_out).fold(0, u64::saturating_add);
+            let names: BTreeSet<String> = self.left_out_names();
+            parts.push(self.writer.phrase("left_out_in_line", &context! { count, names => Vec::from_iter(names) })?);
+        }
         let unchecked = self.unchecked_names()?;
         if checks::computed_anything(self.result) && !unchecked.is_empty() {
             parts.push(self.writer.phrase("unchecked_in_line", &context! { checks => unchecked })?);
         }
         Ok(parts)
+    }
+
+    /// Some names of what the policy leaves out.
+    fn left_out_names(&self) -> BTreeSet<String> {
+        /// Names that the line shows.
+        const SHOWN: usize = 3;
+        let findings = self.result.findings.iter().filter(|finding| finding.code == EVIDENCE_LEFT_OUT.code);
+        let of = |finding: &Finding| match finding.facts.get("examples") {
+            Some(Fact::List(names)) if !names.is_empty() => names.clone(),
+            _ => vec![finding.place.clone()],
+        };
+        findings.flat_map(of).take(SHOWN).collect()
     }
 
     /// The checks that compared something, those of settings last.

@@ -23,6 +23,11 @@ pub trait AnyUnit {
         None
     }
 
+    /// Its account, to count what is decided of it.
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        None
+    }
+
     /// Name for people: a step and rank, a metric with its run, a checkpoint.
     fn name(&self) -> String;
 

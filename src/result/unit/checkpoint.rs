@@ -1,7 +1,7 @@
 //! A checkpoint, as documents see it.
 
-use super::{CheckpointUnit, Evidence};
 use super::any::{AnyUnit, Size};
+use super::{CheckpointUnit, Evidence};
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
@@ -24,6 +24,10 @@ impl AnyUnit for CheckpointUnit {
 
     fn evidence(&self) -> Option<&Evidence> {
         Some(&self.evidence)
+    }
+
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
     }
 
     fn is_unread(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A training curve, as documents see it.
 
-use super::{CurveUnit, Evidence};
 use super::any::{AnyUnit, Size};
+use super::{CurveUnit, Evidence};
 use crate::kind::curve_name;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -35,6 +35,10 @@ impl AnyUnit for CurveUnit {
 
     fn evidence(&self) -> Option<&Evidence> {
         Some(&self.evidence)
+    }
+
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
     }
 
     fn is_unread(&self) -> bool {

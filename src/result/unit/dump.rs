@@ -29,6 +29,10 @@ impl AnyUnit for DumpUnit {
         Some(&self.evidence)
     }
 
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.data.is_empty()
     }

@@ -199,6 +199,10 @@ impl AnyUnit for MonitorUnit {
         Some(&self.evidence)
     }
 
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.compared == 0
     }

@@ -99,6 +99,10 @@ impl AnyUnit for OperatorsUnit {
         Some(&self.evidence)
     }
 
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.compared == 0
     }

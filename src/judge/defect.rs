@@ -1,0 +1,186 @@
+//! Defects: what is wrong at its root, and what follows from it.
+//!
+//! A waiver covers a defect with its consequences. What follows is not judged behind it; a fault of another, exact kind (a NaN,
+//! another shape or type) never follows, and neither does what receives nothing from the root: another rank, task, parameter
+//! or metric that parts earlier.
+
+use super::performance::culprit::standing_out;
+use super::register;
+use super::rule::Rule;
+use super::{dump, evaluation, loss, monitor, operators, performance};
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::observation::Observation;
+use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, MonitorUnit, Unit, profiles};
+use crate::verdict::{CheckId, Severity};
+
+/// Findings about numbers, which may be off because something before them is.
+const NUMERIC: [&Rule; 44] = [
+    &dump::rules::OUTPUT_DIVERGES,
+    &dump::rules::OTHER_PRECISION,
+    &dump::rules::INPUT_DIFFERS,
+    &dump::rules::NEAR_TIE,
+    &dump::rules::CHECKSUM_DIFFERS,
+    &dump::rules::OUTLIERS,
+    &dump::rules::ERROR_ACCUMULATES,
+    &dump::rules::IN_PLACE_ARGUMENT,
+    &dump::rules::LIMIT_NOT_MET,
+    &dump::rules::INTEGER_DIFFERS,
+    &monitor::rules::JUMP,
+    &monitor::rules::NOISE_HORIZON,
+    &operators::rules::INACCURATE,
+    &operators::rules::MAX_RELATIVE,
+    &operators::rules::TOOL_ERROR,
+    &operators::rules::TOOL_WARNING,
+    &performance::rules::SLOWER,
+    &performance::rules::JITTER,
+    &evaluation::rules::DROP,
+    &evaluation::rules::SMALL_DROP,
+    &evaluation::rules::POSSIBLE_DROP,
+    &evaluation::rules::ANSWERS_CHANGED,
+    &evaluation::rules::OUTSIDE_BAND,
+    &loss::code::STEP_1,
+    &loss::code::HEAD,
+    &loss::code::MEAN,
+    &loss::code::TAIL,
+    &loss::code::SPREAD,
+    &loss::code::DEPARTURE,
+    &loss::code::PEAK,
+    &loss::code::SPIKES,
+    &loss::code::ORDER,
+    &loss::code::ONSET,
+    &loss::code::RANDOMNESS,
+    &loss::code::FIRST_STEP,
+    &loss::code::GRAD_NORM,
+    &loss::code::WORSE,
+    &loss::code::DIFFERENCE,
+    &loss::code::PRESET,
+    &loss::code::RL_REWARD_LOWER,
+    &loss::code::RL_LENGTH,
+    &loss::code::RL_ENTROPY,
+    &loss::code::RL_KL,
+    &loss::code::EXPLODING,
+];
+
+/// Whether `other` is a consequence of `root`, which both belong to `check`.
+pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
+    let is_numeric = |finding: &Finding| NUMERIC.iter().any(|rule| rule.code == finding.code);
+    if root.of != other.of || !is_numeric(&other.finding) || !(is_numeric(&root.finding) || is_root(&root.finding)) {
+        return false;
+    }
+    let pair = units(check, root).zip(units(check, other));
+    match (check.id, pair) {
+        (CheckId::Loss, Some((Unit::Curve(root), Unit::Curve(other)))) => moves_with(root, other),
+        (CheckId::Dump, Some((Unit::Dump(before), Unit::Dump(after)))) => {
+            receives(&root.finding, &other.finding) && before.step <= after.step
+        }
+        (CheckId::Monitor, Some((Unit::Monitor(before), Unit::Monitor(after)))) => {
+            is_later((before, &root.finding), (after, &other.finding))
+        }
+        (CheckId::Operators, Some(_)) => {
+            root.units == other.units && operator(&root.finding) == operator(&other.finding)
+        }
+        (CheckId::Evaluation, Some((Unit::Evaluation(root), Unit::Evaluation(other)))) => {
+            root.model == other.model && (root.task == other.task || is_pooled(other) && !is_pooled(root))
+        }
+        (CheckId::Performance, Some(_)) => root.units == other.units || waits_for(check, root, other),
+        _ => false,
+    }
+}
+
+/// The findings of `result` that block and are the root of a defect, in the order in which they were measured. An absence is
+/// none: no waiver covers it.
+pub fn roots(result: &GateResult) -> Vec<&Finding> {
+    let mut roots: Vec<(&Observation, &Finding)> = Vec::new();
+    for observation in &result.measured {
+        let Some(finding) = blocking(result, observation) else { continue };
+        let Some(check) = result.checks.iter().find(|check| check.id == observation.of) else {
+            roots.push((observation, finding));
+            continue;
+        };
+        if roots.iter().any(|(root, _)| follows(root, observation, check)) {
+            continue;
+        }
+        roots.retain(|(root, _)| !follows(observation, root, check));
+        roots.push((observation, finding));
+    }
+    roots.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// The finding of an observation, where it blocks and a waiver may cover it.
+fn blocking<'a>(result: &'a GateResult, observation: &Observation) -> Option<&'a Finding> {
+    let measured = &observation.finding;
+    let is_absence = register::find(&measured.code).is_some_and(|rule| rule.is_absence);
+    if is_absence && measured.severity == Severity::Incomplete {
+        return None;
+    }
+    let unit = |finding: &Finding| finding.facts.get("unit").cloned();
+    let same = |finding: &&Finding| {
+        (finding.check, &finding.code, &finding.place) == (measured.check, &measured.code, &measured.place)
+            && unit(finding) == unit(measured)
+    };
+    result.counting().filter(same).find(|finding| finding.severity >= Severity::Incomplete)
+}
+
+/// A fault of an exact kind from which numbers may follow.
+fn is_root(finding: &Finding) -> bool {
+    finding.check == CheckId::Dump || finding.check == CheckId::Monitor
+}
+
+fn units<'a>(check: &'a Check, observation: &Observation) -> Option<&'a Unit> {
+    observation.units.first().and_then(|place| check.units.get(*place))
+}
+
+fn number(finding: &Finding, name: &str) -> Option<f64> {
+    match finding.facts.get(name)? {
+        Fact::Number(number) => Some(number.0),
+        #[allow(clippy::cast_precision_loss, reason = "a rank or a step")]
+        Fact::Count(count) => Some(*count as f64),
+        _ => None,
+    }
+}
+
+/// All rules of a metric are one defect; another metric moves with it where it parts at the same step or later.
+fn moves_with(root: &CurveUnit, other: &CurveUnit) -> bool {
+    let same = root.run == other.run && root.rank == other.rank;
+    let onset = root.first_diverging_step.zip(other.first_diverging_step);
+    same && (root.metric == other.metric || onset.is_some_and(|(root, other)| root <= other))
+}
+
+/// Whether an error enters the operation of a finding that rounding at the root does not explain. It reaches other ranks by
+/// collectives, and later steps by parameters.
+fn receives(root: &Finding, other: &Finding) -> bool {
+    let noise = number(root, "limit").unwrap_or(0.0);
+    number(other, "received").is_some_and(|received| received > noise)
+}
+
+/// A later row of the same rank follows, and a later step of any other.
+fn is_later((before, root): (&MonitorUnit, &Finding), (after, other): (&MonitorUnit, &Finding)) -> bool {
+    let step = |finding: &Finding| match finding.facts.get("unit") {
+        Some(Fact::Text(unit)) => unit.strip_prefix("step ")?.split(' ').next()?.parse::<u64>().ok(),
+        _ => None,
+    };
+    match (step(root), step(other)) {
+        (Some(first), Some(second)) => first < second || first == second && before.rank == after.rank,
+        // What is said of a rank as a whole.
+        _ => before.rank == after.rank,
+    }
+}
+
+/// Whether a unit sums several tasks up, whose drops make its own.
+fn is_pooled(unit: &EvaluationUnit) -> bool {
+    unit.scope != EvaluationScope::Task
+}
+
+/// `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
+fn operator(finding: &Finding) -> &str {
+    let place = finding.place.as_str();
+    let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();
+    end.and_then(|end| place.get(..end)).unwrap_or(place)
+}
+
+/// Whether the rank of `other` waits for that of `root`, which stands out.
+fn waits_for(check: &Check, root: &Observation, other: &Observation) -> bool {
+    let standing = standing_out(profiles(std::slice::from_ref(check))).map(|standing| standing.place);
+    standing.is_some_and(|place| root.units.contains(&place) && !other.units.contains(&place))
+}
