@@ -67,8 +67,10 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
     }
     sum.settle(check);
     let required = required(check, policy);
-    check.verdict = check.verdict.max(verdict_of(&required));
-    applied.findings.extend(required);
+    if !required.is_empty() {
+        check.verdict = Verdict::Incomplete;
+        applied.findings.extend(required);
+    }
     applied
 }
 

@@ -327,7 +327,7 @@ impl<'a> Walk<'a> {
         {
             parameter.error = parameter.error.max(error);
         }
-        if self.growth > self.precision.horizon() && self.horizon.is_none() {
+        if self.growth > self.precision.horizon() && self.reach == Reach::All {
             self.horizon = Some(pair.candidate.step);
             self.reach = self.reach.max(Reach::Exact);
         }
