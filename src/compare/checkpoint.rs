@@ -6,10 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::measurements::{Measurements, PairName};
 use super::tensor::{PairStats, compare_some};
 use crate::dtype::Dtype;
+use crate::error::{Error, Result};
 use crate::pair::checkpoint::ParameterPairs;
 use crate::read::checkpoint::Parameter;
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
+
+/// Bytes that are read at once to see whether a tensor holds one number throughout; mostly the first few tell.
+const BLOCK: usize = 16 << 10;
 
 /// One parameter of both sides.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub enum ParameterOutcome {
         dtypes: (Dtype, Dtype),
         /// The numbers.
         stats: Box<PairStats>,
+        /// Whether both sides hold nothing but zeros, or one number throughout: their agreement says nothing.
+        #[serde(default)]
+        is_trivial: bool,
     },
     /// Shapes differ: baseline, candidate.
     ShapesDiffer(Vec<u64>, Vec<u64>),
@@ -77,15 +84,57 @@ fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measuremen
         member: name,
         offset: candidate.offset(),
     };
-    let outcome = measurements.ask(&pair, || match compare_some(baseline, candidate, measurements.sample()) {
-        Ok(stats) => ParameterOutcome::Compared { dtypes: (baseline.dtype, candidate.dtype), stats: Box::new(stats) },
-        Err(error) => {
-            let side = if error.subject() == baseline.name() { Side::Baseline } else { Side::Candidate };
-            ParameterOutcome::Unread(side, error.to_string())
+    let measured = || {
+        let stats = compare_some(baseline, candidate, measurements.sample())?;
+        let is_trivial = is_trivial(baseline, &stats)?;
+        Ok((stats, is_trivial))
+    };
+    let outcome = measurements.ask(&pair, || match measured() {
+        Ok((stats, is_trivial)) => {
+            let dtypes = (baseline.dtype, candidate.dtype);
+            ParameterOutcome::Compared { dtypes, stats: Box::new(stats), is_trivial }
         }
+        Err(error) => unread(baseline, &error),
     });
     if let Some(ParameterOutcome::Compared { stats, .. }) = &outcome {
         measurements.count(stats.elements, candidate.elements());
     }
     outcome.unwrap_or(ParameterOutcome::LeftOut)
+}
+
+fn unread(baseline: &TensorData, error: &Error) -> ParameterOutcome {
+    let side = if error.subject() == baseline.name() { Side::Baseline } else { Side::Candidate };
+    ParameterOutcome::Unread(side, error.to_string())
+}
+
+/// Whether two tensors agree by holding zeros alone, or one number at every place. One element alone that is not zero is a
+/// value as any other.
+fn is_trivial(baseline: &TensorData, stats: &PairStats) -> Result<bool> {
+    if stats.elements == 0 || stats.unequal > 0 || stats.nan_baseline + stats.inf_baseline > 0 {
+        return Ok(false);
+    }
+    if stats.sum_sq_baseline <= 0.0 && stats.sum_sq_candidate <= 0.0 {
+        return Ok(true);
+    }
+    if baseline.elements() < 2 { Ok(false) } else { is_one_number(baseline) }
+}
+
+/// Whether every element has the bits of the first. Reading ends at the first that differs.
+fn is_one_number(tensor: &TensorData) -> Result<bool> {
+    let size = tensor.dtype.size();
+    let mut first = vec![0; size];
+    tensor.read_block(0, &mut first)?;
+    let block = (BLOCK / size).max(1) as u64;
+    let mut bytes = Vec::new();
+    let mut start = 0;
+    while start < tensor.elements() {
+        let count = block.min(tensor.elements() - start);
+        bytes.resize(usize::try_from(count).unwrap_or(0) * size, 0);
+        tensor.read_block(start, &mut bytes)?;
+        if bytes.chunks_exact(size).any(|element| element != first) {
+            return Ok(false);
+        }
+        start += count;
+    }
+    Ok(true)
 }

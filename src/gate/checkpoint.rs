@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
 use crate::result::finding::Finding;
-use crate::result::unit::{CheckpointUnit, Unit};
+use crate::result::unit::{CheckpointUnit, Evidence as Account, Unit};
 use crate::verdict::{CheckId, Side};
 
 /// The check of checkpoints.
@@ -87,7 +87,7 @@ fn alone_of(name: &str, opened: &Opened, progress: &dyn Progress) -> JudgedCheck
     progress.begin("looking through checkpoints", pairs.matched.len() as u64);
     let comparisons = compare::parameters(&pairs, &Measurements::default(), &|| progress.advance(1));
     let mut judged = judge_alone(name, &comparisons);
-    judged.unit.evidence.left_out += opened.left_out.len() as u64;
+    leave_out(&mut judged.unit.evidence, opened.left_out.iter());
     judged
 }
 
@@ -133,7 +133,7 @@ fn unit(
             let comparisons = compare::parameters(&pairs, measurements, &|| progress.advance(1));
             let settings = Settings { policy: section, profile: policy.profile };
             let mut judged = judge(name, &pairs, &comparisons, settings, used);
-            judged.unit.evidence.left_out += b.left_out.union(&c.left_out).count() as u64;
+            leave_out(&mut judged.unit.evidence, b.left_out.union(&c.left_out));
             judged
         }
         (b, c) => {
@@ -141,6 +141,14 @@ fn unit(
             let findings = sides.into_iter().filter_map(|(side, error)| Some(damaged(name, side, &error?))).collect();
             JudgedCheckpoint { unit: CheckpointUnit::empty(name), findings }
         }
+    }
+}
+
+/// Counts parameters that the policy leaves out.
+fn leave_out<'a>(evidence: &mut Account, names: impl Iterator<Item = &'a String>) {
+    for name in names {
+        evidence.left_out += 1;
+        evidence.example("left-out", name);
     }
 }
 

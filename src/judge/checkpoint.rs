@@ -95,19 +95,16 @@ pub fn judge(
     used: &mut [bool],
 ) -> JudgedCheckpoint {
     let mut judge = Judge { name, settings, findings: Vec::new(), outcomes: Vec::new() };
-    let (mut compared, mut not_compared) = (0, 0);
     let mut evidence = Evidence::default();
     let (states, weights): (Vec<_>, Vec<_>) = comparisons.iter().partition(|comparison| comparison.is_state);
     judge.states(pairs, &states, &mut evidence);
     for comparison in weights {
-        count(&comparison.outcome, &mut evidence);
+        count(comparison, &mut evidence);
         match &comparison.outcome {
-            ParameterOutcome::Compared { dtypes, stats } => {
-                compared += 1;
+            ParameterOutcome::Compared { dtypes, stats, .. } => {
                 judge.compared(comparison.name, *dtypes, stats, used);
             }
             ParameterOutcome::ShapesDiffer(baseline, candidate) => {
-                not_compared += 1;
                 judge.exact(
                     &rules::SHAPE_DIFFERS,
                     comparison.name,
@@ -115,25 +112,25 @@ pub fn judge(
                     &format!("{candidate:?}"),
                 );
             }
-            ParameterOutcome::LeftOut => not_compared += 1,
+            ParameterOutcome::LeftOut => {}
             ParameterOutcome::Unread(side, reason) => {
-                not_compared += 1;
                 let finding = Finding::new(&rules::UNREAD, comparison.name).with("side", side.as_str());
                 judge.say(finding.with("reason", reason.as_str()));
             }
         }
     }
     judge.missing(pairs);
-    if compared == 0 {
+    if evidence.compared == 0 {
         judge.say(Finding::new(&rules::NOTHING_COMPARED, name));
     }
     evidence.one_sided = [pairs.only_baseline.len() as u64, pairs.only_candidate.len() as u64];
+    evidence.offered = evidence.offered.saturating_add(evidence.alone());
     let unit = CheckpointUnit {
-        compared,
+        compared: evidence.compared,
+        not_compared: evidence.not_compared + evidence.damaged + evidence.left_out,
         evidence,
         unmatched_candidate: pairs.only_candidate.len() as u64,
         unmatched_baseline: pairs.only_baseline.len() as u64,
-        not_compared,
         rules: worst(judge.outcomes),
         ..CheckpointUnit::empty(name)
     };
@@ -145,7 +142,7 @@ pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> Judge
     let mut unit = CheckpointUnit::empty(name);
     let mut findings = Vec::new();
     for comparison in comparisons.iter().filter(|comparison| !comparison.is_state) {
-        count(&comparison.outcome, &mut unit.evidence);
+        count(comparison, &mut unit.evidence);
         let finding = match &comparison.outcome {
             ParameterOutcome::Compared { stats, .. } if stats.nan_candidate + stats.inf_candidate > 0 => {
                 Finding::new(&rules::NON_FINITE, comparison.name)
@@ -169,15 +166,30 @@ pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> Judge
     JudgedCheckpoint { unit, findings }
 }
 
-/// Counts a parameter of both sides by its outcome.
-fn count(outcome: &ParameterOutcome, evidence: &mut Evidence) {
-    let state = match outcome {
-        ParameterOutcome::Compared { .. } => &mut evidence.compared,
-        ParameterOutcome::ShapesDiffer(..) => &mut evidence.not_compared,
-        ParameterOutcome::LeftOut => &mut evidence.left_out,
-        ParameterOutcome::Unread(..) => &mut evidence.damaged,
-    };
-    *state += 1;
+/// Counts a parameter of both sides by its outcome. One without an element, or without a finite one in the baseline, offers
+/// what cannot be compared.
+fn count(comparison: &ParameterComparison<'_>, evidence: &mut Evidence) {
+    evidence.offered += u64::from(!matches!(comparison.outcome, ParameterOutcome::LeftOut));
+    match &comparison.outcome {
+        ParameterOutcome::Compared { stats, is_trivial, .. } if is_measured(stats) => {
+            evidence.compared += 1;
+            evidence.equal_trivially += u64::from(*is_trivial);
+        }
+        ParameterOutcome::Compared { .. } | ParameterOutcome::ShapesDiffer(..) => {
+            evidence.not_compared += 1;
+            evidence.example("not-compared", comparison.name);
+        }
+        ParameterOutcome::LeftOut => evidence.left_out += 1,
+        ParameterOutcome::Unread(..) => {
+            evidence.damaged += 1;
+            evidence.example("damaged", comparison.name);
+        }
+    }
+}
+
+/// Whether the baseline has an element that the candidate's can be held against.
+fn is_measured(stats: &PairStats) -> bool {
+    stats.elements > stats.nan_baseline.saturating_add(stats.inf_baseline)
 }
 
 /// Policy and profile that checkpoints are judged by.
@@ -250,6 +262,9 @@ impl Judge<'_> {
         }
         let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
         let rule = self.rule(parameter, dtype, used);
+        if !is_measured(stats) {
+            return;
+        }
         self.measured(parameter, relative_l2(stats, rule), band_of(dtype, rule));
     }
 
