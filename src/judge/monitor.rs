@@ -3,6 +3,7 @@
 //! Any two healthy runs part by rounding; that error grows slowly and shows everywhere. A defect jumps: its row is off by more
 //! than its type explains and by several times more than every row before it. docs/monitor.md derives the limits.
 
+pub mod account;
 pub mod alone;
 mod cause;
 pub mod measure;

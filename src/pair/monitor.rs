@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::kind::MonitorKind;
 use crate::read::monitor::{Keyed, Keys, Row, Step};
+use crate::verdict::Side;
 
 /// A row of both sides.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct RowPair {
     pub baseline: Row,
     /// The candidate's row.
     pub candidate: Row,
+    /// Whether one side wrote this place again, with other numbers; the other side's row stands beside both.
+    pub is_repeat: bool,
 }
 
 /// The rows of a step.
@@ -27,10 +30,14 @@ pub struct Paired {
     pub only_baseline: Vec<Keys>,
     /// Rows of the candidate alone.
     pub only_candidate: Vec<Keys>,
+    /// Of these, rows that say again what a paired row says of the same place.
+    pub again: Vec<Keys>,
 }
 
-/// Pairs the rows of a step; those of other kinds than `kinds` are left out.
-pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>) -> Paired {
+/// Pairs the rows of a step; those of other kinds than `kinds` are left out. A row that one side wrote again, and the other
+/// did not, is held against the other side's row of this place too, so that the worse of both is judged; where the sides are
+/// of different versions, one writes micro steps that the other does not.
+pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, versions_differ: bool) -> Paired {
     let of_kinds = |step: Step| step.rows.into_iter().filter(|row| kinds.contains(&row.key.kind));
     let mut paired = Paired::default();
     let mut theirs = of_kinds(candidate).peekable();
@@ -43,13 +50,26 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>) -> P
         }
     }
     let mut left: HashMap<Keys, Keyed> = theirs.map(|row| (row.key.clone(), row)).collect();
+    let mut alone = Vec::new();
     for ours in elsewhere {
         match left.remove(&ours.key) {
             Some(theirs) => paired.matched.push(pair(ours, theirs)),
-            None => paired.only_baseline.push(ours.key),
+            None => alone.push((Side::Baseline, ours)),
         }
     }
-    paired.only_candidate.extend(left.into_keys());
+    alone.extend(left.into_values().map(|row| (Side::Candidate, row)));
+    if !versions_differ && alone.iter().any(|(_, row)| row.first().is_some()) {
+        let places: HashMap<Keys, usize> = paired.matched.iter().map(|pair| pair.key.clone()).zip(0..).collect();
+        let repeats = repeats(&paired.matched, &places, &alone);
+        paired.matched.extend(repeats);
+        let is_again = |row: &Keyed| row.first().is_some_and(|first| places.contains_key(&first));
+        let theirs = alone.iter().filter(|(side, row)| *side == Side::Candidate && is_again(row));
+        paired.again = theirs.map(|(_, row)| row.key.clone()).collect();
+    }
+    for (side, row) in alone {
+        let names = if side == Side::Baseline { &mut paired.only_baseline } else { &mut paired.only_candidate };
+        names.push(row.key);
+    }
     paired.only_baseline.sort_unstable();
     paired.only_candidate.sort_unstable();
     paired.matched.sort_by(|a, b| {
@@ -60,5 +80,26 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>) -> P
 }
 
 fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
-    RowPair { key: ours.key, order: ours.order, baseline: ours.row, candidate: theirs.row }
+    RowPair { key: ours.key, order: ours.order, baseline: ours.row, candidate: theirs.row, is_repeat: false }
+}
+
+/// Rows of one side that repeat a place with other numbers, each beside the other side's row of that place.
+fn repeats(matched: &[RowPair], places: &HashMap<Keys, usize>, alone: &[(Side, Keyed)]) -> Vec<RowPair> {
+    let beside = |(side, row): &(Side, Keyed)| {
+        let pair = matched.get(*places.get(&row.first()?)?)?;
+        let (own, other) = match side {
+            Side::Baseline => (&pair.baseline, &pair.candidate),
+            Side::Candidate => (&pair.candidate, &pair.baseline),
+        };
+        let (baseline, candidate) = if *side == Side::Baseline { (&row.row, other) } else { (other, &row.row) };
+        let of_pair = || RowPair {
+            key: row.key.clone(),
+            order: row.order,
+            baseline: baseline.clone(),
+            candidate: candidate.clone(),
+            is_repeat: true,
+        };
+        (!own.statistics.is_same(&row.row.statistics)).then(of_pair)
+    };
+    alone.iter().filter_map(beside).collect()
 }

@@ -57,6 +57,11 @@ impl Statistics {
         self.0.iter().flatten().all(|value| value.is_finite())
     }
 
+    /// Whether all of them are the same numbers, to the bit.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.map(|value| value.map(f64::to_bits)) == other.0.map(|value| value.map(f64::to_bits))
+    }
+
     fn set(&mut self, statistic: Statistic, value: f64) {
         if let Some(place) = self.0.get_mut(statistic as usize) {
             *place = Some(value);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
+use super::rank::{is_ignored, note_damage};
 use super::{ID, open, ranks};
 use crate::gate::discover::Inventory;
 use crate::gate::{CheckOutcome, Progress};
@@ -49,12 +50,19 @@ fn judge(tables: &RankTables, policy: &Policy) -> Judged {
     let rank = tables.rank;
     let mut findings = super::rank::damage_of(Side::Candidate, tables);
     let steps: BTreeMap<i64, u64> = tables.steps();
+    let mut left_out = Evidence::default();
     let mut walk = Walk::new(rank, tables.decimals().is_some());
     for step in steps.keys() {
         match tables.step(*step, None) {
             Ok(mut rows) => {
-                let ignored = |name: &str| policy.monitor.ignore.iter().any(|pattern| pattern.matches(name));
-                rows.rows.retain(|keyed| !ignored(&keyed.row.name) && !ignored(&keyed.key.name));
+                rows.rows.retain(|keyed| {
+                    let is_left_out = is_ignored(policy, &[&keyed.row.name, &keyed.key.name]);
+                    if is_left_out {
+                        left_out.left_out += 1;
+                        left_out.example("left-out", &*keyed.key.name);
+                    }
+                    !is_left_out
+                });
                 walk.step(*step, rows);
             }
             Err(error) => {
@@ -65,19 +73,21 @@ fn judge(tables: &RankTables, policy: &Policy) -> Judged {
             }
         }
     }
-    let Walked { findings: of_rows, culprit, seen, kinds } = walk.finish();
+    let Walked { findings: of_rows, culprit, evidence, kinds } = walk.finish();
+    let mut evidence = Evidence { left_out: left_out.left_out, examples: left_out.examples, ..evidence };
+    note_damage(&mut evidence, &[tables]);
     findings.extend(of_rows);
-    if seen == 0 && verdict_of(&findings) < Verdict::Incomplete {
+    if evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
     }
     let counts = |culprit: &crate::result::unit::Culprit| {
         decide(&culprit.code, &culprit.tensor, rules::NON_FINITE.severity, policy).counts()
     };
     let unit = MonitorUnit {
-        compared: seen,
+        compared: evidence.compared,
         steps: MonitorSteps { candidate: steps.len() as u64, ..MonitorSteps::default() },
         kinds: kinds.into_iter().collect(),
-        evidence: Evidence { compared: seen, ..Evidence::default() },
+        evidence,
         culprit: culprit.filter(counts),
         ..MonitorUnit::empty(rank)
     };

@@ -1,6 +1,7 @@
 //! One rank: its steps read one after the other, paired and judged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::shares::{OneSided, Unpaired, other_model};
 use crate::error::Result;
@@ -11,7 +12,7 @@ use crate::judge::monitor::walk::{Setting, Walk, Walked};
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::{self as pair, Paired};
 use crate::policy::Policy;
-use crate::read::monitor::{Damage, Keys, RankTables, Row};
+use crate::read::monitor::{Damage, Keyed, Keys, RankTables, Row};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
@@ -53,7 +54,8 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let versions_differ = baseline.version() != candidate.version();
     // V1 lacks the moments after the last update, V2 those before the first.
     let moments = [MonitorKind::ExpAvg, MonitorKind::ExpAvgSq].into_iter().filter(|_| versions_differ);
-    let excused: BTreeSet<MonitorKind> = damaged.iter().copied().chain(moments).collect();
+    let moments: BTreeSet<MonitorKind> = moments.collect();
+    let excused: BTreeSet<MonitorKind> = damaged.union(&moments).copied().collect();
     let setting = Setting {
         rank,
         policy,
@@ -67,7 +69,10 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let lacking = steps.baseline.iter().filter_map(|step| ours.get(step)).sum();
     let mut unpaired = Unpaired { steps: lacking, ..Unpaired::default() };
     let mut walk = Walk::new(setting);
-    let (mut replaced, mut left_out, mut only) = (0, 0, (lacking, 0));
+    let (mut replaced, mut contradicting) = (0, 0);
+    let (mut left_out, mut again) = (BTreeMap::new(), 0);
+    let mut alone = [(baseline, &steps.baseline), (candidate, &steps.candidate)]
+        .map(|(tables, steps)| offered_alone(tables, steps, &kinds, &moments, policy));
     let mut seen = BTreeSet::new();
     for step in &steps.both {
         let of = |side, tables: &RankTables| tables.step(*step, None).map_err(|error| (side, error));
@@ -82,10 +87,14 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
             }
         };
         replaced += ours.replaced + theirs.replaced;
-        let mut paired = pair::rows(ours, theirs, &kinds);
-        left_out += leave_out(&mut paired, policy);
+        contradicting += ours.contradicting + theirs.contradicting;
+        let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
+        leave_out(&mut paired, policy, &mut left_out);
+        let expected = |keys: &[Keys]| keys.iter().filter(|key| !moments.contains(&key.kind)).count() as u64;
+        alone[0] += expected(&paired.only_baseline);
+        alone[1] += expected(&paired.only_candidate);
+        again += expected(&paired.again);
         seen.extend(paired.matched.iter().map(|pair| pair.key.kind));
-        only = (only.0 + paired.only_baseline.len() as u64, only.1 + paired.only_candidate.len() as u64);
         unpaired.add(&paired.only_baseline, &paired.only_candidate, &excused);
         walk.step(*step, &paired.matched);
     }
@@ -97,38 +106,74 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         let finding = Finding::new(&rules::RANK_TWICE, format!("rank {rank}")).with("rank", rank);
         findings.push(finding.with("count", replaced));
     }
-    if walked.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
+    if walked.evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
     }
     unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps)];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
-    let not_compared = walked.not_compared;
     fill(&mut unit, walked, seen);
-    (unit.unmatched_baseline, unit.unmatched_candidate) = only;
-    unit.evidence = Evidence {
-        compared: unit.compared,
-        one_sided: [only.0, only.1],
-        left_out,
-        not_compared,
-        shown_only: baseline.left_out().max(candidate.left_out()),
-        ..Evidence::default()
-    };
+    [unit.unmatched_baseline, unit.unmatched_candidate] = alone;
+    unit.evidence.one_sided = alone;
+    // What stands there twice is one place.
+    unit.evidence.offered += alone.into_iter().sum::<u64>() - again;
+    unit.evidence.contradicting += contradicting;
+    unit.evidence.shown_only = baseline.left_out().max(candidate.left_out());
+    for (name, rows) in left_out {
+        unit.evidence.left_out += rows;
+        unit.evidence.example("left-out", &*name);
+    }
+    note_damage(&mut unit.evidence, &[baseline, candidate]);
     Judged { unit, findings, used }
 }
 
-/// Takes out the rows that the policy leaves out, and counts them.
-fn leave_out(paired: &mut Paired, policy: &Policy) -> u64 {
-    let ignored = |name: &str| policy.monitor.ignore.iter().any(|pattern| pattern.matches(name));
-    let before = paired.matched.len() + paired.only_baseline.len() + paired.only_candidate.len();
-    paired.matched.retain(|pair| !ignored(&pair.candidate.name) && !ignored(&pair.key.name));
-    paired.only_baseline.retain(|key| !ignored(&key.name));
-    paired.only_candidate.retain(|key| !ignored(&key.name));
-    (before - paired.matched.len() - paired.only_baseline.len() - paired.only_candidate.len()) as u64
+/// Rows of steps that a side alone has, without those that no partner is expected of.
+fn offered_alone(
+    tables: &RankTables,
+    steps: &[i64],
+    kinds: &BTreeSet<MonitorKind>,
+    moments: &BTreeSet<MonitorKind>,
+    policy: &Policy,
+) -> u64 {
+    let counts = |keyed: &Keyed| {
+        let kind = &keyed.key.kind;
+        kinds.contains(kind) && !moments.contains(kind) && !is_ignored(policy, &[&keyed.row.name, &keyed.key.name])
+    };
+    let rows = steps.iter().filter_map(|step| tables.step(*step, None).ok());
+    rows.map(|step| step.rows.iter().filter(|keyed| counts(keyed)).count() as u64).sum()
+}
+
+/// Counts damaged tables.
+pub(super) fn note_damage(evidence: &mut Evidence, sides: &[&RankTables]) {
+    for (path, _) in sides.iter().flat_map(|tables| tables.damage()) {
+        evidence.damaged += 1;
+        evidence.example("damaged", path);
+    }
+}
+
+/// Whether the policy leaves out a row by one of its names.
+pub(super) fn is_ignored(policy: &Policy, names: &[&str]) -> bool {
+    policy.monitor.ignore.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
+}
+
+/// Takes out the rows that the policy leaves out, and counts them by their tensor.
+fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<str>, u64>) {
+    let mut keeps = |names: &[&Arc<str>]| {
+        let is_ignored = is_ignored(policy, &names.iter().map(|name| &***name).collect::<Vec<_>>());
+        if let (true, Some(name)) = (is_ignored, names.first()) {
+            *left_out.entry((*name).clone()).or_default() += 1;
+        }
+        !is_ignored
+    };
+    paired.matched.retain(|pair| keeps(&[&pair.key.name, &pair.candidate.name]));
+    paired.only_baseline.retain(|key| keeps(&[&key.name]));
+    paired.only_candidate.retain(|key| keeps(&[&key.name]));
+    paired.again.retain(|key| !is_ignored(policy, &[&key.name]));
 }
 
 fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
-    unit.compared = walked.compared;
+    unit.compared = walked.evidence.compared;
+    unit.evidence = walked.evidence;
     unit.noise_driven = walked.noise_driven;
     unit.horizon = walked.horizon;
     unit.kinds = kinds.into_iter().collect();

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::account::Account;
 use super::rules;
 use crate::kind::{MonitorKind, Statistic};
 use crate::read::monitor::{Keyed, Row, Statistics, Step};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, unit_place};
+use crate::result::unit::{Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, unit_place};
 use crate::verdict::CheckId;
 
 /// Updates from which on a parameter that never changed is worth a word.
@@ -34,8 +35,8 @@ pub struct Walk {
     culprit: Option<Culprit>,
     /// Findings about rows.
     findings: Vec<Finding>,
-    /// Rows with a statistic.
-    seen: u64,
+    /// What became of the rows.
+    account: Account,
     kinds: BTreeSet<MonitorKind>,
     /// In the order in which they were first seen.
     parameters: Vec<Updates>,
@@ -48,8 +49,8 @@ pub struct Walked {
     pub findings: Vec<Finding>,
     /// The first row that is NaN or infinite.
     pub culprit: Option<Culprit>,
-    /// Rows with a statistic.
-    pub seen: u64,
+    /// What became of the rows.
+    pub evidence: Evidence,
     /// Their kinds.
     pub kinds: BTreeSet<MonitorKind>,
 }
@@ -62,7 +63,7 @@ impl Walk {
             is_rounded,
             culprit: None,
             findings: Vec::new(),
-            seen: 0,
+            account: Account::default(),
             kinds: BTreeSet::new(),
             parameters: Vec::new(),
             places: HashMap::new(),
@@ -80,7 +81,7 @@ impl Walk {
             if keyed.row.statistics.written().next().is_none() && keyed.row.nans.is_none() {
                 continue;
             }
-            self.seen += 1;
+            self.account.alone(&keyed.row, &keyed.key);
             self.kinds.insert(keyed.key.kind);
             if self.culprit.is_none()
                 && let Some(statistic) = non_finite(&keyed.row)
@@ -190,7 +191,7 @@ impl Walk {
                 .with("names", names);
             self.findings.push(finding);
         }
-        Walked { findings: self.findings, culprit: self.culprit, seen: self.seen, kinds: self.kinds }
+        Walked { findings: self.findings, culprit: self.culprit, evidence: self.account.finish(), kinds: self.kinds }
     }
 }
 

@@ -13,6 +13,8 @@ pub const JUMP: Rule = rule("monitor-jump", Severity::Fail);
 pub const NON_FINITE: Rule = rule("monitor-non-finite", Severity::Fail);
 /// NaN or infinity on the baseline side only, so that nothing can be compared there.
 pub const BASELINE_NON_FINITE: Rule = rule("monitor-baseline-non-finite", Severity::Warn);
+/// NaN or infinity on both sides, so that nothing can be compared there.
+pub const NON_FINITE_BOTH: Rule = rule("monitor-non-finite-both", Severity::Warn);
 /// Element types differ.
 pub const DTYPE_DIFFERS: Rule = rule("monitor-dtype-differs", Severity::Fail);
 /// Shapes differ.
@@ -28,7 +30,7 @@ pub const FILE_DAMAGED: Rule = rule("monitor-file-damaged", Severity::Incomplete
 /// Not one row of a rank was compared.
 pub const NOTHING_COMPARED: Rule = rule("monitor-nothing-compared", Severity::Incomplete).absence();
 /// No statistic with a number was recorded.
-pub const NO_STATISTICS: Rule = rule("monitor-no-statistics", Severity::Warn);
+pub const NO_STATISTICS: Rule = rule("monitor-no-statistics", Severity::Incomplete);
 /// The runs are apart by growth, and only exact rules hold from there on.
 pub const NOISE_HORIZON: Rule = rule("monitor-noise-horizon", Severity::Warn);
 /// The monitor of the candidate reported anomalies of its own.
@@ -48,6 +50,7 @@ pub const RULES: &[&Rule] = &[
     &JUMP,
     &NON_FINITE,
     &BASELINE_NON_FINITE,
+    &NON_FINITE_BOTH,
     &DTYPE_DIFFERS,
     &SHAPE_DIFFERS,
     &RANKS_MISSING,

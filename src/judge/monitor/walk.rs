@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::account::{Account, is_blind};
 use super::cause::{self, Cause};
 use super::measure::{self, Measured, Written};
 use super::picture::{Picture, Room};
@@ -17,7 +18,9 @@ use crate::policy::Policy;
 use crate::read::monitor::{Keys, Row, Statistics};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place};
+use crate::result::unit::{
+    Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place,
+};
 use crate::verdict::Severity;
 
 /// Ratio to the largest error before it above which an error jumps.
@@ -78,10 +81,8 @@ pub struct Walked {
     pub findings: Vec<Finding>,
     /// The first row that breaks a rule.
     pub culprit: Option<Culprit>,
-    /// Rows compared.
-    pub compared: u64,
-    /// Rows that are NaN or infinite on the baseline side only.
-    pub not_compared: u64,
+    /// What became of the paired rows.
+    pub evidence: Evidence,
     /// Parameters whose gradient is noise.
     pub noise_driven: u64,
     /// Step from which only exact rules hold.
@@ -119,14 +120,14 @@ pub struct Walk<'a> {
     key: Option<Keys>,
     /// Places of the policy's limits that fitted a row.
     used: BTreeSet<usize>,
-    /// Rows that are finite on the candidate side only, and the first of them with its step.
-    blind: u64,
+    /// What became of the rows.
+    account: Account,
+    /// The first row that is finite on the candidate side only, with its step.
     first_blind: Option<(String, u64)>,
     /// Rows after the culprit that are off as well.
     spread: u64,
     /// The first step with parameters.
     start: Option<i64>,
-    compared: u64,
     worst: Option<f64>,
     picture: Picture,
     /// Number of steps so far.
@@ -158,12 +159,11 @@ impl<'a> Walk<'a> {
             findings: Vec::new(),
             culprit: None,
             key: None,
-            blind: 0,
+            account: Account::default(),
             first_blind: None,
             spread: 0,
             used: BTreeSet::new(),
             start: None,
-            compared: 0,
             worst: None,
             picture: Picture::new(setting.room, setting.steps),
             steps: 0,
@@ -188,13 +188,12 @@ impl<'a> Walk<'a> {
         for (place, pair) in pairs.iter().enumerate() {
             self.row(&mut view, pair, place);
         }
+        self.account.step(pairs);
         self.steps += 1;
     }
 
     fn row<'p>(&mut self, view: &mut StepView<'p>, pair: &'p RowPair, place: usize) {
-        self.compared += 1;
         if is_blind(pair) {
-            self.blind += 1;
             self.first_blind.get_or_insert_with(|| (pair.candidate.name.to_string(), pair.candidate.step));
         }
         if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
@@ -473,12 +472,17 @@ impl<'a> Walk<'a> {
     /// The result.
     pub fn finish(mut self) -> Walked {
         let (series, heatmap) = self.picture.finish();
+        let evidence = self.account.finish();
         if let Some(culprit) = &mut self.culprit {
             culprit.spread = self.spread;
         }
         if let Some((name, step)) = self.first_blind {
             let finding = Finding::new(&rules::BASELINE_NON_FINITE, name).with("rank", self.setting.rank);
-            self.findings.push(finding.with("step", step).with("count", self.blind));
+            self.findings.push(finding.with("step", step).with("count", self.account.blind));
+        }
+        if let Some((name, step)) = self.account.first_broken {
+            let finding = Finding::new(&rules::NON_FINITE_BOTH, name).with("rank", self.setting.rank);
+            self.findings.push(finding.with("step", step).with("count", self.account.broken));
         }
         if let Some(step) = self.horizon {
             let place = format!("rank {}", self.setting.rank);
@@ -490,8 +494,7 @@ impl<'a> Walk<'a> {
             culprit: self.culprit,
             key: self.key,
             used: self.used,
-            compared: self.compared - self.blind,
-            not_compared: self.blind,
+            evidence,
             noise_driven: self.noise_driven.len() as u64,
             horizon: self.horizon,
             precision: self.precision,
@@ -563,11 +566,6 @@ fn non_finite(pair: &RowPair) -> Option<&'static str> {
     }
     let more = theirs.nans.unwrap_or(0.0) > ours.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
     (more && ours.statistics.are_finite()).then_some("nans")
-}
-
-/// Whether a row is finite on the candidate side only, so that nothing can be held against the baseline.
-fn is_blind(pair: &RowPair) -> bool {
-    pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
 }
 
 /// Whether a text of both sides differs; one that a side does not have tells nothing.

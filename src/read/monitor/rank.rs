@@ -17,8 +17,18 @@ pub struct Keys {
     pub stage: i64,
     /// Its name as both versions would write it.
     pub name: Arc<str>,
-    /// Micro step, or which of several equal rows it is.
+    /// Micro step, or which of several equal rows it is where none is counted.
     pub micro_step: u64,
+    /// Which of several rows of one micro step it is, where micro steps are counted.
+    pub occurrence: u64,
+}
+
+impl Keys {
+    /// The `nth` later row of this key, of a table that counts micro steps or not.
+    fn later(&mut self, nth: u64, is_counted: bool) {
+        let place = if is_counted { &mut self.occurrence } else { &mut self.micro_step };
+        *place = place.saturating_add(nth);
+    }
 }
 
 /// A row with its key and place.
@@ -32,13 +42,26 @@ pub struct Keyed {
     pub row: Row,
 }
 
+impl Keyed {
+    /// The key of the first row that its start wrote for this place; `None` where it is the first.
+    pub fn first(&self) -> Option<Keys> {
+        let is_counted = self.row.micro_step.is_some();
+        let Keys { micro_step, occurrence, .. } = self.key;
+        let is_later = if is_counted { occurrence > 0 } else { micro_step > 0 };
+        let micro_step = if is_counted { micro_step } else { 0 };
+        is_later.then(|| Keys { micro_step, occurrence: 0, ..self.key.clone() })
+    }
+}
+
 /// The rows of a step.
 #[derive(Debug, Default)]
 pub struct Step {
     /// Rows in the order of their files, without those that say that there was no tensor; each key once.
     pub rows: Vec<Keyed>,
-    /// Keys of which a later start wrote another row.
+    /// Keys of which a later start wrote a row again.
     pub replaced: u64,
+    /// Of these, keys whose later row has other numbers.
+    pub contradicting: u64,
 }
 
 /// The tables of a rank.
@@ -168,7 +191,8 @@ impl Reading {
         *order += 1;
         let order = *order;
         let (kind, stage, name) = (row.kind, row.stage, row.canonical.clone());
-        let mut key = Keys { kind, stage, name, micro_step: row.micro_step.unwrap_or(0) };
+        let mut key = Keys { kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
+        let is_counted = row.micro_step.is_some();
         if row.is_absent() {
             let before = u64::from(self.is_written(&key));
             *self.again.entry(key).or_insert(before) += 1;
@@ -178,10 +202,10 @@ impl Reading {
             *count += 1;
             *count - 1
         });
-        key.micro_step = key.micro_step.saturating_add(count.unwrap_or(0));
+        key.later(count.unwrap_or(0), is_counted);
         if let Some(mut keyed) = self.put(Keyed { key, order, row }, count.is_none()) {
             self.again.insert(keyed.key.clone(), 2);
-            keyed.key.micro_step = keyed.key.micro_step.saturating_add(1);
+            keyed.key.later(1, is_counted);
             self.put(keyed, false);
         }
     }
@@ -203,6 +227,7 @@ impl Reading {
                 let (place, start) = taken.get_mut();
                 *start = self.start;
                 if let Some(row) = self.step.rows.get_mut(*place) {
+                    self.step.contradicting += u64::from(!row.row.statistics.is_same(&keyed.row.statistics));
                     *row = keyed;
                 }
                 self.step.replaced += 1;

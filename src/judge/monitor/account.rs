@@ -1,0 +1,173 @@
+//! What became of the rows of a rank: which were compared, and which agree without saying anything.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::measure;
+use crate::kind::{MonitorKind, Statistic};
+use crate::pair::monitor::RowPair;
+use crate::read::monitor::{Keys, Row, Statistics};
+use crate::result::unit::Evidence;
+
+/// Kind, stage and name of a tensor.
+type Tensor = (MonitorKind, i64, Arc<str>);
+
+/// Rows of a kind of a micro step.
+type Group = (MonitorKind, u64);
+
+/// Account of paired rows while they are walked over.
+#[derive(Debug, Default)]
+pub struct Account {
+    evidence: Evidence,
+    /// Rows that are finite on the candidate side only.
+    pub(super) blind: u64,
+    /// Rows that are not finite on either side although the tensor was there, and the first of them with its step.
+    pub(super) broken: u64,
+    pub(super) first_broken: Option<(String, u64)>,
+    /// Rows of nothing but NaN, of which no column says whether there was a tensor.
+    undecided: HashMap<Tensor, u64>,
+    /// Tensors that were compared at a step.
+    known: HashSet<Tensor>,
+}
+
+/// What a pair of rows tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Finite on both sides, or a difference.
+    Telling,
+    /// Equal without saying anything.
+    Trivial,
+    /// Finite on the candidate side only.
+    Blind,
+    /// Not finite on either side.
+    Broken,
+    /// Perhaps no tensor.
+    Undecided,
+    /// No statistic was recorded.
+    Unmeasured,
+}
+
+impl Account {
+    /// Counts the rows of a step, which come in the order in which the step computes them.
+    pub fn step(&mut self, pairs: &[RowPair]) {
+        let last = last_finite(pairs);
+        for (place, pair) in pairs.iter().enumerate() {
+            if pair.is_repeat {
+                self.evidence.contradicting += 1;
+                self.evidence.example("contradicting", &*pair.key.name);
+                continue;
+            }
+            // A later value that is finite was made from it: something between them, such as a mask, took its place.
+            let is_masked = last.get(&group(pair)).is_some_and(|last| place < *last);
+            self.row(pair, is_masked);
+        }
+    }
+
+    fn row(&mut self, pair: &RowPair, is_masked: bool) {
+        let state = state(pair);
+        self.count(state, &pair.key, is_masked);
+        if state == State::Broken {
+            self.first_broken.get_or_insert_with(|| (pair.candidate.name.to_string(), pair.candidate.step));
+        }
+    }
+
+    /// Counts a row of a run without a baseline.
+    pub(super) fn alone(&mut self, row: &Row, key: &Keys) {
+        let state = state_alone(row);
+        self.count(state, key, false);
+    }
+
+    fn count(&mut self, state: State, key: &Keys, is_masked: bool) {
+        let tensor = || (key.kind, key.stage, key.name.clone());
+        if state == State::Undecided {
+            *self.undecided.entry(tensor()).or_default() += 1;
+            return;
+        }
+        if matches!(state, State::Telling | State::Trivial) {
+            self.evidence.compared += 1;
+            self.evidence.equal_trivially += u64::from(state == State::Trivial);
+            self.known.insert(tensor());
+        } else {
+            self.evidence.not_compared += u64::from(!is_masked || state != State::Broken);
+            self.evidence.example("not-compared", &*key.name);
+        }
+        self.blind += u64::from(state == State::Blind);
+        self.broken += u64::from(state == State::Broken);
+    }
+
+    /// The account of all rows. Rows of nothing but NaN count where their tensor is known from another step.
+    pub fn finish(&mut self) -> Evidence {
+        let known = self.undecided.iter().filter(|(tensor, _)| self.known.contains(*tensor) || tensor.0.is_parameter());
+        let undecided: u64 = known.map(|(_, rows)| rows).sum();
+        let mut evidence = std::mem::take(&mut self.evidence);
+        self.broken += undecided;
+        evidence.not_compared += undecided;
+        evidence.offered = evidence.compared + evidence.not_compared;
+        evidence
+    }
+}
+
+/// The last place of each kind and micro step with finite statistics, of kinds whose values are made from one another.
+fn last_finite(pairs: &[RowPair]) -> BTreeMap<Group, usize> {
+    let flows = |kind: MonitorKind| matches!(kind, MonitorKind::Actv | MonitorKind::ActvGrad);
+    let finite = |row: &Row| row.statistics.written().next().is_some() && row.statistics.are_finite();
+    let places = pairs.iter().enumerate().filter(|(_, pair)| flows(pair.key.kind));
+    places
+        .filter(|(_, pair)| finite(&pair.baseline) && finite(&pair.candidate))
+        .map(|(place, pair)| (group(pair), place))
+        .collect()
+}
+
+fn group(pair: &RowPair) -> Group {
+    (pair.key.kind, pair.key.micro_step)
+}
+
+/// Whether a row is finite on the candidate side only, so that nothing can be held against the baseline.
+pub(super) fn is_blind(pair: &RowPair) -> bool {
+    pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
+}
+
+fn state(pair: &RowPair) -> State {
+    let (ours, theirs) = (&pair.baseline.statistics, &pair.candidate.statistics);
+    let both: BTreeSet<Statistic> = ours.written().map(|(statistic, _)| statistic).collect();
+    let mut both = both.into_iter().filter_map(|one| Some((ours.get(one)?, theirs.get(one)?))).peekable();
+    if both.peek().is_none() {
+        return State::Unmeasured;
+    }
+    if is_blind(pair) {
+        return State::Blind;
+    }
+    if pair.baseline.is_undecided() && pair.candidate.is_undecided() {
+        return State::Undecided;
+    }
+    // Finite in the baseline alone is a difference, and one is judged.
+    if !both.any(|(ours, _)| ours.is_finite()) {
+        return State::Broken;
+    }
+    let says_nothing = |row: &Row| is_one_number(&row.statistics, row.shape.as_deref());
+    let same = measure::error(pair, |_| 0.0).is_none_or(|measured| measured.error <= 0.0) && theirs.are_finite();
+    if same && says_nothing(&pair.baseline) && says_nothing(&pair.candidate) { State::Trivial } else { State::Telling }
+}
+
+/// What a row tells by itself: each number that is written shows whether it is finite.
+fn state_alone(row: &Row) -> State {
+    match row.statistics.written().next() {
+        None => State::Unmeasured,
+        Some(_) if row.is_undecided() => State::Undecided,
+        Some(_) if row.statistics.are_finite() && is_one_number(&row.statistics, row.shape.as_deref()) => {
+            State::Trivial
+        }
+        Some(_) => State::Telling,
+    }
+}
+
+/// Whether a tensor holds zeros alone, or one number throughout. One of a single element is a value as any other.
+fn is_one_number(statistics: &Statistics, shape: Option<&str>) -> bool {
+    let sizes = |shape: &str| {
+        let mut sizes = shape.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty());
+        sizes.all(|size| size == "1")
+    };
+    let is_zero = statistics.written().all(|(_, value)| value.abs() <= 0.0);
+    let ends = statistics.get(Statistic::Min).zip(statistics.get(Statistic::Max));
+    is_zero || ends.is_some_and(|(min, max)| min.to_bits() == max.to_bits()) && !shape.is_some_and(sizes)
+}
