@@ -239,7 +239,7 @@ pub fn is_unjudged(output: &Output) -> bool {
 }
 
 /// Whether a shape as it is written holds no element: `(0,)`.
-fn is_empty(shape: &str) -> bool {
+pub fn is_empty(shape: &str) -> bool {
     let inner = shape.trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     inner.split(',').any(|extent| extent.trim() == "0")
 }

@@ -25,6 +25,13 @@ pub fn limit_of(api: &str, direction: Direction, kind: RatioKind, policy: &Opera
     limits::limits(api, direction, policy).ratios.get(kind)
 }
 
+/// Takes out the rows that the policy leaves out; gives their names.
+fn leave_out(rows: &mut Vec<JudgedRow>, policy: &OperatorsPolicy) -> Vec<String> {
+    let (ignored, kept): (Vec<_>, Vec<_>) = std::mem::take(rows).into_iter().partition(|row| policy.ignores(&row.api));
+    *rows = kept;
+    ignored.into_iter().map(|row| row.name).collect()
+}
+
 /// Number of rows up to the last one of each operator.
 fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
     apis.enumerate().map(|(place, api)| (api, place + 1)).collect()

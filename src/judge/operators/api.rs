@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::output::{JudgedRow, Reason};
+use super::output::{JudgedRow, Reason, RowEvidence};
 use crate::kind::Direction;
 use crate::read::operators::{ApiResult, ComparedRow, Output, Status};
 
@@ -102,7 +102,15 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
         return None;
     }
     let row = row(&result.api, Some(direction), status, counts);
+    let evidence = match status {
+        // Its numbers stand in the rows of its details.
+        _ if has_details => RowEvidence::Nothing,
+        Status::Skip if result.forward.max(result.backward) == Status::Skip => RowEvidence::Nothing,
+        Status::Skip => RowEvidence::NotCompared,
+        _ => RowEvidence::Compared,
+    };
     Some(JudgedRow {
+        evidence,
         baseline: Some(known.unwrap_or(Status::Skip)),
         candidate: result.forward.max(result.backward),
         ..row
@@ -162,5 +170,6 @@ fn row(api: &str, direction: Option<Direction>, status: Status, is_told: bool) -
         reason: is_told.then_some(Reason::Tool),
         skipped_on: None,
         rule: None,
+        evidence: if status == Status::Skip { RowEvidence::Nothing } else { RowEvidence::Compared },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::limits::{Limits, limits};
 use super::mask::is_mask;
-use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_unjudged, measure};
+use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_empty, is_unjudged, measure};
 use crate::kind::Direction;
 use crate::pair::operators::OutputPair;
 use crate::policy::operators::OperatorsPolicy;
@@ -47,6 +47,19 @@ impl Reason {
     }
 }
 
+/// What a row is as evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowEvidence {
+    /// Its numbers, or in a run alone the tool's word about them, were judged.
+    Compared,
+    /// The same, and every number is zero on both sides, so that their agreement says nothing.
+    Trivial,
+    /// A side checked it, and its numbers could not be held against the other's.
+    NotCompared,
+    /// Nothing that could be compared: the tool skipped it, does not judge its type, or told it in another row.
+    Nothing,
+}
+
 /// One row, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRow {
@@ -80,6 +93,8 @@ pub struct JudgedRow {
     pub skipped_on: Option<Side>,
     /// Place of the policy's limits that decided.
     pub rule: Option<usize>,
+    /// What it is as evidence.
+    pub evidence: RowEvidence,
 }
 
 impl JudgedRow {
@@ -100,6 +115,7 @@ impl JudgedRow {
             reason: None,
             skipped_on: None,
             rule: None,
+            evidence: RowEvidence::Nothing,
         }
     }
 
@@ -110,6 +126,35 @@ impl JudgedRow {
 
 /// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
 pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
+    let row = judge_numbers(pair, msprobe, policy);
+    JudgedRow { evidence: evidence(pair, &row), ..row }
+}
+
+/// What an output of both sides is as evidence. The tool's word stands in for no number.
+fn evidence(pair: &OutputPair<'_>, row: &JudgedRow) -> RowEvidence {
+    let (ours, theirs) = (pair.baseline, pair.candidate);
+    let by_numbers = row.status != Status::Skip && row.reason != Some(Reason::Tool) && row.skipped_on.is_none();
+    let is_unjudged = |output: &Output| output.status == Status::Skip && !has_numbers(output) || is_of_no_type(output);
+    match () {
+        () if by_numbers && is_zero(ours) && is_zero(theirs) => RowEvidence::Trivial,
+        () if by_numbers => RowEvidence::Compared,
+        () if is_unjudged(ours) && is_unjudged(theirs) => RowEvidence::Nothing,
+        () => RowEvidence::NotCompared,
+    }
+}
+
+/// Whether an output is of a type that the tool does not judge.
+fn is_of_no_type(output: &Output) -> bool {
+    is_unjudged(output) && !output.dtype.is_empty() && !is_empty(&output.shape)
+}
+
+/// Whether every number that was written is zero, the similarity too.
+fn is_zero(output: &Output) -> bool {
+    let numbers = [output.cosine, output.max_abs, output.rmse, output.small, output.max_rel, output.mean_rel];
+    output.cosine.is_some() && numbers.into_iter().flatten().all(|number| number.abs() <= 0.0)
+}
+
+fn judge_numbers(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
     let (ours, theirs) = (pair.baseline, pair.candidate);
     let row = JudgedRow { baseline: Some(ours.status), msprobe: Some(msprobe), ..JudgedRow::of(theirs) };
     let row = match measure(pair) {
@@ -203,7 +248,12 @@ fn has_numbers(output: &Output) -> bool {
 
 /// Judges an output of the candidate alone, by the word of the tool.
 pub fn judge_alone(output: &Output) -> JudgedRow {
-    let row = JudgedRow::of(output);
+    let evidence = match output.status {
+        Status::Skip => RowEvidence::Nothing,
+        _ if has_numbers(output) => RowEvidence::Compared,
+        _ => RowEvidence::NotCompared,
+    };
+    let row = JudgedRow { evidence, ..JudgedRow::of(output) };
     match output.status {
         Status::Error if is_mask(output) => row.with(Status::Warning, Reason::Mask),
         status @ (Status::Error | Status::Warning) => row.with(status, Reason::Tool),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::output::{JudgedRow, Reason};
+use super::output::{JudgedRow, Reason, RowEvidence};
 use super::rules;
 use crate::compare::operators::RatioKind;
 use crate::judge::apply_policy::{decide, shown};
@@ -50,7 +50,9 @@ pub struct Content {
     /// Rows without a partner.
     pub one_sided: OneSided,
     /// Rows that the policy leaves out.
-    pub left_out: u64,
+    pub left_out: Vec<String>,
+    /// Rows that a table holds again, with other numbers.
+    pub contradicting: Vec<String>,
     /// Findings about the files.
     pub damage: Vec<Finding>,
 }
@@ -70,7 +72,7 @@ pub struct Judged {
 
 /// Judges a test.
 pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
-    let Content { rows, one_sided, left_out, damage } = content;
+    let Content { rows, one_sided, left_out, contradicting, damage } = content;
     let told: Vec<(usize, Finding)> = rows
         .iter()
         .enumerate()
@@ -94,7 +96,8 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
     findings.extend(of_rows);
     findings
         .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
-    if counts.judged() == 0 && verdict_of(&findings) < Verdict::Incomplete {
+    let evidence = evidence(&rows, &one_sided, (left_out, contradicting), &findings);
+    if evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
         let finding = Finding::new(&rules::NOTHING_CHECKED, &named.table).with("unit", named.table.as_str());
         findings.push(finding.with("skipped", counts.skip));
     }
@@ -106,22 +109,49 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         baseline_file: named.baseline_file.clone(),
         candidate_file: named.candidate_file.clone(),
         verdict: Verdict::Skipped,
-        compared: counts.judged(),
+        compared: evidence.compared,
         counts,
         unmatched_baseline: unmatched.0,
         unmatched_candidate: unmatched.1,
-        evidence: Evidence {
-            compared: counts.judged(),
-            not_compared: counts.skip,
-            one_sided: [unmatched.0, unmatched.1],
-            left_out,
-            ..Evidence::default()
-        },
+        evidence,
         worst: worst.map(Number),
         culprit,
     };
     let used = rows.iter().filter_map(|row| row.rule).collect();
     Judged { unit, findings, rows, used }
+}
+
+/// The account of a test.
+fn evidence(
+    rows: &[JudgedRow],
+    one_sided: &OneSided,
+    (left_out, contradicting): (Vec<String>, Vec<String>),
+    findings: &[Finding],
+) -> Evidence {
+    let of = |wanted: &[RowEvidence]| rows.iter().filter(|row| wanted.contains(&row.evidence)).count() as u64;
+    let mut evidence = Evidence {
+        compared: of(&[RowEvidence::Compared, RowEvidence::Trivial]),
+        equal_trivially: of(&[RowEvidence::Trivial]),
+        not_compared: of(&[RowEvidence::NotCompared]),
+        shown_only: of(&[RowEvidence::Nothing]),
+        one_sided: [one_sided.baseline.len() as u64, one_sided.candidate.len() as u64],
+        left_out: left_out.len() as u64,
+        contradicting: contradicting.len() as u64,
+        ..Evidence::default()
+    };
+    // What stands there twice is one place.
+    let again = evidence.contradicting.min(evidence.alone());
+    evidence.offered = evidence.compared + evidence.not_compared + evidence.alone() - again;
+    left_out.into_iter().for_each(|name| evidence.example("left-out", name));
+    contradicting.into_iter().for_each(|name| evidence.example("contradicting", name));
+    for row in rows.iter().filter(|row| row.evidence == RowEvidence::NotCompared) {
+        evidence.example("not-compared", row.name.as_str());
+    }
+    for file in findings.iter().filter(|finding| finding.code == rules::FILE_DAMAGED.code) {
+        evidence.damaged += 1;
+        evidence.example("damaged", file.place.as_str());
+    }
+    evidence
 }
 
 fn counts(rows: &[JudgedRow]) -> StatusCounts {

@@ -44,6 +44,16 @@ impl Output {
     pub fn api(&self) -> &str {
         self.name.get(..self.api_len).unwrap_or(&self.name)
     }
+
+    /// Whether both rows hold the same numbers, to the bit, of the same type and shape.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let numbers = |row: &Self| {
+            let all = [row.cosine, row.max_abs, row.binary, row.rmse, row.small, row.max_rel, row.mean_rel];
+            all.map(|number| number.map(f64::to_bits))
+        };
+        (&self.dtype, &self.shape, self.status) == (&other.dtype, &other.shape, other.status)
+            && numbers(self) == numbers(other)
+    }
 }
 
 /// Reads a row; `None` where it is not one.
