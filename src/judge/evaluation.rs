@@ -2,6 +2,7 @@
 //!
 //! docs/evaluation.md derives the tests, margins and limits.
 
+mod account;
 mod comparable;
 pub mod decision;
 mod draft;
@@ -13,6 +14,8 @@ mod pooled;
 pub mod rules;
 pub mod run;
 mod shard;
+mod standard_error;
 mod texts;
+mod witness;
 
 pub use rules::RULES;

@@ -77,6 +77,9 @@ pub mod artifacts {
     /// deterministic run may repeat itself; a release, which needs two runs, fails.
     pub const SIDES_IDENTICAL: Rule = rule("sides-identical", Severity::Info);
 
+    /// The candidate is better than a run of the same case can be.
+    pub const TOO_GOOD: Rule = rule("too-good", Severity::Warn);
+
     /// The job that makes the candidate did not end well.
     pub const TRAINING_FAILED: Rule = rule("training-failed", Severity::Incomplete);
 
@@ -102,6 +105,7 @@ pub mod artifacts {
         &REQUIRED_MISSING,
         &AMBIGUOUS,
         &SIDES_IDENTICAL,
+        &TOO_GOOD,
         &TRAINING_FAILED,
         &CLAIMED,
         &NO_BASELINE,

@@ -2,10 +2,11 @@
 
 use super::rules;
 use crate::judge::rule::Rule;
+use crate::judge::rule::artifacts::TOO_GOOD;
 use crate::policy::evaluation::{EvaluationPolicy, EvaluationPreset};
 use crate::result::finding::Finding;
 use crate::result::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
-use crate::verdict::Severity;
+use crate::verdict::{CheckId, Severity};
 
 /// Part of the margin below which a drop is no news, however sure it is; none for answers, which are right or wrong.
 const FLOOR: f64 = 0.1;
@@ -14,6 +15,8 @@ const FLOOR: f64 = 0.1;
 const BAND: (f64, f64) = (0.05, 1e-8);
 /// Scale by which the candidate's score is rounded before the band is laid around it.
 const FOUR_DIGITS: f64 = 1e4;
+/// Factor above which a score is too good to be that of the same model.
+const FACTOR: f64 = 3.0;
 
 /// A unit with the numbers that decide on it.
 pub struct Decided<'a> {
@@ -64,6 +67,32 @@ pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Findi
     };
     let (rule, chance) = rule?;
     Some(with_numbers(about(rule, unit), unit, drop.abs(), chance))
+}
+
+/// The finding about a drop that the candidate's scores show and its answers, which the baseline has, could decide.
+pub(super) fn of_lost_answers(decided: &Decided<'_>, lacks: bool, policy: &EvaluationPolicy) -> Option<Finding> {
+    let Decided { unit, drop, adjusted, .. } = *decided;
+    let is_drop = drop > 0.0 && drop >= unit.margin.0;
+    // A policy that accepts scores alone has chosen the weaker test, and one that is sure needs no other.
+    let is_told = policy.accept_scores || adjusted <= policy.alpha.get() && unit.higher_is_better.is_some();
+    if !lacks || !is_drop || is_told {
+        return None;
+    }
+    Some(with_numbers(about(&rules::ANSWERS_NEEDED, unit), unit, drop, adjusted))
+}
+
+/// The finding about a score that is better than any run of the same model can be: above three times the baseline's, or below a
+/// third where less is better. `better` is its probability by chance.
+pub(super) fn too_good(unit: &EvaluationUnit, better: f64, policy: &EvaluationPolicy) -> Option<Finding> {
+    let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
+    let kind = match unit.higher_is_better? {
+        true if candidate > FACTOR * baseline && baseline >= 0.0 => "best",
+        false if candidate < baseline / FACTOR && candidate >= 0.0 => "below",
+        _ => return None,
+    };
+    let is_judged = unit.scope == EvaluationScope::Task && better <= policy.alpha.get();
+    let finding = || about(&TOO_GOOD, unit).of_check(CheckId::Evaluation).with("kind", kind);
+    is_judged.then(|| finding().with("value", candidate).with("reference", baseline))
 }
 
 fn with_numbers(mut finding: Finding, unit: &EvaluationUnit, drop: f64, chance: f64) -> Finding {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::margin::{self, Matters};
 use super::measure::{self, Effect, Evidence, Measured};
 use super::pooled::{self, Member, Pool};
-use super::{comparable, decision, rules};
+use super::{account, comparable, decision, rules, witness};
 use crate::kind::SampleId;
 use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask};
 use crate::policy::Policy;
@@ -15,7 +15,7 @@ use crate::policy::evaluation::margin::MetricScale;
 use crate::read::evaluation::{ScoreName, Task, Value};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{EvaluationScope, EvaluationUnit};
+use crate::result::unit::{EvaluationScope, EvaluationUnit, Evidence as Account};
 use crate::verdict::{Side, Verdict};
 
 /// A unit while it is judged.
@@ -90,14 +90,20 @@ fn unpaired_unit<'a>(model: &str, name: &str, task: &Task, of: &ScoreName, side:
     unit.is_sampled = task.is_sampled;
     unit.higher_is_better = score.and_then(|score| score.higher_is_better);
     let value = score.map(|score| Number(score.value));
+    unit.evidence.add_alone(side, samples_of(task, &of.filter).max(1));
+    unit.evidence.offered = unit.evidence.alone();
     let place_of = if side == Side::Baseline { &mut unit.baseline } else { &mut unit.candidate };
     *place_of = value;
-    let samples = task.samples.as_ref().and_then(|samples| samples.by_filter.get(&of.filter));
-    unit.samples = samples.map_or(0, Vec::len) as u64;
+    unit.samples = samples_of(task, &of.filter);
     let matters =
         margin::of(name, &of.metric, margin::scale(&of.metric, value.map(|value| value.0)), &Default::default());
     (unit.margin, unit.is_relative) = (Number(matters.value), matters.is_relative);
     Draft { unit, measured: Measured::default(), source: None, task: Some(place), key: None, findings: Vec::new() }
+}
+
+/// Number of samples that a task holds under a filter.
+fn samples_of(task: &Task, filter: &Option<String>) -> u64 {
+    task.samples.as_ref().and_then(|samples| samples.by_filter.get(filter)).map_or(0, Vec::len) as u64
 }
 
 /// A metric of a task, measured and not yet tested.
@@ -123,9 +129,11 @@ fn draft<'a>(
     unit.baseline = measured.baseline.map(Number);
     unit.candidate = measured.candidate.map(Number);
     fill(&mut unit, &measured, &matters);
+    unit.evidence = account::of(&unit, metric, &measured, sides);
     let mut findings = Vec::new();
     if is_equal {
         findings.extend(of_values(&unit, metric, &measured));
+        findings.extend(witness::of_metric(&unit, metric, sides));
     }
     Draft { unit, measured, source: Some((metric, sides)), task: Some(place), key: matters.key, findings }
 }
@@ -171,6 +179,9 @@ fn of_values(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measured) 
     let is_told = left.documents + left.prompts + comparable::failed_samples(metric) + left.contradictory > 0
         || left.only_baseline + left.only_candidate > 0
         || !findings.is_empty();
+    for side in measured.replaced_errors.iter().copied() {
+        findings.push(decision::about(&rules::STDERR_REPLACED, unit).with("side", side.as_str()));
+    }
     if unit.test.is_none() && (measured.lacks_error || !is_told) {
         findings.push(decision::about(&rules::NO_STDERR, unit));
     }
@@ -244,6 +255,7 @@ impl EvaluationUnit {
             interval: None,
             margin: Number(0.0),
             is_relative: false,
+            evidence: Account::default(),
             samples: 0,
             paired: 0,
             worse: 0,

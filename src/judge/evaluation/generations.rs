@@ -10,7 +10,7 @@ use crate::policy::evaluation::Tie;
 use crate::read::evaluation::{Generation, Generations, SampleTexts};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{Divergence, DivergenceKind, GenerationKind, GenerationUnit};
+use crate::result::unit::{Divergence, DivergenceKind, Evidence, GenerationKind, GenerationUnit};
 use crate::verdict::{Profile, Severity, Side};
 
 /// Tie limit over the noise of log-probabilities.
@@ -68,6 +68,7 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
         kind: GenerationKind::Generation,
         task: paired.candidate.task.clone(),
         verdict: crate::verdict::Verdict::Incomplete,
+        evidence: account(paired, compared),
         compared,
         unmatched: paired.only_baseline + paired.only_candidate,
         changed: different.len() as u64,
@@ -85,6 +86,28 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     findings.extend(of_divergences(&unit, &different, limit, policy));
     findings.extend(of_probabilities(&unit, &agreement, policy));
     JudgedGenerations { unit, findings }
+}
+
+/// What became of the prompts. Two answers of no token agree without saying anything.
+fn account(paired: &PairedGenerations<'_>, compared: u64) -> Evidence {
+    let is_empty = |(ours, theirs): &&(usize, usize)| {
+        let records = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs));
+        matches!(records, (Some(ours), Some(theirs)) if ours.tokens.is_empty() && theirs.tokens.is_empty())
+    };
+    let mut evidence = Evidence {
+        compared,
+        equal_trivially: paired.pairs.iter().filter(is_empty).count() as u64,
+        not_compared: paired.prompts + paired.failed,
+        contradicting: paired.contradictory,
+        one_sided: [paired.only_baseline, paired.only_candidate],
+        ..Evidence::default()
+    };
+    evidence.offered = evidence.compared + evidence.not_compared + evidence.alone();
+    for damage in paired.baseline.damages.iter().chain(&paired.candidate.damages) {
+        evidence.damaged += 1;
+        evidence.example("damaged", damage.path.as_str());
+    }
+    evidence
 }
 
 fn tie_limit(agreement: &Agreement, policy: &Policy) -> f64 {

@@ -1,6 +1,7 @@
 //! A metric measured: the drop over its pairs, and what its test needs.
 
 use super::comparable::failed_samples;
+use super::standard_error;
 use crate::compare::evaluation::interval;
 use crate::compare::evaluation::normal::DETECTABLE;
 use crate::compare::evaluation::{binomial, normal, permutation};
@@ -8,6 +9,7 @@ use crate::pair::evaluation::{PairedMetric, ValuePair};
 use crate::policy::evaluation::margin::MetricScale;
 use crate::read::evaluation::{Score, Value};
 use crate::result::unit::EvaluationTest;
+use crate::verdict::Side;
 
 /// Part of a score by which two writings of it may differ.
 const ROUNDING: f64 = 1e-9;
@@ -109,6 +111,8 @@ pub(super) struct Measured {
     pub(super) uncomputed: u64,
     /// Whether scores are compared without a standard error and without a rate to take it from.
     pub(super) lacks_error: bool,
+    /// Sides whose standard error was none, or wider than it can be, and was replaced.
+    pub(super) replaced_errors: Vec<Side>,
 }
 
 impl Measured {
@@ -320,12 +324,9 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
         return;
     }
     let is_rate = measured.scale == Some(MetricScale::Rate);
-    let error = |score: Score, count: Option<u64>| {
-        let given = score.error.filter(|error| error.is_finite() && *error >= 0.0);
-        given.or_else(|| error_of_rate(score.value, count.filter(|_| is_rate)?))
-    };
-    let errors = (error(ours, metric.counts.0), error(theirs, metric.counts.1));
-    let (of_ours, of_theirs) = match errors {
+    let errors = standard_error::of_pair((ours, theirs), metric.counts, is_rate);
+    measured.replaced_errors = errors.replaced;
+    let (of_ours, of_theirs) = match (errors.baseline, errors.candidate) {
         (Some(of_ours), Some(of_theirs)) => (of_ours, of_theirs),
         // The same answers have the same score, whatever its error.
         _ if is_same(metric, ours.value, theirs.value) => (0.0, 0.0),
@@ -361,11 +362,6 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
 fn is_same(metric: &PairedMetric, ours: f64, theirs: f64) -> bool {
     let are_same = !metric.pairs.is_empty() && metric.pairs.iter().all(|pair| pair.same_answer == Some(true));
     are_same && (ours - theirs).abs() <= ROUNDING * ours.abs()
-}
-
-/// Standard error of a rate over `count` samples; `None` of fewer than two, which show none.
-fn error_of_rate(rate: f64, count: u64) -> Option<f64> {
-    (count >= 2).then(|| (rate * (1.0 - rate) / (count - 1) as f64).max(0.0).sqrt())
 }
 
 /// Standard error of the difference of two rates that are taken for one.

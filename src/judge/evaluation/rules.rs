@@ -15,6 +15,8 @@ pub const SMALL_DROP: Rule = rule("evaluation-small-drop", Severity::Warn);
 pub const POSSIBLE_DROP: Rule = rule("evaluation-possible-drop", Severity::Warn);
 /// The candidate scores higher by at least the margin, and not by chance.
 pub const BETTER: Rule = rule("evaluation-better", Severity::Info);
+/// The candidate scores lower by at least the margin, and its answers, which could tell, are not there.
+pub const ANSWERS_NEEDED: Rule = rule("evaluation-answers-needed", Severity::Incomplete).absence();
 /// More answers changed, both ways, than noise explains.
 pub const ANSWERS_CHANGED: Rule = rule("evaluation-answers-changed", Severity::Warn);
 /// The candidate's score is NaN or infinite, and the baseline's is finite.
@@ -66,6 +68,12 @@ pub const MODEL_DIFFERS: Rule = rule("evaluation-model-differs", Severity::Warn)
 pub const SAMPLES_MISSING: Rule = rule("evaluation-samples-missing", Severity::Warn).absence();
 /// Scores without samples and without a standard error.
 pub const NO_STDERR: Rule = rule("evaluation-no-stderr", Severity::Incomplete).absence();
+/// A standard error is larger than the number of questions allows, and was replaced.
+pub const STDERR_REPLACED: Rule = rule("evaluation-stderr-replaced", Severity::Warn);
+/// The files of answers hold fewer of them than the results count.
+pub const ANSWERS_MISSING: Rule = rule("evaluation-answers-missing", Severity::Incomplete).absence();
+/// Results and answers of one side give different scores.
+pub const RESULTS_CONTRADICT: Rule = rule("evaluation-results-contradict", Severity::Incomplete).absence();
 /// An older run lies in the same folder.
 pub const OLDER_RUN_IGNORED: Rule = rule("evaluation-older-run-ignored", Severity::Info);
 
@@ -84,6 +92,7 @@ pub const RULES: &[&Rule] = &[
     &SMALL_DROP,
     &POSSIBLE_DROP,
     &BETTER,
+    &ANSWERS_NEEDED,
     &ANSWERS_CHANGED,
     &NON_FINITE,
     &SHARD_PATTERN,
@@ -109,6 +118,9 @@ pub const RULES: &[&Rule] = &[
     &MODEL_DIFFERS,
     &SAMPLES_MISSING,
     &NO_STDERR,
+    &STDERR_REPLACED,
+    &ANSWERS_MISSING,
+    &RESULTS_CONTRADICT,
     &OLDER_RUN_IGNORED,
     &DIVERGES,
     &STOP_DIFFERS,

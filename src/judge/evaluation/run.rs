@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy};
 use crate::policy::value::Pattern;
-use crate::read::evaluation::Run;
+use crate::read::evaluation::{Run, Task};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{EvaluationUnit, FlippedSample};
@@ -58,7 +58,8 @@ pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Polic
     let mut drafts = Vec::new();
     for model in models {
         judged.rest.extend(comparable::of_model(model));
-        let of_tasks = draft::of_model(model, policy, &mut judged.tasks);
+        let mut of_tasks = draft::of_model(model, policy, &mut judged.tasks);
+        leave_out(model, &mut of_tasks, &policy.evaluation);
         let pools = draft::pools_of(model, &of_tasks, policy);
         drafts.extend(of_tasks);
         drafts.extend(pools);
@@ -102,7 +103,10 @@ fn test(drafts: &mut [Draft<'_>], policy: &Policy) {
         (draft.unit.p_value, draft.unit.p_adjusted) = (Some(Number(chances.worse)), Some(Number(adjusted)));
         let Some(drop) = draft.unit.drop else { continue };
         let decided = Decided { unit: &draft.unit, drop: drop.0, adjusted, better: chances.better };
+        let better = chances.better;
         draft.findings.extend(decision::of_drop(&decided, evaluation));
+        draft.findings.extend(decision::of_lost_answers(&decided, lacks_answers(draft), evaluation));
+        draft.findings.extend(decision::too_good(&draft.unit, better, evaluation));
         let detectable = draft.unit.detectable.map_or(0.0, |detectable| detectable.0);
         let most = evaluation.max_detectable.get() * unit_size(draft);
         if policy.profile == Profile::Release && detectable > most {
@@ -115,6 +119,23 @@ fn test(drafts: &mut [Draft<'_>], policy: &Policy) {
             draft.findings.extend(decision::of_band(&draft.unit, preset));
         }
     }
+}
+
+/// Counts the tasks that the policy leaves out, with the first metric of their model.
+fn leave_out(model: &PairedModel<'_>, drafts: &mut [Draft<'_>], policy: &EvaluationPolicy) {
+    let Some(draft) = drafts.first_mut() else { return };
+    let names: BTreeSet<&String> = model.baseline.tasks.keys().chain(model.candidate.tasks.keys()).collect();
+    for name in names.into_iter().filter(|name| !policy.judges(name)) {
+        draft.unit.evidence.left_out += 1;
+        draft.unit.evidence.example("left-out", name.as_str());
+    }
+}
+
+/// Whether the baseline has the answers of a metric, and the candidate its score alone.
+fn lacks_answers(draft: &Draft<'_>) -> bool {
+    let is_by_scores = matches!(draft.measured.evidence, Some(Evidence::Scores(_)));
+    let has = |task: &Task| task.samples.as_ref().is_some_and(|samples| !samples.by_filter.is_empty());
+    draft.source.is_some_and(|(_, [ours, theirs])| is_by_scores && has(ours) && !has(theirs))
 }
 
 /// The whole of a metric's scale: points count to a hundred.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Culprit;
 use super::any::{AnyUnit, Measured, Size};
+use super::{Culprit, Evidence};
 use crate::kind::SampleId;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
@@ -43,6 +43,9 @@ pub struct EvaluationUnit {
     /// Whether drop and margin are fractions of the baseline's value, not differences.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_relative: bool,
+    /// States that its questions ended in; empty for several tasks together, whose questions are counted with their tasks.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Samples of both sides together.
     pub samples: u64,
     /// Samples in the test.
@@ -142,6 +145,9 @@ pub struct GenerationUnit {
     pub task: String,
     /// The unit's verdict.
     pub verdict: Verdict,
+    /// States that its prompts ended in.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Prompts compared.
     pub compared: u64,
     /// Prompts of one side only.

@@ -1,0 +1,57 @@
+//! What became of the questions of a metric.
+
+use super::comparable::failed_samples;
+use super::measure::{Evidence, Measured};
+use crate::pair::evaluation::{PairedMetric, ValuePair};
+use crate::read::evaluation::{Task, Value};
+use crate::result::unit::{EvaluationUnit, Evidence as Account};
+
+/// The account of a metric that was measured.
+pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measured, sides: [&Task; 2]) -> Account {
+    let left = metric.left_out;
+    let mut account = Account {
+        not_compared: left.documents + left.prompts + failed_samples(metric) + measured.uncomputed,
+        contradicting: left.contradictory,
+        one_sided: [left.only_baseline, left.only_candidate],
+        ..Account::default()
+    };
+    let tested = match measured.evidence.as_ref().filter(|_| unit.test.is_some()) {
+        None => 0,
+        // Scores alone stand for the questions that they cover.
+        Some(Evidence::Scores(_)) => metric.counts.0.or(metric.counts.1).unwrap_or(1),
+        Some(Evidence::Counts { .. } | Evidence::Losses(_)) => measured.losses.len() as u64,
+    };
+    let found = tested + account.not_compared + account.alone();
+    account.offered = found.max(metric.samples).max(u64::from(metric.samples == 0));
+    // Nobody knows which way is worse: such a number guards a verdict and carries none.
+    let is_judged = unit.higher_is_better.is_some();
+    if is_judged {
+        account.compared = tested;
+        account.equal_trivially = if says_nothing(metric, measured) { tested } else { 0 };
+    } else {
+        (account.offered, account.shown_only) = (0, tested);
+    }
+    for damage in sides.iter().flat_map(|task| &task.damages) {
+        account.damaged += 1;
+        account.example("damaged", damage.path.as_str());
+    }
+    account
+}
+
+/// Whether both sides have zero for every question, or one and the same other number that is no right answer.
+fn says_nothing(metric: &PairedMetric, measured: &Measured) -> bool {
+    let Some(Evidence::Counts { .. } | Evidence::Losses(_)) = measured.evidence else {
+        let zero = |score: Option<f64>| score.is_some_and(|score| score.abs() <= 0.0);
+        return zero(measured.baseline) && zero(measured.candidate);
+    };
+    let number = |pair: &ValuePair| match (pair.baseline, pair.candidate) {
+        (Value::Number(ours), Value::Number(theirs)) => Some((ours, theirs)),
+        (Value::Likelihood { log: ours, .. }, Value::Likelihood { log: theirs, .. }) => Some((ours, theirs)),
+        _ => None,
+    };
+    let mut numbers = measured.losses.iter().filter_map(|(place, _)| number(metric.pairs.get(*place)?));
+    let Some((first, _)) = numbers.clone().next() else { return false };
+    // All right is the best that there is, and a fall would show.
+    let is_right = measured.is_binary() && first > 0.0;
+    !is_right && numbers.all(|(ours, theirs)| ours.to_bits() == first.to_bits() && theirs.to_bits() == first.to_bits())
+}
