@@ -332,6 +332,11 @@ impl Inventory {
         self.seen.iter().any(|seen| seen.check == Some(check))
     }
 
+    /// Whether anything of `check` could be read.
+    pub(super) fn has_read(&self, check: CheckId) -> bool {
+        self.seen.iter().any(|seen| seen.check == Some(check) && matches!(seen.outcome, Outcome::Read(_)))
+    }
+
     /// Whether anything of `check` is damaged, so that no reader could open it.
     pub fn has_damaged(&self, check: CheckId) -> bool {
         let damaged =

@@ -33,6 +33,10 @@ pub(super) fn same_files(check: CheckId, sides: &Sides, policy: &Policy) -> Opti
     if is_same_location(sides.baseline.location(), sides.candidate.location()) {
         return None;
     }
+    // Of files that nothing could be read from, being equal says nothing.
+    if !sides.baseline.has_read(check) || !sides.candidate.has_read(check) {
+        return None;
+    }
     let files = pairs(check, &sides.baseline, &sides.candidate)?;
     let bytes: u64 = files.iter().map(|pair| pair.baseline.len).sum();
     let compared = compare(&files, sides)?;

@@ -163,7 +163,8 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     }
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
     let judged = paired(files, files, &policy.loss).and_then(|pairing| {
-        let general = loss::sources::unclear(&pairing, &policy.loss.metrics);
+        let mut general = loss::sources::unclear(&pairing, &policy.loss.metrics);
+        general.extend(loss::updates::alone(&pairing));
         Ok((loss::alone::judge(&pairing, settings)?, general))
     });
     match judged {

@@ -24,6 +24,8 @@ pub mod secondary_metrics;
 pub mod sources;
 pub mod standstill;
 pub mod start;
+mod too_good;
+pub mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +91,9 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
         judged.extend(of_run);
     }
     judged.extend(rl_alone(pairing, settings)?);
-    Ok((judged, sources::unpaired(pairing, &settings.policy.metrics)))
+    let mut general = sources::unpaired(pairing, &settings.policy.metrics);
+    general.extend(updates::judge(pairing));
+    Ok((judged, general))
 }
 
 /// Differences of two repeats of one case, for the metrics that are judged by their level or trend.
@@ -207,6 +211,8 @@ impl<'r, 'a> Run<'r, 'a> {
         // What is said of a metric that nothing else judges is its verdict.
         let counts = counts || !results.findings.is_empty();
         let judged = results.rules.iter().any(|outcome| outcome.verdict != Verdict::Skipped);
+        let has_own_limits = own.is_some_and(|own| own.mean.or(own.difference).or(own.worse).is_some());
+        let judged = judged && (evidence::carries(pair.role) || has_own_limits);
         let used = match (left_out, judged) {
             (true, _) => Use::LeftOut,
             (false, true) => Use::Judged,
@@ -253,6 +259,7 @@ impl<'r, 'a> Run<'r, 'a> {
             completeness::broken(pair, results);
         }
         let Some(measures) = measures else { return };
+        too_good::judge(pair, measures, results);
         if pair.is_rl {
             return self.judge_rl(pair, measures, noise, results);
         }

@@ -8,15 +8,19 @@ pub mod cluster;
 mod kind;
 pub mod offset;
 pub mod source;
+pub mod updates;
 
+mod repeats;
 mod run_files;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::kind::{Role, curve_name};
 use crate::read::curve::CurveFile;
+use crate::read::curve::updates::Updates;
 use crate::read::metric;
 use crate::verdict::Side;
 use align::{Aligned, Obstacle, PairedBy};
@@ -44,6 +48,8 @@ pub struct PairedSources<'a> {
     pub duplicates: Vec<(Side, String)>,
     /// Number that is added to the candidate's steps, as both sides count from different numbers on.
     pub shift: i64,
+    /// Steps of a gradient norm whose update was skipped on the baseline, and on the candidate.
+    pub skipped: [Arc<BTreeSet<u64>>; 2],
 }
 
 /// One metric of both sides, step by step.
@@ -122,6 +128,8 @@ pub struct CurvePairing<'a> {
     pub unpaired: Vec<Unpaired>,
     /// Metrics of the candidate alone.
     pub candidate_only: Vec<(CurveId, StoredSource<'a>)>,
+    /// What the logs of the baseline and of the candidate say of skipped updates.
+    pub updates: [Option<Updates>; 2],
 }
 
 /// Pairs the curves of two sides.
@@ -132,9 +140,10 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
     let mut sides = (cluster::by_metric(baseline)?, cluster::by_metric(candidate)?);
     let curves: BTreeSet<CurveId> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
     let mut pairing = CurvePairing::default();
+    pairing.updates = [updates::of_files(baseline)?, updates::of_files(candidate)?];
     for id in curves {
         match (sides.0.remove(&id), sides.1.remove(&id)) {
-            (Some(baseline), Some(candidate)) => pairing.pair(&id, baseline, candidate),
+            (Some(baseline), Some(candidate)) => pairing.pair(&id, baseline, candidate)?,
             (Some(only), None) => pairing.one_sided(id, Side::Baseline, &only),
             (None, Some(only)) => pairing.one_sided(id, Side::Candidate, &only),
             (None, None) => {}
@@ -151,10 +160,14 @@ impl PairedSources<'_> {
     /// # Errors
     /// Errors of the disk.
     pub fn load(&self) -> Result<CurvePair<'_>> {
-        let (baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
+        let (mut baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
+        let [skipped, skipped_by_candidate] = &self.skipped;
+        updates::leave_out_skipped(&mut baseline.series, skipped);
+        updates::leave_out_skipped(&mut candidate.series, skipped_by_candidate);
         if self.shift != 0 {
             candidate.series = Cow::Owned(candidate.series.shifted(self.shift));
         }
+        repeats::take_worst(&mut baseline.series, &mut candidate.series, self.role.more_is_better());
         // A metric is logged as its own role says, whatever kind of run it is of.
         let points = align::align(&baseline, &candidate, metric::role(&self.metric).is_averaged());
         Ok(CurvePair {
@@ -223,7 +236,7 @@ impl<'a> CurvePairing<'a> {
         self.unpaired.push(Unpaired::OneSided { role, is_rl: false, metric, rank, side, path });
     }
 
-    fn pair(&mut self, id: &CurveId, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) {
+    fn pair(&mut self, id: &CurveId, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) -> Result<()> {
         let several =
             [(Side::Baseline, &baseline), (Side::Candidate, &candidate)].into_iter().find_map(|(side, of)| {
                 let mut best = of.iter().map(Cluster::best);
@@ -231,14 +244,15 @@ impl<'a> CurvePairing<'a> {
             });
         if let Some((side, path)) = several {
             let (metric, rank) = id.clone();
-            return self.unpaired.push(Unpaired::SeveralRuns { metric, rank, side, path });
+            self.unpaired.push(Unpaired::SeveralRuns { metric, rank, side, path });
+            return Ok(());
         }
         let (only_b, only_c) = (baseline.len() == 1, candidate.len() == 1);
         if only_b && only_c {
             for (baseline, candidate) in baseline.into_iter().zip(candidate) {
-                self.push(id, String::new(), baseline, candidate);
+                self.push(id, String::new(), baseline, candidate)?;
             }
-            return;
+            return Ok(());
         }
         let order = match_by_run(&baseline, &candidate).or_else(|| match_by_path(&baseline, &candidate));
         match order {
@@ -247,7 +261,7 @@ impl<'a> CurvePairing<'a> {
                 for (baseline, index) in baseline.into_iter().zip(order) {
                     if let Some(candidate) = candidate.remove(&index) {
                         let run = baseline.run().unwrap_or(baseline.best().folder()).to_owned();
-                        self.push(id, run, baseline, candidate);
+                        self.push(id, run, baseline, candidate)?;
                     }
                 }
             }
@@ -263,14 +277,25 @@ impl<'a> CurvePairing<'a> {
                 }
             }
         }
+        Ok(())
     }
 
-    fn push(&mut self, (metric, rank): &CurveId, run: String, baseline: Cluster<'a>, candidate: Cluster<'a>) {
+    fn push(
+        &mut self,
+        (metric, rank): &CurveId,
+        run: String,
+        baseline: Cluster<'a>,
+        candidate: Cluster<'a>,
+    ) -> Result<()> {
         let role = metric::role(metric);
         let (b, c) = cluster::choose(&baseline, &candidate);
         let mut duplicates = Vec::new();
-        let baseline = baseline.take(b, Side::Baseline, &mut duplicates);
-        let candidate = candidate.take(c, Side::Candidate, &mut duplicates);
+        let baseline = baseline.take(b, Side::Baseline, &mut duplicates)?;
+        let candidate = candidate.take(c, Side::Candidate, &mut duplicates)?;
+        let skipped = match role {
+            Role::GradNorm => self.updates.each_ref().map(|updates| Arc::new(updates::skipped_steps(updates.as_ref()))),
+            _ => Default::default(),
+        };
         let (metric, rank) = (metric.clone(), *rank);
         self.pairs.push(PairedSources {
             metric,
@@ -282,7 +307,9 @@ impl<'a> CurvePairing<'a> {
             candidate,
             duplicates,
             shift: 0,
+            skipped,
         });
+        Ok(())
     }
 
     /// Shifts the candidate's steps where its losses show that both sides count from different numbers on: those of every

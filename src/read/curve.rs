@@ -29,6 +29,7 @@ mod table;
 mod tensorboard;
 mod text;
 mod trainer_state;
+pub mod updates;
 mod wandb;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use beside::{Beside, Key};
 use collector::Collector;
 use log::LogPattern;
 use stored::StoredSeries;
+use updates::Updates;
 
 pub use text::{Readable, readable};
 
@@ -86,6 +88,8 @@ pub struct CurveFile {
     pub margins: BTreeMap<String, f64>,
     /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
+    /// What its lines say of skipped updates; `None` where they say nothing.
+    pub updates: Option<Updates>,
 }
 
 impl CurveFile {
@@ -105,6 +109,7 @@ impl CurveFile {
             interval: None,
             margins: BTreeMap::new(),
             notes: Vec::new(),
+            updates: None,
         }
     }
 

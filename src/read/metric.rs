@@ -4,12 +4,14 @@
 //! different trainers can be paired; [`role`] says what a metric is, which decides how it is judged, and [`role_in_rl`] what it
 //! is in a run of reinforcement learning.
 
+mod chinese;
 mod rl;
 mod role;
 mod words;
 
 use std::borrow::Cow;
 
+pub use chinese::in_english;
 pub use rl::{is_rl, role_in_rl};
 pub use role::{looks_like_goal, role};
 
@@ -36,7 +38,7 @@ pub const TOKENS: [&str; 5] = ["num_input_tokens_seen", "num_tokens", "tokens", 
 
 /// Rank of a key as the step counter, lower is better; `None` where it is none.
 pub fn step_rank(key: &str) -> Option<usize> {
-    let key = key.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+    let key = in_english(key.trim()).to_ascii_lowercase().replace(['-', ' '], "_");
     STEP_KEYS.iter().position(|known| *known == key)
 }
 
@@ -78,6 +80,9 @@ pub fn is_bookkeeping(key: &str) -> bool {
 pub fn canonical(name: &str) -> Cow<'_, str> {
     // An export of W&B puts the run's name in front: `run-1 - train/loss`.
     let name = name.rsplit_once(" - ").map_or(name, |(_, metric)| metric).trim();
+    if let Cow::Owned(english) = in_english(name) {
+        return Cow::Owned(canonical(&english).into_owned());
+    }
     let lower: String = name.to_ascii_lowercase().replace([' ', '-'], "_");
     let bare = lower.strip_prefix("train/").or_else(|| lower.strip_prefix("training/")).unwrap_or(&lower);
     let known = match bare {

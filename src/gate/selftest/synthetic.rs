@@ -260,6 +260,7 @@ impl Run {
             interval: Some(1),
             margins: std::collections::BTreeMap::new(),
             notes: Vec::new(),
+            updates: None,
         }
     }
 }

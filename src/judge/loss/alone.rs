@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::completeness::LISTED;
+use super::evidence::{carries, of_source, trivial};
 use super::rule_results::RuleResults;
 use super::sources::notes_alone;
 use super::{JudgedCurve, Settings, code, downsample, place};
@@ -14,7 +15,7 @@ use crate::kind::Role;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CurveUnit, Evidence};
-use crate::verdict::Verdict;
+use crate::verdict::{Side, Verdict};
 
 /// Values at the end of a loss that are not all the same in a run that learns.
 const LAST: usize = 5;
@@ -60,10 +61,9 @@ fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Sett
         exploding(&points, &mut results);
     }
     let len = points.len() as u64;
-    let evidence = match (left_out, counts) {
+    let evidence = match (left_out, counts && carries(pair.role)) {
         (true, _) => Evidence { left_out: len, ..Evidence::default() },
-        (false, true) => Evidence { compared: len, ..Evidence::default() },
-        (false, false) => Evidence { shown_only: len, ..Evidence::default() },
+        (false, is_carrier) => account(pair, &points, is_carrier),
     };
     let unit = CurveUnit {
         metric: pair.metric.clone(),
@@ -87,20 +87,39 @@ fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Sett
     JudgedCurve { unit, findings: results.findings, counts }
 }
 
+/// The account of a curve's steps: those with a finite value are judged, where a verdict can rest on them.
+fn account(pair: &CurvePair<'_>, points: &[(u64, f64)], is_carrier: bool) -> Evidence {
+    let finite = || points.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
+    let count = finite().count() as u64;
+    let damaged = pair.candidate.series.unrecorded.len() as u64;
+    let mut evidence = Evidence { not_compared: points.len() as u64 - count, damaged, ..Evidence::default() };
+    if is_carrier {
+        (evidence.compared, evidence.equal_trivially) = (count, trivial(finite().map(|value| (value, value))));
+    } else {
+        evidence.shown_only = count;
+    }
+    evidence.offered = evidence.total();
+    of_source(Side::Candidate, &pair.candidate.path, &pair.candidate.series, &mut evidence);
+    evidence
+}
+
 /// The gradient norm of the same run.
 fn gradients<'p, 'a>(pair: &CurvePair<'_>, pairing: &'p CurvePairing<'a>) -> Option<&'p PairedSources<'a>> {
     let mut pairs = pairing.pairs.iter();
     pairs.find(|other| other.metric == "grad_norm" && other.run == pair.run && other.rank == pair.rank)
 }
 
-/// Values that are not finite at the end, or of a loss for at least a tenth of the curve.
+/// Values that are not finite at the end, or of a loss for at least a tenth of the curve, in a row or apart.
 fn non_finite(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleResults) {
     let is_broken = |(_, value): &(u64, f64)| !value.is_finite();
     let at_the_end = points.iter().rev().take_while(|point| is_broken(point)).count();
     let runs = points.chunk_by(|a, b| is_broken(a) == is_broken(b)).filter(|run| run.iter().all(is_broken));
     let long = runs.clone().find(|run| run.len() >= LAST.max(points.len() / 10)).filter(|_| pair.role == Role::Loss);
-    let first = if at_the_end > 0 { points.get(points.len() - at_the_end) } else { long.and_then(<[_]>::first) };
     let count = points.iter().filter(|point| is_broken(point)).count();
+    let is_often = pair.role != Role::GradNorm && count >= LAST && 10 * count >= points.len();
+    let often = points.iter().find(|point| is_broken(point)).filter(|_| is_often);
+    let first =
+        if at_the_end > 0 { points.get(points.len() - at_the_end) } else { long.and_then(<[_]>::first).or(often) };
     let verdict = if first.is_some() { Verdict::Fail } else { Verdict::Pass };
     let first = first.map(|(step, _)| *step);
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]

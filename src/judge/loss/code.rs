@@ -139,6 +139,8 @@ pub const RL_GRAD_NORM: Rule = rule("rl-grad-norm", Severity::Fail);
 pub const RL_VALUE_LOSS: Rule = rule("rl-value-loss", Severity::Fail);
 /// A run of reinforcement learning is too short to have a trend.
 pub const RL_TOO_SHORT: Rule = rule("rl-too-short", Severity::Warn);
+/// Updates were skipped, more of them than the baseline skipped.
+pub const UPDATES_SKIPPED: Rule = rule("updates-skipped", Severity::Fail);
 /// A noise band was given, and it does not depend on this metric.
 pub const NO_NOISE: Rule = rule("curve-noise-missing", Severity::Warn);
 
@@ -197,6 +199,7 @@ pub const RULES: &[&Rule] = &[
     &METRICS_MISSING,
     &SHOWN_ONLY,
     &NO_NOISE,
+    &UPDATES_SKIPPED,
     &RL_REWARD_LOWER,
     &RL_REWARD_DEAD,
     &RL_REWARD_HIGHER,

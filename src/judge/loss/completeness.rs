@@ -93,11 +93,17 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
 }
 
 /// Steps that only the candidate has; those that its loss has as well are told once, with the loss.
+///
+/// A candidate may run on, but most of what it ran must have a baseline.
 fn extra(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
     let coverage = &pair.points.coverage;
     let said = around.lead.is_some_and(|lead| lead.candidate_only > 0);
+    // Of metrics beside a loss a part may do, also of the baseline.
+    let is_most_beyond = around.lead.is_none() && coverage.beyond > coverage.span;
+    let severity = if is_most_beyond { Severity::Incomplete } else { code::BASELINE_SHORTER.severity };
     if coverage.both > 0 && coverage.candidate_only > 0 && !said {
         results.say(&code::BASELINE_SHORTER, |finding| {
+            let finding = finding.with_severity(severity);
             finding.with("extra", coverage.candidate_only).with("both", coverage.both)
         });
     }

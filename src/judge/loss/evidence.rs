@@ -4,11 +4,13 @@
 //! steps they cover are counted, as coverage does; elsewhere the points that were logged. A step that both sides list without a value has nothing to compare and is not
 //! counted.
 
+use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
 use crate::read::curve::Logged;
 use crate::read::curve::series::Series;
 use crate::result::unit::Evidence;
+use crate::verdict::Side;
 
 /// State of the compared steps of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,26 @@ pub enum Use {
     LeftOut,
 }
 
+/// Whether a verdict can rest on a metric that is judged. The learning rate and other settings guard one: they are what the run
+/// was told, and nothing that it computed.
+pub fn carries(role: Role) -> bool {
+    !matches!(role, Role::LearningRate | Role::Constant)
+}
+
+/// Number of these pairs of values that say nothing: all zero, or one number throughout, on both sides. A single value that is not
+/// zero is no such number.
+pub fn trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
+    let mut pairs = pairs.peekable();
+    let Some((first, _)) = pairs.peek().copied() else { return 0 };
+    let (mut count, mut is_one) = (0, first.is_finite());
+    for (b, c) in pairs {
+        count += 1;
+        is_one &=
+            b.to_bits() == first.to_bits() && c.to_bits() == first.to_bits() || b == 0.0 && c == 0.0 && first == 0.0;
+    }
+    if is_one && (count > 1 || first == 0.0) { count } else { 0 }
+}
+
 /// The states of all steps of `pair`.
 pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     let mut evidence = match pair.points.by {
@@ -29,12 +51,39 @@ pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
         PairedBy::Position => by_position(pair),
         PairedBy::Step => by_step(pair),
     };
+    evidence.offered = evidence.total();
+    sources(pair, &mut evidence);
     match used {
-        Use::Judged => {}
+        Use::Judged => {
+            let is_finite = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
+            let trivial = trivial(pair.points.iter().filter(is_finite).map(|(_, b, c)| (b, c)));
+            evidence.equal_trivially = if trivial > 0 { evidence.compared } else { 0 };
+        }
         Use::Shown => evidence.shown_only = std::mem::take(&mut evidence.compared),
         Use::LeftOut => evidence = Evidence { left_out: evidence.total(), ..Evidence::default() },
     }
     evidence
+}
+
+/// Counts what the readers of both sides could not place, and the steps that they hold with values that differ.
+fn sources(pair: &CurvePair<'_>, evidence: &mut Evidence) {
+    for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
+        of_source(side, &source.path, &source.series, evidence);
+    }
+}
+
+/// The same of one source.
+pub fn of_source(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
+    let unplaced = series.order.unplaced;
+    if unplaced > 0 {
+        evidence.damaged = evidence.damaged.saturating_add(unplaced);
+        evidence.example("damaged", format!("{} of {path} ({}), without a step", series.name, side.as_str()));
+    }
+    let contradictions = series.contradictions();
+    if let Some((step, _)) = series.contradicting.first().filter(|_| contradictions > 0) {
+        evidence.contradicting = evidence.contradicting.saturating_add(contradictions);
+        evidence.example("contradicting", format!("{} of {path} ({}), step {step}", series.name, side.as_str()));
+    }
 }
 
 /// A value that the baseline does not have, or has as NaN or infinity, is none that a candidate can be compared with.
@@ -108,7 +157,8 @@ mod tests {
     fn every_step_of_either_side_is_in_one_state() {
         let baseline = "step,loss\n1,2.5\n2,2.4\n3,nan\n4,2.2\n5,\n6,2.0\n";
         let candidate = "step,loss\n1,2.5\n2,\n3,2.3\n5,2.1\n6,nan\n7,1.9\n";
-        let expected = Evidence { compared: 2, not_compared: 1, damaged: 2, one_sided: [1, 1], ..Evidence::default() };
+        let expected =
+            Evidence { offered: 7, compared: 2, not_compared: 1, damaged: 2, one_sided: [1, 1], ..Evidence::default() };
         let found = states(baseline, candidate, Use::Judged);
         assert_eq!((&found, found.total()), (&expected, 7));
         let shown = Evidence { compared: 0, shown_only: 2, ..expected };
@@ -120,9 +170,43 @@ mod tests {
     #[test]
     fn lists_are_counted_by_position() {
         let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0, 3.1]}", Use::Judged);
-        assert_eq!(found, Evidence { compared: 3, ..Evidence::default() });
+        assert_eq!(found, Evidence { offered: 3, compared: 3, ..Evidence::default() });
         let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0]}", Use::Judged);
-        assert_eq!(found, Evidence { one_sided: [3, 2], ..Evidence::default() }, "nothing says which belong together");
+        let expected = Evidence { offered: 5, one_sided: [3, 2], ..Evidence::default() };
+        assert_eq!(found, expected, "nothing says which belong together");
+    }
+
+    #[test]
+    fn steps_without_a_place_and_with_two_values_are_counted() {
+        let lines = |loss: [&str; 4]| loss.map(|line| format!("{{{line}}}\n")).concat();
+        let baseline =
+            lines([r#""step": 1, "loss": 2.5"#, r#""step": 2, "loss": 2.4"#, r#""step": 3, "loss": 2.3"#, ""]);
+        let candidate = lines([
+            r#""step": 1, "loss": 2.6"#,
+            r#""step": 1, "loss": 2.5"#,
+            r#""step": null, "loss": 2.4"#,
+            r#""step": 3, "loss": 2.3"#,
+        ]);
+        let found = states(&baseline, &candidate, Use::Judged);
+        assert_eq!((found.compared, found.contradicting, found.damaged, found.one_sided), (2, 1, 1, [1, 0]));
+        assert_eq!(found.examples["contradicting"], ["loss of loss (candidate), step 1"]);
+        let healthy = states(&baseline, &baseline, Use::Judged);
+        assert_eq!((healthy.contradicting, healthy.damaged), (0, 0));
+    }
+
+    #[test]
+    fn numbers_that_never_change_on_either_side_say_nothing() {
+        for (values, expected) in [
+            (&[(0.0, 0.0), (0.0, -0.0)][..], 2),
+            (&[(1.5, 1.5), (1.5, 1.5)], 2),
+            (&[(0.0, 0.0)], 1),
+            (&[(1.5, 1.5)], 0),
+            (&[(1.5, 1.5), (1.5, 1.6)], 0),
+            (&[(1.5, 1.5), (1.4, 1.4)], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(trivial(values.iter().copied()), expected, "{values:?}");
+        }
     }
 
     proptest::proptest! {

@@ -58,6 +58,10 @@ pub struct Coverage {
     pub both: u64,
     /// Steps that only the candidate has.
     pub candidate_only: u64,
+    /// Steps of the candidate that lie before the first or behind the last one of the baseline.
+    pub beyond: u64,
+    /// Steps from the first to the last one of the baseline.
+    pub span: u64,
     /// Ranges of baseline steps without a candidate value (first and last step), at most [`Coverage::RANGES`].
     pub missing: Vec<(u64, u64)>,
 }
@@ -119,16 +123,15 @@ impl<'a> Aligned<'a> {
 /// Reason for which no value of one side belongs to one of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Their points are numbered by different counters.
+    /// Their points are numbered by different counters, or on one side only.
     Counters,
-    /// A side has no numbers, and the two have not equally many points: a line that one lacks shifts all behind it.
+    /// Neither side has numbers, and the two have not equally many points: a line that one lacks shifts all behind it.
     Lengths,
 }
 
 /// The reason for which two series cannot be paired at all.
 pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<Obstacle> {
-    let is_numbered = baseline.steps.is_numbered() && candidate.steps.is_numbered();
-    if is_numbered {
+    if baseline.steps.is_numbered() || candidate.steps.is_numbered() {
         return (!baseline.counter.is_comparable(candidate.counter)).then_some(Obstacle::Counters);
     }
     (baseline.steps.len() != candidate.steps.len()).then_some(Obstacle::Lengths)
@@ -165,7 +168,7 @@ fn by_position<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a>
         aligned.push(position, *b, *c);
     }
     let numbered = |source: &Source<'_>| -> Vec<Window> {
-        (1..).zip(&source.series.values).map(|(end, value)| Window { start: end - 1, end, value: *value }).collect()
+        (2..).zip(&source.series.values).map(|(end, value)| Window { start: end - 1, end, value: *value }).collect()
     };
     aligned.coverage = coverage(numbered(baseline).into_iter(), numbered(candidate).into_iter());
     aligned
@@ -187,7 +190,7 @@ fn by_step<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
     aligned
 }
 
-/// A value over the steps `start + 1 ..= end`.
+/// A value over the steps `start ..= end - 1`; so step 0 has a window as well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     start: u64,
@@ -214,7 +217,8 @@ impl Window {
 /// in the log stays a gap. A sample stands for its own step alone.
 fn windows<'s>(source: &'s Source<'_>) -> impl Iterator<Item = Window> + 's {
     let longest = if source.logged == Logged::Windows { source.interval } else { 1 };
-    source.series.points().scan(None::<u64>, move |last, (end, value)| {
+    source.series.points().scan(None::<u64>, move |last, (step, value)| {
+        let end = step.saturating_add(1);
         let bound = end.saturating_sub(longest);
         let start = last.map_or(bound, |last| bound.max(last));
         *last = Some(end);
@@ -241,7 +245,7 @@ fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
             std::cmp::Ordering::Less => b.join(baselines.next_if(|next| next.start == b.end)),
             std::cmp::Ordering::Greater => c.join(candidates.next_if(|next| next.start == c.end)),
             std::cmp::Ordering::Equal => {
-                aligned.push(b.end, b.value, c.value);
+                aligned.push(b.end - 1, b.value, c.value);
                 if b.value.is_finite() && c.value.is_finite() {
                     both += b.end - b.start;
                 }
@@ -263,21 +267,29 @@ fn coverage(baseline: impl Iterator<Item = Window>, candidate: impl Iterator<Ite
     let mut coverage = Coverage::default();
     let mut candidate = candidate.filter(|window| window.value.is_finite()).peekable();
     let mut candidate_total = 0;
+    let mut ends: [Option<(u64, u64)>; 2] = [None; 2];
+    let widen = |ends: &mut Option<(u64, u64)>, window: Window| {
+        let (start, end) = ends.unwrap_or((window.start, window.end));
+        *ends = Some((start.min(window.start), end.max(window.end)));
+    };
+    let [of_baseline, of_candidate] = &mut ends;
     // Steps of the candidate's current window that lie behind the baseline's.
     let mut current: Option<Window> = None;
     for window in baseline.filter(|window| window.value.is_finite()) {
         coverage.baseline += window.end - window.start;
+        widen(of_baseline, window);
         let mut at = window.start;
         while at < window.end {
             if current.is_none_or(|current| current.end <= at) {
                 match candidate.next() {
                     Some(next) => {
                         candidate_total += next.end - next.start;
+                        widen(of_candidate, next);
                         current = Some(next);
                         continue;
                     }
                     None => {
-                        coverage.miss(at + 1, window.end);
+                        coverage.miss(at, window.end - 1);
                         break;
                     }
                 }
@@ -285,7 +297,7 @@ fn coverage(baseline: impl Iterator<Item = Window>, candidate: impl Iterator<Ite
             let Some(have) = current else { break };
             if have.start > at {
                 let until = have.start.min(window.end);
-                coverage.miss(at + 1, until);
+                coverage.miss(at, until - 1);
                 at = until;
             } else {
                 let until = have.end.min(window.end);
@@ -294,7 +306,14 @@ fn coverage(baseline: impl Iterator<Item = Window>, candidate: impl Iterator<Ite
             }
         }
     }
-    candidate_total += candidate.map(|window| window.end - window.start).sum::<u64>();
+    for window in candidate {
+        candidate_total += window.end - window.start;
+        widen(of_candidate, window);
+    }
+    if let [Some((start, end)), Some((first, last))] = ends {
+        coverage.span = end - start;
+        coverage.beyond = start.saturating_sub(first) + last.saturating_sub(end);
+    }
     coverage.candidate_only = candidate_total.saturating_sub(coverage.both);
     coverage
 }
@@ -379,10 +398,39 @@ mod tests {
     fn lists_are_paired_by_position() {
         let mut list = source(Logged::Samples, []);
         list.series = Cow::Owned(Series::by_position("loss", vec![1.0, 2.0, 3.0]));
-        let aligned = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0), (30, 3.0)]), true);
+        let listed = |values: &[f64]| {
+            let mut list = source(Logged::Samples, []);
+            list.series = Cow::Owned(Series::by_position("loss", values.to_vec()));
+            list
+        };
+        let aligned = align(&list, &listed(&[1.0, 2.0, 3.0]), true);
         assert_eq!((aligned.by, aligned.len()), (PairedBy::Position, 3));
-        let shorter = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0)]), true);
-        assert_eq!((shorter.len(), shorter.coverage.both, shorter.coverage.baseline), (0, 0, 3));
+        for other in [listed(&[1.0, 2.0]), source(Logged::Samples, [(10, 1.0), (20, 2.0), (30, 3.0)])] {
+            let apart = align(&list, &other, true);
+            assert_eq!(
+                (apart.len(), apart.coverage.both, apart.coverage.baseline),
+                (0, 0, 3),
+                "no counter, or another"
+            );
+        }
+    }
+
+    #[test]
+    fn step_0_counts() {
+        let alone = source(Logged::Windows, [(0, 1.0)]);
+        let aligned = align(&alone, &alone, true);
+        assert_eq!((aligned.len(), aligned.coverage.both, aligned.coverage.baseline), (1, 1, 1));
+        let from_0 = source(Logged::Windows, (0..=4).map(|step| (10 * step, 1.0)));
+        let aligned = align(&from_0, &from_0, true);
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (41, 41));
+    }
+
+    #[test]
+    fn steps_beyond_the_baseline_are_told_from_those_between() {
+        let few = source(Logged::Samples, [10, 20].map(|step| (step, 1.0)));
+        let fine = source(Logged::Samples, (1..=40).map(|step| (step, 1.0)));
+        let coverage = align(&few, &fine, false).coverage;
+        assert_eq!((coverage.span, coverage.beyond, coverage.candidate_only), (11, 29, 38));
     }
 
     proptest::proptest! {

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::align;
 use super::run_files;
@@ -44,11 +44,28 @@ impl<'a> Cluster<'a> {
         self.0.iter().any(|source| other.0.iter().any(|candidate| candidate.path == source.path))
     }
 
-    /// Takes out the source at `index` and names the others.
-    pub(super) fn take(mut self, index: usize, side: Side, duplicates: &mut Vec<(Side, String)>) -> StoredSource<'a> {
-        let chosen = self.0.remove(index.min(self.0.len() - 1));
-        duplicates.extend(self.0.into_iter().map(|source| (side, source.path)));
-        chosen
+    /// Takes out the source at `index`, goes on with the steps that only others have, and names the rest.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub(super) fn take(
+        mut self,
+        index: usize,
+        side: Side,
+        duplicates: &mut Vec<(Side, String)>,
+    ) -> Result<StoredSource<'a>> {
+        let mut chosen = self.0.remove(index.min(self.0.len() - 1));
+        self.0.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        for source in self.0 {
+            match completed(&chosen, &source)? {
+                Some(series) => {
+                    chosen.series = Cow::Owned(series);
+                    chosen.continued_in.push(source.path);
+                }
+                None => duplicates.push((side, source.path)),
+            }
+        }
+        Ok(chosen)
     }
 
     /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so. Runs that a
@@ -147,6 +164,36 @@ fn source_of<'a>(file: &'a CurveFile, series: &'a StoredSeries) -> StoredSource<
         margin: file.margins.get(metric::canonical(series.name()).as_ref()).copied(),
         notes: file.notes.clone(),
     }
+}
+
+/// The series of `chosen` with the steps that `other`, which agrees with it, has before its first and behind its last, and where both
+/// log at one interval also between; `None` where there are none.
+///
+/// A run is all its files: what one of them lacks is not missing, and what one of them has is to be compared.
+fn completed(chosen: &StoredSource<'_>, other: &StoredSource<'_>) -> Result<Option<StoredSeries>> {
+    let (ours, theirs) = (chosen.series.shape(), other.series.shape());
+    let (Some((first, last)), Some((start, end))) = (ours.ends, theirs.ends) else { return Ok(None) };
+    let is_finer = ours.interval == theirs.interval && theirs.len > 1;
+    let reaches_further = start < first || end > last;
+    let comparable = chosen.series.counter().is_comparable(other.series.counter());
+    let is_numbered = ours.is_numbered && theirs.is_numbered && comparable;
+    if !is_numbered || !reaches_further && !(is_finer && may_have_gaps(chosen)) {
+        return Ok(None);
+    }
+    let (ours, theirs) = (chosen.series.load()?, other.series.load()?);
+    let known: BTreeSet<u64> = ours.steps.iter().collect();
+    let is_new = |step: &u64| (*step < first || *step > last || is_finer) && !known.contains(step);
+    if !theirs.steps.iter().any(|step| is_new(&step)) {
+        return Ok(None);
+    }
+    chosen.series.with_points(theirs.points().filter(|(step, _)| is_new(step))).map(Some)
+}
+
+/// Whether a series has fewer points than its ends and its interval promise.
+fn may_have_gaps(source: &StoredSource<'_>) -> bool {
+    let shape = source.series.shape();
+    let promised = |(first, last): (u64, u64)| (last - first) / shape.interval.unwrap_or(1).max(1) + 1;
+    shape.ends.is_some_and(|ends| (shape.len as u64) < promised(ends))
 }
 
 /// Whether `next` is another event file of the same run.

@@ -9,7 +9,7 @@ use super::beside::Beside;
 use super::lines;
 use super::numbering::{Numbering, Stretches};
 use super::points::{Home, Points, Walk};
-use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, Series, Steps};
+use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, Others, Series, Steps};
 use super::stored::StoredSeries;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Room;
@@ -25,6 +25,8 @@ struct Metric {
     points: Points,
     /// Index of the first point of each stretch that it has points in.
     stretches: Vec<(usize, usize)>,
+    /// Values without the number that places the others.
+    unplaced: u64,
 }
 
 /// Records of one rank, or of a file that names none.
@@ -40,6 +42,8 @@ struct Stream {
 /// The other counters, best first.
 const OTHERS: [Counter; 3] = [Counter::Samples, Counter::Tokens, Counter::Epoch];
 
+/// First values without a step that do not make a metric one without steps.
+const FEW: usize = 3;
 /// Kinds of records in a batch that is taken by columns.
 const MOST_SHAPES: usize = 16;
 /// Points between two looks at whether there is room for more.
@@ -123,15 +127,30 @@ impl Collector {
             numbered,
             points: self.no_points(),
             stretches: Vec::new(),
+            unplaced: 0,
         });
         Ok(index)
+    }
+
+    /// Counts a value of the metric `name` whose record lacks the number that places the others.
+    fn lose(&mut self, name: &str) -> Result<()> {
+        let index = self.index_of(name, true)?;
+        self.metrics.get_mut(index).into_iter().for_each(|metric| metric.unplaced += 1);
+        Ok(())
     }
 
     /// Adds a value to the metric at `index`.
     pub(super) fn push_at(&mut self, index: usize, step: Option<u64>, value: f64) -> Result<()> {
         self.count(1)?;
         let index = self.of_this_rank(index)?;
+        let none = self.no_points();
         let Some(metric) = self.metrics.get_mut(index) else { return Ok(()) };
+        // The first records may be those that lack their step.
+        if !metric.numbered && step.is_some() && metric.points.len() <= FEW {
+            metric.unplaced += metric.points.len() as u64;
+            (metric.numbered, metric.points) = (true, none);
+            metric.stretches.clear();
+        }
         let Some(stream) = self.streams.get_mut(metric.stream) else { return Ok(()) };
         match (metric.numbered, step) {
             (true, Some(step)) => {
@@ -140,8 +159,8 @@ impl Collector {
                 stream.stretches.take(step, last, self.epoch);
                 metric.push(step, value, stream.stretches.current());
             }
-            // A record without a step in a numbered metric has no place; a coverage rule sees that it is missing.
-            (true, None) => {}
+            // A record without a step in a numbered metric has no place; that of a whole epoch is none of its points.
+            (true, None) => metric.unplaced += u64::from(self.epoch.is_none()),
             (false, _) => metric.push(self.records, value, 0),
         }
         Ok(())
@@ -326,7 +345,7 @@ impl Collector {
             for metric in &self.metrics {
                 if let Some(counts) = self.counts(metric, place)? {
                     is_counted = true;
-                    all_rise &= rises(&counts, counter);
+                    all_rise &= rises(&counts.into_iter().flatten().collect::<Vec<_>>(), counter);
                 }
             }
             if is_counted && all_rise {
@@ -336,8 +355,9 @@ impl Collector {
         Ok(None)
     }
 
-    /// Counts of a metric's points by another counter; `None` where one of them has none.
-    fn counts(&self, metric: &Metric, counter: usize) -> Result<Option<Vec<u64>>> {
+    /// Counts of a metric's points by another counter; `None` where fewer than half of them have one, as then it counts
+    /// something else.
+    fn counts(&self, metric: &Metric, counter: usize) -> Result<Option<Vec<Option<u64>>>> {
         let counts = self.streams.get(metric.stream).and_then(|stream| stream.others.get(counter));
         let Some(counts) = counts.filter(|counts| !counts.is_empty() || metric.points.len() == 0) else {
             return Ok(None);
@@ -346,7 +366,9 @@ impl Collector {
             let at = counts.binary_search_by_key(&record, |(record, _)| *record).ok()?;
             counts.get(at).map(|(_, count)| *count)
         };
-        Ok(metric.points.load_steps()?.iter().map(of_record).collect())
+        let counts: Vec<Option<u64>> = metric.points.load_steps()?.iter().map(of_record).collect();
+        let counted = counts.iter().flatten().count();
+        Ok((2 * counted >= counts.len()).then_some(counts))
     }
 
     /// The metrics by another counter, which is read as steps are.
@@ -369,9 +391,13 @@ impl Collector {
             let rank = self.streams.get(metric.stream).and_then(|stream| stream.rank);
             counted.record(Beside { rank, ..Beside::default() });
             let at = counted_metric.walk.place();
-            let step = counted_metric.counts.as_ref().and_then(|counts| counts.get(at).copied());
+            let is_counted = counted_metric.counts.is_some();
+            let step = counted_metric.counts.as_ref().and_then(|counts| counts.get(at).copied().flatten());
             let value = counted_metric.walk.next()?.map_or(f64::NAN, |(_, value)| value);
-            counted.push(&metric.name, step, value)?;
+            match step {
+                None if is_counted => counted.lose(&metric.name)?,
+                step => counted.push(&metric.name, step, value)?,
+            }
             next.extend(counted_metric.walk.peek()?.map(|(record, _)| Reverse((record, index))));
         }
         let mut series = counted.in_order()?;
@@ -401,7 +427,7 @@ impl Collector {
 
 /// A metric with its counts by another counter.
 struct Counted<'m> {
-    counts: Option<Vec<u64>>,
+    counts: Option<Vec<Option<u64>>>,
     walk: Walk<'m>,
 }
 
@@ -443,13 +469,15 @@ impl Metric {
 
     /// The series, its steps numbered through where its counter fell back; without a value at the steps of `blank`.
     fn finish(self, numbering: Option<&Numbering>, blank: Option<Points>, home: &Home) -> Result<StoredSeries> {
+        let unplaced = self.unplaced;
         if numbering.is_none() && blank.is_none() && self.numbered && self.points.is_rising() {
-            return StoredSeries::rising(self.name, self.points, home);
+            return Ok(StoredSeries::rising(self.name, self.points, home)?.lacking(unplaced));
         }
-        let series = match numbering {
+        let mut series = match numbering {
             Some(numbering) => self.numbered_through(numbering)?,
             None => self.plain()?,
         };
+        series.order.unplaced = unplaced;
         let blank = blank.map(|blank| blank.load_steps()).transpose()?;
         let blank = blank.iter().flat_map(Steps::iter).collect();
         StoredSeries::put(series.without(blank), home)
@@ -471,21 +499,28 @@ impl Metric {
         let mut order =
             Order { restarts: numbering.restarts, is_several_runs: numbering.is_several_runs, ..Order::default() };
         let mut points: BTreeMap<u64, (usize, f64)> = BTreeMap::new();
+        let mut others = Others::default();
         let (steps, values) = self.points.load()?;
         for ((stretch, step), value) in self.placed(&steps).into_iter().zip(values) {
-            let offset = numbering.offsets.get(stretch).copied().unwrap_or_default();
-            match points.insert(step.saturating_add(offset), (stretch, value)) {
-                Some((earlier, _)) if earlier != stretch => order.resumed += 1,
-                Some((_, earlier)) if earlier.to_bits() != value.to_bits() => order.repeated += 1,
-                _ => {}
+            let step = step.saturating_add(numbering.offsets.get(stretch).copied().unwrap_or_default());
+            match points.insert(step, (stretch, value)) {
+                Some((earlier, _)) if earlier != stretch => {
+                    order.resumed += 1;
+                    others.forget(step);
+                }
+                Some((_, earlier)) => others.give_way(step, earlier, value),
+                None => {}
             }
         }
+        order.repeated = others.repeated;
         if order.resumed > 0 {
             order.resumes = numbering.resumes.iter().take(Order::LISTED).copied().collect();
         }
-        let series = Series::by_step(self.name, points.into_iter().map(|(step, (_, value))| (step, value)));
+        let points: BTreeMap<u64, f64> = points.into_iter().map(|(step, (_, value))| (step, value)).collect();
+        let contradicting = others.beside(&points);
+        let series = Series::by_step(self.name, points);
         let counter = if numbering.has_epochs { Counter::EpochStep } else { Counter::Step };
-        Ok(Series { counter, order, ..series })
+        Ok(Series { counter, order, contradicting, ..series })
     }
 }
 
@@ -534,7 +569,13 @@ fn joined(mut ranks: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>
     Ok(match (ranks.as_slice(), all) {
         ([first, _, ..], Some(all)) => {
             let (counter, order) = (first.counter(), first.order().clone());
-            vec![StoredSeries::put(Series { counter, order, ..Series::by_step(first.name(), all) }, home)?]
+            let mut contradicting = Vec::new();
+            for series in &ranks {
+                contradicting.extend_from_slice(&series.load()?.contradicting);
+            }
+            contradicting.sort_by_key(|(step, _)| *step);
+            let series = Series { counter, order, contradicting, ..Series::by_step(first.name(), all) };
+            vec![StoredSeries::put(series, home)?]
         }
         ([_], _) => ranks.into_iter().map(|only| only.of_rank(None)).collect(),
         _ => ranks,

@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use super::lines::{self, Lines};
 use super::series::Counter;
+use super::updates::UpdateLines;
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
@@ -30,7 +31,7 @@ static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
-fn constant(pattern: &str) -> Regex {
+pub(super) fn constant(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the patterns of this file are constants, and tests use each")
 }
 
@@ -72,13 +73,15 @@ struct Record {
     beside: Beside,
     step: Option<u64>,
     values: Vec<(String, f64)>,
+    /// Skipped updates, where the line counts them.
+    skipped: Option<u64>,
     /// Whether it is data only beside a line of the same layout, as it has no counter.
     is_loose: bool,
 }
 
 impl Record {
     fn new(step: Option<u64>, values: Vec<(String, f64)>) -> Option<Self> {
-        (!values.is_empty()).then_some(Self { beside: Beside::default(), step, values, is_loose: false })
+        (!values.is_empty()).then_some(Self { beside: Beside::default(), step, values, skipped: None, is_loose: false })
     }
 
     /// A record at the place that its line tells.
@@ -110,6 +113,15 @@ impl Record {
         };
         self.values.iter().any(|(name, _)| is_known(name))
     }
+
+    /// Whether it holds a score, which is often the only thing that a validation prints.
+    fn has_score(&self) -> bool {
+        let is_score = |name: &str| {
+            let name = metric::canonical(name);
+            [metric::role(&name), metric::role_in_rl(&name)].contains(&Role::EvalScore)
+        };
+        self.values.iter().any(|(name, _)| is_score(name))
+    }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "epochs and steps lie far below 2^53")]
@@ -118,7 +130,8 @@ fn in_f64(count: u64) -> f64 {
 }
 
 /// Words without which a line holds no value of a run.
-const TELLING: [&str; 9] = ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score", LR_LIST];
+const TELLING: [&str; 12] =
+    ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score", "acc", "Acc", "val", LR_LIST];
 /// DeepSpeed's line of learning rates, which stands beside that of its loss.
 const LR_LIST: &str = "lr=[";
 
@@ -171,7 +184,13 @@ fn iteration(found: &Captures<'_>) -> Option<Record> {
         let counter = name.starts_with("number of") || metric::is_bookkeeping(name);
         Some((name.to_owned(), lines::number(value)?)).filter(|_| !counter)
     };
-    Record::new(Some(step), found.get(2)?.as_str().split('|').filter_map(field).collect())
+    let fields = found.get(2)?.as_str();
+    // An iteration that is not finite is skipped.
+    let is_skip =
+        |name: &str| name.contains("number of skipped iterations") || name.contains("number of nan iterations");
+    let counts = fields.split('|').filter_map(|field| field.rsplit_once(':')).filter(|(name, _)| is_skip(name));
+    let skipped = counts.filter_map(|(_, count)| lines::step(count)).max();
+    Some(Record { skipped, ..Record::new(Some(step), fields.split('|').filter_map(field).collect())? })
 }
 
 fn dictionary(found: &Captures<'_>) -> Option<Record> {
@@ -204,7 +223,8 @@ fn named(line: &str) -> Option<Record> {
         beside.take(key, number);
     }
     let values = pairs.into_iter().filter(|(name, _)| !metric::is_bookkeeping(name)).collect();
-    let is_of_run = |record: &Record| record.is_known() || step.is_some() && line.contains(LR_LIST);
+    let is_beside = |record: &Record| line.contains(LR_LIST) || record.has_score();
+    let is_of_run = |record: &Record| record.is_known() || step.is_some() && is_beside(record);
     let record = Record::new(step, values).filter(is_of_run)?;
     let is_loose = step.is_none() && beside.samples.is_none() && beside.tokens.is_none();
     // Behind other words a name may mean something else: `Test set: Average loss: 0.05`.
@@ -310,11 +330,16 @@ fn read_lines(
     let mut collector = Collector::new(source.name(), room);
     let mut loose = Loose::new(source, room);
     let mut lines = Lines::new(source);
+    let mut updates = UpdateLines::default();
+    let mut bar: Option<Record> = None;
     let mut last: Option<Size> = None;
     let mut is_cut = false;
     while let Some((line, has_end)) = lines.next_with_end()? {
         let line = String::from_utf8_lossy(line);
-        let Some(mut record) = parse(&line) else { continue };
+        let Some(mut record) = parse(&line) else {
+            updates.line(&line);
+            continue;
+        };
         let size = Size { values: record.values.len(), figures: figures_at_end(&line) };
         if !has_end && last.is_some_and(|last| size.is_cut_short(last)) {
             is_cut = true;
@@ -322,13 +347,33 @@ fn read_lines(
             record.values.truncate(size.values - usize::from(size.figures > 0));
         }
         last = Some(size);
-        if record.is_loose { loose.take(record)? } else { add(record, &mut collector)? }
+        updates.record(record.step, &line, record.skipped, &record.values);
+        // Of redraws of one progress bar the last counts.
+        let drawn = bar.take().filter(|drawn| !is_redraw(drawn, &record));
+        drawn.map(|drawn| add(drawn, &mut collector)).transpose()?;
+        match record {
+            record if record.is_loose => loose.take(record)?,
+            record if is_bar(&line) => bar = Some(record),
+            record => add(record, &mut collector)?,
+        }
     }
+    bar.map(|drawn| add(drawn, &mut collector)).transpose()?;
     let series = match collector.finish()? {
         counted if counted.is_empty() => loose.collector.finish()?,
         counted => counted,
     };
-    Ok(CurveFile::new(source, format, series).with_note(is_cut.then_some(Note::Truncated)))
+    let file = CurveFile::new(source, format, series).with_note(is_cut.then_some(Note::Truncated));
+    Ok(CurveFile { updates: updates.finish(), ..file })
+}
+
+/// Whether a line is drawn by a progress bar.
+fn is_bar(line: &str) -> bool {
+    line.contains("%|") && line.contains('[')
+}
+
+/// Whether a record draws the bar anew at the place where it stood.
+fn is_redraw(drawn: &Record, record: &Record) -> bool {
+    drawn.step.is_some() && drawn.step == record.step && drawn.beside == record.beside && drawn.is_like(record)
 }
 
 /// Size of a line.
@@ -439,6 +484,46 @@ mod tests {
         ));
         assert_eq!(points(&file, "loss"), [(1, 8.0483), (2, 7.5)]);
         assert_eq!(points(&file, "tps"), [(1, 3000.0), (2, 3100.0)]);
+    }
+
+    #[test]
+    fn a_validation_may_print_its_score_alone() {
+        let file = log(concat!(
+            "step:0 - val-core/openai/gsm8k/acc/mean@1:np.float64(0.24) - val-aux/num_turns/min:np.int64(2)\n",
+            "step:1 - actor/pg_loss:0.1 - critic/score/mean:0.5\n",
+            "step:2 - actor/pg_loss:0.2 - critic/score/mean:0.6\n"
+        ));
+        assert_eq!(points(&file, "val-core/openai/gsm8k/acc/mean@1"), [(0, 0.24)]);
+        let source = Memory::new("notes.txt", b"step 3: 80 accounts\nstep: 4 value: 2\n".to_vec());
+        assert!(!recognise(&source));
+    }
+
+    #[test]
+    fn of_a_bar_that_is_drawn_again_the_last_text_counts() {
+        let file = log(concat!(
+            "Steps:  1%|1 | 1/60 [00:10<00:20, step_loss=0.9]\rSteps:  3%|2 | 2/60 [00:10<00:20, step_loss=0.9]\r",
+            "Steps:  3%|2 | 2/60 [00:10<00:20, step_loss=0.7]\rSteps:  5%|3 | 3/60 [00:10<00:20, step_loss=0.6]\n"
+        ));
+        assert_eq!(points(&file, "step_loss"), [(1, 0.9), (2, 0.7), (3, 0.6)]);
+        assert_eq!(file.loaded()[0].contradictions(), 0);
+    }
+
+    #[test]
+    fn skipped_updates_are_read_beside_the_curves() {
+        let megatron = concat!(
+            " iteration       10/    60 | lm loss: 1.2E+00 | loss scale: 512.0 | number of skipped iterations:   3 | number of nan iterations:   1 |\n",
+            " iteration       20/    60 | lm loss: 1.1E+00 | loss scale: 512.0 | number of skipped iterations:   0 | number of nan iterations:   2 |\n"
+        );
+        let deepspeed = concat!(
+            "{'loss': 8.8, 'grad_norm': 1.7, 'epoch': 0.01}\n",
+            "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n",
+            "{'loss': 8.6, 'grad_norm': 1.6, 'epoch': 0.02}\n"
+        );
+        for (text, expected) in [(megatron, [3, 2]), (deepspeed, [0, 1])] {
+            let updates = log(text).updates.expect(text);
+            assert_eq!(updates.records.iter().map(|record| record.skipped).collect::<Vec<_>>(), expected);
+        }
+        assert_eq!(log("step: 1 loss: 2.5\nstep: 2 loss: 2.4\n").updates, None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Values of one metric, step by step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Points a file may hold; 50 million take 800 MB.
 pub(super) const MAX_POINTS: usize = 50_000_000;
@@ -178,6 +178,8 @@ impl Counter {
 pub struct Order {
     /// Points that gave way to another value of the same step, logged right behind.
     pub repeated: u64,
+    /// Points without the number that places the others.
+    pub unplaced: u64,
     /// Points that gave way to those of a resumed run.
     pub resumed: u64,
     /// Last step before each resume and the first one behind it, at most [`Order::LISTED`].
@@ -212,6 +214,8 @@ pub struct Series {
     pub order: Order,
     /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is not a number.
     pub unrecorded: Vec<u64>,
+    /// Other values that the source holds for steps of the series, by rising step.
+    pub contradicting: Vec<(u64, f64)>,
 }
 
 impl Series {
@@ -221,7 +225,7 @@ impl Series {
         Self { counter: Counter::Position, ..Self::rising(name.into(), steps, values) }
     }
 
-    /// A series with rising steps; of a step that occurs again, the last value counts.
+    /// A series with rising steps; of a step that occurs again, the last value stands in it, and the others beside it.
     pub fn by_step(name: impl Into<String>, points: impl IntoIterator<Item = (u64, f64)>) -> Self {
         let (mut steps, mut values) = (Steps::numbered(), Vec::new());
         let mut last = None;
@@ -234,14 +238,17 @@ impl Series {
         if sorted {
             return Self::rising(name.into(), steps, values);
         }
-        let mut repeated = 0;
+        let mut others = Others::default();
         let mut points: BTreeMap<u64, f64> = BTreeMap::new();
         for (step, value) in steps.iter().zip(values) {
-            let earlier = points.insert(step, value);
-            repeated += u64::from(earlier.is_some_and(|earlier| earlier.to_bits() != value.to_bits()));
+            if let Some(earlier) = points.insert(step, value) {
+                others.give_way(step, earlier, value);
+            }
         }
+        let repeated = others.repeated;
+        let contradicting = others.beside(&points);
         let series = Self::by_step(name, points);
-        Self { order: Order { repeated, ..Order::default() }, ..series }
+        Self { order: Order { repeated, ..Order::default() }, contradicting, ..series }
     }
 
     /// The series with `shift` added to its steps; those that would fall below 0 are left out.
@@ -249,29 +256,69 @@ impl Series {
         let points = self.points().filter_map(|(step, value)| Some((step.checked_add_signed(shift)?, value)));
         let moved = Self::by_step(self.name.clone(), points);
         let unrecorded = self.unrecorded.iter().filter_map(|step| step.checked_add_signed(shift)).collect();
+        let others = self.contradicting.iter();
+        let contradicting =
+            others.filter_map(|(step, value)| Some((step.checked_add_signed(shift)?, *value))).collect();
         let (counter, rank, order, listed) = (self.counter, self.rank, self.order.clone(), self.listed);
-        Self { counter, rank, order, listed, unrecorded, ..moved }
+        Self { counter, rank, order, listed, unrecorded, contradicting, ..moved }
+    }
+
+    /// The series without the points at some steps.
+    pub fn except(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
+        let kept = Self::by_step(self.name.clone(), self.points().filter(|(step, _)| !is_left_out(*step)));
+        let others = self.contradicting.iter().filter(|(step, _)| !is_left_out(*step)).copied().collect();
+        let (unrecorded, order) = (self.unrecorded.clone(), self.order.clone());
+        Self { counter: self.counter, rank: self.rank, order, unrecorded, contradicting: others, ..kept }
+    }
+
+    /// Number of steps for which the source holds values that differ.
+    pub fn contradictions(&self) -> u64 {
+        self.contradicting.chunk_by(|(a, _), (b, _)| a == b).count() as u64
     }
 
     /// One run's series of two files, the second one behind the first: a run that logs steps again was resumed.
     pub fn followed_by(&self, next: &Self) -> Self {
         let mut points: BTreeMap<u64, f64> = self.points().collect();
         let resumed = next.points().filter(|(step, value)| points.insert(*step, *value).is_some()).count() as u64;
+        let mut contradicting = self.contradicting.clone();
+        if !contradicting.is_empty() {
+            let later: BTreeSet<u64> = next.steps.iter().collect();
+            contradicting.retain(|(step, _)| !later.contains(step));
+        }
+        contradicting.extend(&next.contradicting);
+        contradicting.sort_by_key(|(step, _)| *step);
         let resume = self.steps.iter().last().zip(next.steps.get(0)).filter(|_| resumed > 0);
         let mut order = self.order.clone();
         order.repeated += next.order.repeated;
+        order.unplaced += next.order.unplaced;
         order.resumed += next.order.resumed + resumed;
         order.restarts += next.order.restarts;
         order.is_several_runs |= next.order.is_several_runs;
         order.resumes.extend(resume.into_iter().chain(next.order.resumes.iter().copied()));
         order.resumes.truncate(Order::LISTED);
-        Self { counter: self.counter, rank: self.rank, order, ..Self::by_step(self.name.clone(), points) }
+        Self {
+            counter: self.counter,
+            rank: self.rank,
+            order,
+            contradicting,
+            ..Self::by_step(self.name.clone(), points)
+        }
     }
 
     pub(super) fn rising(name: String, steps: Steps, values: Vec<f64>) -> Self {
         let listed = steps.len();
         let (counter, order) = (Counter::Step, Order::default());
-        Self { name, steps, values, listed, counter, rank: None, order, unrecorded: Vec::new() }
+        Self {
+            name,
+            steps,
+            values,
+            listed,
+            counter,
+            rank: None,
+            order,
+            unrecorded: Vec::new(),
+            contradicting: Vec::new(),
+        }
     }
 
     /// The same, which the file lists without a value at the steps of `blank`; a step that has one elsewhere is none of
@@ -298,6 +345,49 @@ impl Series {
     }
 }
 
+/// Values that gave way to a later one of the same step.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    by_step: BTreeMap<u64, Vec<f64>>,
+    /// Number of values that gave way to another one.
+    pub(super) repeated: u64,
+}
+
+impl Others {
+    /// Notes that `earlier` gave way to `value`; a repeat of the same value says nothing.
+    pub(super) fn give_way(&mut self, step: u64, earlier: f64, value: f64) {
+        if earlier.to_bits() != value.to_bits() {
+            self.repeated += 1;
+            self.by_step.entry(step).or_default().push(earlier);
+        }
+    }
+
+    /// Forgets the values of a step, as a resumed run logged it anew.
+    pub(super) fn forget(&mut self, step: u64) {
+        self.by_step.remove(&step);
+    }
+
+    /// The values that differ from the one which stands at their step, each once, by rising step.
+    pub(super) fn beside(self, points: &BTreeMap<u64, f64>) -> Vec<(u64, f64)> {
+        let mut beside = Vec::new();
+        for (step, mut values) in self.by_step {
+            values.sort_by(f64::total_cmp);
+            values.dedup_by_key(|value| value.to_bits());
+            let stands = points.get(&step).copied().unwrap_or_default();
+            beside.extend(values.into_iter().filter(|value| !is_same(*value, stands)).map(|value| (step, value)));
+        }
+        beside
+    }
+}
+
+/// Whether two records of one value differ by no more than `float32` and a re-parse make of it.
+fn is_same(a: f64, b: f64) -> bool {
+    const SAME: f64 = 1e-6;
+    a.to_bits() == b.to_bits()
+        || a.is_nan() && b.is_nan()
+        || (a - b).abs() <= SAME * a.abs().max(b.abs()) && a.is_finite()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,7 +405,11 @@ mod tests {
     fn a_repeated_step_keeps_its_last_value() {
         let series = Series::by_step("loss", [(1, 1.0), (2, 2.0), (3, 3.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
         assert_eq!(series.points().collect::<Vec<_>>(), [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
-        assert_eq!(series.order.repeated, 2);
+        assert_eq!((series.order.repeated, series.contradicting.as_slice()), (2, [(2, 2.0), (3, 3.0)].as_slice()));
+        let equal = Series::by_step("loss", [(1, 1.0), (1, 1.0), (2, 2.0), (2, 2.000_000_1)]);
+        assert_eq!(equal.contradictions(), 0, "a repeat, and one that was printed with other digits");
+        let thrice = Series::by_step("loss", [(1, 1.0), (1, f64::NAN), (1, 2.0), (1, 1.0)]);
+        assert_eq!((thrice.contradictions(), thrice.contradicting.len()), (1, 2));
     }
 
     #[test]

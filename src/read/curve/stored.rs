@@ -1,6 +1,7 @@
 //! A series at rest: in memory as it is, or in the run's file on disk until its metric is judged.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::points::{Home, Points};
@@ -86,7 +87,8 @@ impl StoredSeries {
     /// Those of [`Room::put`].
     pub(super) fn put(series: Series, home: &Home) -> Result<Self> {
         let listed = series.steps.listed().map_or(0, Vec::len);
-        let bytes = 8 * (series.values.len() + listed + series.unrecorded.len()) as u64;
+        let bytes =
+            8 * (series.values.len() + listed + series.unrecorded.len() + 2 * series.contradicting.len()) as u64;
         if !home.room.is_full() || bytes < LEAST || !series.steps.is_numbered() {
             home.room.take(bytes);
             let kept = Kept { home: home.clone(), len: bytes };
@@ -149,6 +151,24 @@ impl StoredSeries {
         }
     }
 
+    /// The series with further points of the same run.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn with_points(&self, points: impl Iterator<Item = (u64, f64)>) -> Result<Self> {
+        let series = self.load()?;
+        let mut all: BTreeMap<u64, f64> = series.points().collect();
+        all.extend(points);
+        let whole = Series::by_step(series.name.clone(), all);
+        let (order, contradicting) = (series.order.clone(), series.contradicting.clone());
+        let whole = Series { counter: series.counter, rank: series.rank, order, contradicting, ..whole };
+        let whole = whole.without(series.unrecorded.clone());
+        match &self.home {
+            Some(home) => Self::put(whole, home),
+            None => Ok(whole.into()),
+        }
+    }
+
     /// Facts about it that need no points.
     pub fn shape(&self) -> Shape {
         self.shape
@@ -182,6 +202,13 @@ impl StoredSeries {
     /// Changes that bringing its steps into order made.
     pub fn order(&self) -> &Order {
         &self.series.order
+    }
+
+    /// The same, of which `unplaced` values have no place.
+    #[must_use]
+    pub(super) fn lacking(mut self, unplaced: u64) -> Self {
+        self.series.order.unplaced = unplaced;
+        self
     }
 
     /// Says that what it took for steps are numbers of `counter`.

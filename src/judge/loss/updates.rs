@@ -1,0 +1,173 @@
+//! Updates that the log itself calls skipped: they did not happen, whatever the curves look like.
+//!
+//! A dynamic loss scale skips updates in good health: at the start, until the scale has come down, and once after each rise. Those are
+//! excused while the scale is above 1; at 1 nothing is left to reduce, and every skip is a lost step.
+
+use super::code;
+use crate::pair::curve::CurvePairing;
+use crate::read::curve::updates::Updates;
+use crate::result::finding::Finding;
+use crate::verdict::Severity;
+
+/// Place of the findings.
+const PLACE: &str = "updates";
+/// Updates in a row that end the start-up.
+const IN_A_ROW: u64 = 10;
+/// Updates after which the start-up has ended in any case.
+const START_UP: u64 = 40;
+/// The scale below which nothing excuses a skip.
+const FLOOR: f64 = 1.0;
+/// Share and number of skipped updates that fail, and that warn.
+const FAILS: (f64, f64) = (0.05, 5.0);
+const WARNS: (f64, f64) = (0.01, 3.0);
+
+/// Skipped updates of one run that nothing excuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Skipped {
+    skipped: u64,
+    of: u64,
+    /// The first step that one of them led to.
+    first: Option<u64>,
+    last_scale: Option<f64>,
+}
+
+/// The finding about two runs: what the candidate skips beyond the baseline.
+pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
+    let [baseline, candidate] = pairing.updates.each_ref().map(|updates| updates.as_ref().map(count));
+    let (baseline, candidate) = (baseline.unwrap_or_default(), candidate?);
+    let beyond = in_f64(candidate.skipped) - share(&baseline) * in_f64(candidate.of);
+    let alone = severity(in_f64(candidate.skipped), candidate.of)?;
+    let at_floor = |side: &Skipped| side.last_scale.is_some_and(|scale| scale <= FLOOR);
+    let both_at_floor = at_floor(&baseline) && at_floor(&candidate) && baseline.skipped > 0;
+    let severity = match severity(beyond, candidate.of) {
+        Some(severity) => severity,
+        None if both_at_floor => alone.min(Severity::Warn),
+        None => Severity::Info,
+    };
+    Some(finding(&candidate, severity).with("baseline_skipped", baseline.skipped).with("baseline_of", baseline.of))
+}
+
+/// The finding about one run.
+pub fn alone(pairing: &CurvePairing<'_>) -> Option<Finding> {
+    let [.., candidate] = &pairing.updates;
+    let skipped = count(candidate.as_ref()?);
+    severity(in_f64(skipped.skipped), skipped.of).map(|severity| finding(&skipped, severity))
+}
+
+fn finding(skipped: &Skipped, severity: Severity) -> Finding {
+    Finding::new(&code::UPDATES_SKIPPED, PLACE)
+        .with_severity(severity)
+        .with("skipped", skipped.skipped)
+        .with("of", skipped.of)
+        .with("first", skipped.first.map(|step| step.to_string()).unwrap_or_default())
+        .with("last_scale", skipped.last_scale.map(|scale| scale.to_string()).unwrap_or_default())
+}
+
+fn severity(skipped: f64, of: u64) -> Option<Severity> {
+    let reaches = |(share, least): (f64, f64)| skipped >= least && skipped >= share * in_f64(of);
+    match () {
+        () if reaches(FAILS) => Some(Severity::Fail),
+        () if reaches(WARNS) => Some(Severity::Warn),
+        () => None,
+    }
+}
+
+fn share(skipped: &Skipped) -> f64 {
+    in_f64(skipped.skipped) / in_f64(skipped.of.max(1))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts of updates lie far below 2^53")]
+fn in_f64(count: u64) -> f64 {
+    count as f64
+}
+
+fn count(updates: &Updates) -> Skipped {
+    let mut found = Skipped::default();
+    let (mut in_a_row, mut has_started, mut has_risen) = (0, false, false);
+    let mut before: Option<f64> = None;
+    for (place, record) in updates.records.iter().enumerate() {
+        let covered = updates.covered(place);
+        let skipped = record.skipped.min(covered);
+        has_risen |= matches!((before, record.scale), (Some(before), Some(now)) if now > before);
+        let above = record.scale.is_some_and(|scale| scale > FLOOR);
+        for nth in 0..skipped {
+            let starts_up = !has_started && found.of + nth < START_UP;
+            let is_excused = above && (starts_up || has_risen);
+            has_risen &= starts_up || !is_excused;
+            if !is_excused {
+                found.skipped += 1;
+                found.first = found.first.or(record.step).or(Some(place as u64 + 1));
+            }
+            in_a_row = 0;
+        }
+        in_a_row += covered - skipped;
+        has_started |= in_a_row >= IN_A_ROW;
+        found.of += covered;
+        before = record.scale.or(before);
+    }
+    found.last_scale = before;
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::curve::updates::Update;
+
+    /// Updates of steps from 1 on: whether each was skipped, and the scale behind it.
+    fn updates(records: impl IntoIterator<Item = (bool, f64)>) -> Updates {
+        let record = |(step, (skipped, scale)): (u64, (bool, f64))| Update {
+            step: Some(step),
+            skipped: u64::from(skipped),
+            scale: Some(scale),
+        };
+        Updates { records: (1..).zip(records).map(record).collect(), is_told: true }
+    }
+
+    fn pairing(baseline: Option<Updates>, candidate: Updates) -> CurvePairing<'static> {
+        CurvePairing { updates: [baseline, Some(candidate)], ..CurvePairing::default() }
+    }
+
+    fn every(nth: u64, scale: f64) -> Updates {
+        updates((1..=120).map(|step| (step % nth == 0, scale)))
+    }
+
+    #[test]
+    fn lost_updates_fail_and_those_of_a_scale_that_settles_do_not() {
+        for (case, expected) in [
+            (every(2, 1.0), Some(Severity::Fail)),
+            (every(12, 256.0), Some(Severity::Fail)),
+            (every(40, 1.0), Some(Severity::Warn)),
+            (every(60, 1.0), None),
+            (updates((1..=120).map(|step| (step <= 20, 2.0_f64.powi(32 - step.min(20))))), None),
+            (updates((1..=120).map(|step| (step % 20 == 0, if step % 20 > 9 { 512.0 } else { 256.0 }))), None),
+        ] {
+            let found = alone(&pairing(None, case)).map(|finding| finding.severity);
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_pair_is_judged_by_what_the_candidate_skips_beyond_the_baseline() {
+        for (baseline, candidate, expected) in [
+            (Some(every(121, 256.0)), every(2, 1.0), Some(Severity::Fail)),
+            (None, every(12, 256.0), Some(Severity::Fail)),
+            (Some(every(12, 256.0)), every(12, 256.0), Some(Severity::Info)),
+            (Some(every(2, 1.0)), every(2, 1.0), Some(Severity::Warn)),
+            (Some(every(2, 1.0)), every(121, 1.0), None),
+        ] {
+            let found = judge(&pairing(baseline, candidate));
+            assert_eq!(found.as_ref().map(|finding| finding.severity), expected);
+            assert!(found.is_none_or(|finding| finding.code == "updates-skipped"));
+        }
+    }
+
+    #[test]
+    fn a_record_stands_for_the_updates_since_the_one_before() {
+        let every_ten = Updates {
+            records: (1..=12).map(|step| Update { step: Some(10 * step), skipped: 5, scale: Some(1.0) }).collect(),
+            is_told: true,
+        };
+        assert_eq!(count(&every_ten), Skipped { skipped: 60, of: 120, first: Some(10), last_scale: Some(1.0) });
+    }
+}

@@ -1,0 +1,258 @@
+//! What a run says of updates that it skipped.
+//!
+//! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers says whether one overflowed, DeepSpeed,
+//! apex and fairseq print a line in front of the record. Where nothing says so, a loss scale that falls does.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::CurveFile;
+use super::lines;
+use super::log::constant;
+use crate::error::Result;
+use crate::read::metric;
+
+/// Metrics that hold the loss scale, by the last part of their names.
+const SCALES: [&str; 4] = ["loss_scale", "grad_scale", "loss_scaler", "grad_scaler"];
+/// Metrics that count skipped updates, by the last part of their names.
+const COUNTS: [&str; 8] = [
+    "number_of_skipped_iterations",
+    "number_of_nan_iterations",
+    "skipped_iterations",
+    "skipped_iters",
+    "skipped_steps",
+    "skipped",
+    "overflow",
+    "overflow_cond",
+];
+
+static CONDITION: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"(?i)\boverflow[_ ]cond\w*\s*[:=]\s*(true|false|1|0)\b"));
+static OVERFLOW: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"(?i)\boverflow\b.{0,60}?\b(?:skipping (?:step|update)|ignoring gradient|skipped)"));
+static SCALE: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to):?\s*([0-9.e+-]*[0-9])"));
+static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\brank[ _:=]*(\d+)"));
+static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=\["));
+
+/// Updates between two records of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Update {
+    /// The step of the record; `None` where its log does not count.
+    pub step: Option<u64>,
+    /// Updates that were skipped.
+    pub skipped: u64,
+    /// The loss scale behind them.
+    pub scale: Option<f64>,
+}
+
+/// All updates of a run, in its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Updates {
+    /// One entry for each record.
+    pub records: Vec<Update>,
+    /// Whether the log says which were skipped; else a scale that falls does.
+    pub is_told: bool,
+}
+
+impl Updates {
+    /// Adds a record. A record of the same step adds to it; one that goes back begins a restart, whose records count.
+    pub(super) fn take(&mut self, update: Update) {
+        if let (Some(step), Some(last)) = (update.step, self.records.last().and_then(|last| last.step)) {
+            if step == last {
+                let Some(known) = self.records.last_mut() else { return };
+                known.skipped = known.skipped.max(update.skipped);
+                known.scale = update.scale.or(known.scale);
+                return;
+            }
+            while self.records.last().is_some_and(|last| last.step.is_some_and(|last| last >= step)) {
+                self.records.pop();
+            }
+        }
+        self.records.push(update);
+    }
+
+    /// Number of updates that a record stands for, by its place.
+    pub fn covered(&self, place: usize) -> u64 {
+        let step = |place: usize| self.records.get(place).and_then(|record| record.step);
+        let apart = |place: usize| Some(step(place)?.saturating_sub(step(place.checked_sub(1)?)?));
+        apart(place).or_else(|| apart(place + 1)).unwrap_or(1).max(1)
+    }
+
+    /// The same, in which a scale that falls is a skipped update, where nothing else tells.
+    fn resolved(mut self) -> Option<Self> {
+        if !self.is_told {
+            let mut before: Option<f64> = None;
+            for record in &mut self.records {
+                record.skipped = u64::from(matches!((before, record.scale), (Some(before), Some(now)) if now < before));
+                before = record.scale.or(before);
+            }
+        }
+        let tells = self.is_told || self.records.iter().any(|record| record.scale.is_some());
+        tells.then_some(self)
+    }
+}
+
+/// Reads what lines of a log say of updates.
+#[derive(Debug, Default)]
+pub(super) struct UpdateLines {
+    updates: Updates,
+    /// Lines about an overflow since the last record, by rank.
+    overflows: BTreeMap<Option<u64>, u64>,
+    scale: Option<f64>,
+    /// Skipped updates since the start, as the log told them last.
+    total: Option<u64>,
+}
+
+impl UpdateLines {
+    /// Takes a line that is no record.
+    pub(super) fn line(&mut self, line: &str) {
+        let total = || TOTAL.captures(line);
+        if let Some(total) =
+            line.contains("skipped=").then(total).flatten().and_then(|found| found.get(1)?.as_str().parse().ok())
+        {
+            let before = self.total.replace(total).unwrap_or_default();
+            self.updates.is_told = true;
+            let known = self.updates.records.last_mut();
+            known.into_iter().for_each(|known| known.skipped = known.skipped.max(total.saturating_sub(before)));
+        }
+        // Few lines speak of it, and the pattern costs more than the word.
+        if !line.contains("verflow") && !line.contains("VERFLOW") || !OVERFLOW.is_match(line) {
+            return;
+        }
+        self.updates.is_told = true;
+        let number = |pattern: &Regex| pattern.captures(line).and_then(|found| lines::number(found.get(1)?.as_str()));
+        self.scale = number(&SCALE).or(self.scale);
+        *self.overflows.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
+    }
+
+    /// Takes a record: `skipped` as the record counts it, and its other values.
+    pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, values: &[(String, f64)]) {
+        let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
+        let told = skipped.or_else(|| {
+            let condition = if line.contains("verflow") { condition() } else { None };
+            condition.map(|condition| u64::from(matches!(condition.as_str(), "true" | "1")))
+        });
+        let overflows = self.overflows.values().copied().max().unwrap_or_default();
+        self.overflows.clear();
+        self.updates.is_told |= told.is_some();
+        let own = values.iter().find(|(name, _)| is_scale(name)).map(|(_, scale)| *scale);
+        self.scale = own.or(self.scale);
+        self.updates.take(Update { step, skipped: told.unwrap_or_default().max(overflows), scale: self.scale });
+    }
+
+    /// All updates; `None` where nothing of the log speaks of them.
+    pub(super) fn finish(mut self) -> Option<Updates> {
+        let left = self.overflows.values().copied().max().unwrap_or_default();
+        if left > 0 {
+            self.updates.take(Update { step: None, skipped: left, scale: self.scale });
+        }
+        self.updates.resolved()
+    }
+}
+
+/// Whether a metric is the loss scale.
+fn is_scale(name: &str) -> bool {
+    let name = metric::canonical(name);
+    name == "scale" || name.rsplit('/').next().is_some_and(|last| SCALES.contains(&last))
+}
+
+fn is_count(name: &str) -> bool {
+    let name = metric::canonical(name);
+    name.rsplit('/').next().is_some_and(|last| COUNTS.contains(&last))
+}
+
+/// What a file says of updates: its lines, or the metrics that count them.
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn updates_of(file: &CurveFile) -> Result<Option<Updates>> {
+    if file.updates.is_some() {
+        return Ok(file.updates.clone());
+    }
+    let mut by_step: BTreeMap<u64, Update> = BTreeMap::new();
+    let mut is_told = false;
+    for series in file.series.iter().filter(|series| is_scale(series.name()) || is_count(series.name())) {
+        let series = series.load()?;
+        let of_step = |step: u64| Update { step: series.steps.is_numbered().then_some(step), ..Update::default() };
+        if is_scale(&series.name) {
+            for (step, scale) in series.points() {
+                by_step.entry(step).or_insert_with(|| of_step(step)).scale = Some(scale);
+            }
+            continue;
+        }
+        is_told = true;
+        let counts: Vec<u64> = series.values.iter().map(|value| lines::whole(*value).unwrap_or_default()).collect();
+        // A count since the start never falls, and grows beyond what one record can skip.
+        let is_total = counts.is_sorted() && counts.iter().any(|count| *count > 1);
+        let mut before = 0;
+        for (step, count) in series.steps.iter().zip(counts) {
+            let update = by_step.entry(step).or_insert_with(|| of_step(step));
+            update.skipped = update.skipped.max(if is_total { count.saturating_sub(before) } else { count });
+            before = count;
+        }
+    }
+    Ok(Updates { records: by_step.into_values().collect(), is_told }.resolved())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skipped(lines: UpdateLines) -> Vec<u64> {
+        lines.finish().map(|updates| updates.records.iter().map(|record| record.skipped).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn lines_in_front_of_a_record_count_once_for_all_ranks() {
+        for (line, scale) in [
+            ("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768", 32768.0),
+            ("Overflow detected. Skipping step. Attempted loss scale: 4096.0, reducing to 2048.0", 2048.0),
+            ("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 512.0", 512.0),
+            ("NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0", 64.0),
+        ] {
+            let mut lines = UpdateLines::default();
+            lines.record(Some(1), "", None, &[]);
+            lines.line(line);
+            lines.line(&line.replace("Rank 0", "Rank 1"));
+            lines.record(Some(2), "", None, &[]);
+            let updates = lines.finish().expect(line);
+            let expected = if line.contains("Rank") { 1 } else { 2 };
+            assert_eq!(updates.records[1], Update { step: Some(2), skipped: expected, scale: Some(scale) }, "{line}");
+        }
+        let mut quiet = UpdateLines::default();
+        quiet.line("overflow checking is enabled");
+        quiet.record(Some(1), "", None, &[]);
+        assert_eq!(quiet.finish(), None);
+    }
+
+    #[test]
+    fn records_tell_by_condition_count_or_scale() {
+        let mut lines = UpdateLines::default();
+        for (step, condition) in [(1, "overflow cond: False"), (2, "overflow cond: True")] {
+            lines.record(Some(step), condition, None, &[]);
+        }
+        assert_eq!(skipped(lines), [0, 1]);
+        let mut counted = UpdateLines::default();
+        counted.record(Some(10), "", Some(3), &[]);
+        counted.record(Some(20), "", Some(0), &[]);
+        assert_eq!(counted.finish().map(|updates| (updates.covered(0), updates.covered(1))), Some((10, 10)));
+        let mut falling = UpdateLines::default();
+        for (step, scale) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 8.0)] {
+            falling.record(Some(step), "", None, &[("loss scale".into(), scale)]);
+        }
+        assert_eq!(skipped(falling), [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn of_a_restart_the_later_records_count() {
+        let mut updates = Updates::default();
+        for (step, skipped) in [(1, 0), (2, 1), (3, 1), (2, 0), (3, 0), (3, 1)] {
+            updates.take(Update { step: Some(step), skipped, scale: None });
+        }
+        let found: Vec<_> = updates.records.iter().map(|record| (record.step, record.skipped)).collect();
+        assert_eq!(found, [(Some(1), 0), (Some(2), 0), (Some(3), 1)]);
+    }
+}
