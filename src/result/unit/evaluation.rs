@@ -267,6 +267,14 @@ impl AnyUnit for EvaluationUnit {
         if self.test.is_none() && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
     }
 
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
+    }
+
     fn is_unread(&self) -> bool {
         self.test.is_none()
     }
@@ -312,6 +320,14 @@ impl AnyUnit for GenerationUnit {
 
     fn settled(&self, verdict: Verdict) -> Verdict {
         if self.compared == 0 && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
     }
 
     fn is_unread(&self) -> bool {
