@@ -6,6 +6,7 @@
 
 pub mod amend;
 pub mod baseline;
+mod canonical;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::nearest::question;
@@ -36,7 +37,7 @@ use crate::verdict::{CheckId, Profile, Severity};
 use reading::{File, Path, Step};
 
 /// Everything that decides a verdict.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Policy {
     /// Profile, which sets how severe the gate is.
@@ -103,7 +104,7 @@ pub struct Policy {
 }
 
 /// One side, as the policy names it.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SidePolicy {
     /// Location, where the command line gives none.
@@ -115,7 +116,7 @@ pub struct SidePolicy {
 }
 
 /// A third run.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ReferencePolicy {
     /// Location, where the command line gives none.
@@ -157,19 +158,6 @@ impl Policy {
             return Err(file.refuse(&of_waiver(index, "code"), message).with_help(CODES));
         }
         Ok(policy)
-    }
-
-    /// STUB
-    pub fn canonical(&self) -> serde_json::Value {
-        serde_json::json!({})
-    }
-
-    /// STUB
-    ///
-    /// # Errors
-    /// None.
-    pub fn from_canonical(_: &str, _: &serde_json::Value, _: &[&str]) -> Result<Self> {
-        Ok(Self::default())
     }
 
     /// The same policy as of `today`, whose waivers may not end later than its `waiver-max-days` allow.

@@ -11,6 +11,9 @@ use assert_cmd::Command;
 use regex::Regex;
 use serde_json::{Value, json};
 
+#[path = "policies/canonical.rs"]
+mod canonical;
+
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies")
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::checks::{GateCheck, Measuring};
-use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample};
+use super::discover::{self, Extent, Recognised, Recogniser, Sample};
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
 use super::{CheckOutcome, Quiet, Request, Shared, Sides, Surroundings};
 use crate::compare::measurements::Measurements;
@@ -33,7 +33,7 @@ use crate::report::sink::Dropped;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
-use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
+use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Evidence, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Side};
 use noise::{Known, Noise, Recording};
 use reference::Reference;
@@ -43,7 +43,7 @@ use units::read_and_compare;
 
 /// The check of dumps.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    recogniser: Recogniser { check: ID, by: discover::Evidence::Place, extent: Extent::Content, look: recognise },
     judge: of_sides,
     health: Some(alone::check),
     measure: Some(measure),
@@ -272,7 +272,8 @@ fn step(
             || judge_unit(&input, &context, shared, aids.noise),
         );
         table?;
-        let judgement = judgement?;
+        let mut judgement = judgement?;
+        fall_back(pair, &mut judgement.unit.evidence);
         refuse_uncounted(&judgement, policy)?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));
@@ -310,6 +311,19 @@ fn step(
         outcome.add_unit(Unit::Dump(Box::new(unit.unit)), unit.findings);
     }
     Ok(limits_used)
+}
+
+/// Notes that a single step or rank of each side was paired although the two have other numbers.
+fn fall_back(pair: &UnitPair<'_>, evidence: &mut Evidence) {
+    let UnitPair { baseline, candidate } = pair;
+    if baseline.step != candidate.step {
+        evidence.fall_back("other-step", format!("step {} against step {}", baseline.step, candidate.step));
+    }
+    if let (Some(ours), Some(theirs)) = (baseline.rank, candidate.rank)
+        && ours != theirs
+    {
+        evidence.fall_back("other-rank", format!("rank {ours} against rank {theirs}"));
+    }
 }
 
 /// Judges a unit and writes its lines; what grows with the unit goes with it.

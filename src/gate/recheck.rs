@@ -133,7 +133,8 @@ fn carried(result: &GateResult, name: &str) -> Result<Policy> {
 }
 
 /// Sections of a policy that are applied to what was measured; all others decide what is measured.
-const APPLIED: [&str; 6] = ["severity", "waivers", "waiver-max-days", "required", "report-only", "health"];
+const APPLIED: [&str; 8] =
+    ["severity", "waivers", "waiver-max-days", "required", "report-only", "health", "baseline", "candidate"];
 
 /// Whether the result was measured by the limits of the target's policy.
 fn same_limits(result: &GateResult, policy: &Policy) -> Checked {

@@ -289,6 +289,7 @@ fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
     leaf.kind.hash(hash);
     match &leaf.value {
         Value::Null => 0.hash(hash),
+        Value::Damaged => 3.hash(hash),
         Value::Tensor(tensor) => (1, tensor.dtype, tensor.shape).hash(hash),
         Value::Plain { type_name, value, .. } => {
             (2, type_name).hash(hash);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::dump::DtypeName;
 use super::value::{Pattern, Tolerance};
 use crate::dtype::Dtype;
 
 /// Checkpoints.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct CheckpointPolicy {
     /// Prefixes of parameter names and what replaces them, on both sides, before names are paired.
@@ -22,7 +22,7 @@ pub struct CheckpointPolicy {
 }
 
 /// Limits for the parameters a selector fits.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ParameterRule {
     /// Parameters by the candidate's name: `*.bias`.

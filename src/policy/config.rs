@@ -16,7 +16,7 @@ use super::value::{Pattern, Tolerance};
 use crate::verdict::{Checker, Severity};
 
 /// Configuration packs.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ConfigPolicy {
     /// Checkers both packs must hold; without it, those that either pack holds.
@@ -36,7 +36,7 @@ pub struct ConfigPolicy {
 }
 
 /// The kind of device each side ran on.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Devices {
     /// Device of the trusted run.
@@ -66,7 +66,7 @@ impl Device {
 }
 
 /// Environment variables.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct EnvPolicy {
     /// Further variables that must be equal on both sides; their values are shown in reports.
@@ -76,7 +76,7 @@ pub struct EnvPolicy {
 }
 
 /// A value that a variable must have.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RequiredValue {
     /// The variable.
@@ -95,7 +95,7 @@ pub struct RequiredValue {
 }
 
 /// Installed packages.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct PipPolicy {
     /// Rules; the first whose pattern fits a package decides.
@@ -103,7 +103,7 @@ pub struct PipPolicy {
 }
 
 /// Requirement on packages.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PipRule {
     /// Packages it is about, as PyPI normalises names: lower case, `-` for `_` and `.`.
@@ -117,7 +117,7 @@ pub struct PipRule {
 }
 
 /// Inputs of the model's forward.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct DatasetPolicy {
     /// Largest difference of a statistic of floating-point inputs, relative to the tensor's scale.
@@ -134,7 +134,7 @@ impl Default for DatasetPolicy {
 }
 
 /// Parameters of the model.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct WeightsPolicy {
     /// Largest difference of mean and norm at step 0, relative to the tensor's scale; max and min are exact.
@@ -157,7 +157,7 @@ impl Default for WeightsPolicy {
 }
 
 /// Settings from launch scripts, YAML files and parsed arguments.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct HyperparametersPolicy {
     /// Names that mean the same: canonical name to its aliases.

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::loss::Paths;
 use super::value::{NameMap, Pattern, Tolerance};
 use crate::dtype::Dtype;
 
 /// Dumps.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct DumpPolicy {
     /// A published rule that decides about numbers in place of the built-in limits, whose answer is shown beside it.
@@ -110,7 +110,7 @@ impl Refinement {
 }
 
 /// A published rule for tensors; needs their data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TensorPreset {
     /// `torch.testing.assert_close` with its defaults.
@@ -147,7 +147,7 @@ impl TensorPreset {
 }
 
 /// Limits for the operations a selector fits.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct LimitRule {
     /// Operations by name, as dumped: `Functional.softmax.*`.
@@ -176,7 +176,7 @@ pub struct LimitRule {
 }
 
 /// A share of elements that may miss a tolerance: below 1, so that the tolerance can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
 pub struct MissedShare(f64);
@@ -200,7 +200,7 @@ impl TryFrom<f64> for MissedShare {
 }
 
 /// A cosine similarity that is demanded: above 0, where two tensors have nothing in common.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
 pub struct LeastCosine(f64);
@@ -224,7 +224,7 @@ impl TryFrom<f64> for LeastCosine {
 }
 
 /// The way an operation ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DirectionName {
     /// A forward call.
@@ -244,6 +244,12 @@ impl TryFrom<String> for DtypeName {
     fn try_from(name: String) -> Result<Self, String> {
         let unknown = || format!("expects an element type such as float32, bfloat16 or int64, not `{name}`");
         Dtype::parse(&name).map(Self).ok_or_else(unknown)
+    }
+}
+
+impl Serialize for DtypeName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 

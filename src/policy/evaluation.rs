@@ -9,7 +9,7 @@ use super::value::{Pattern, Tolerance};
 use margin::Margins;
 
 /// Evaluations.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct EvaluationPolicy {
     /// Probability of a drop by chance alone, corrected for the number of tests, up to which a drop fails.
@@ -158,8 +158,8 @@ impl EvaluationPreset {
 }
 
 /// Difference of log-probabilities up to which two tokens tie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(from = "TieForm")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "TieForm", into = "TieForm")]
 #[schemars(with = "TieForm")]
 pub enum Tie {
     /// Taken from the noise of the run.
@@ -169,14 +169,14 @@ pub enum Tie {
     Nats(Tolerance),
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum TieForm {
     Auto(Auto),
     Nats(Tolerance),
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Auto {
     Auto,
@@ -187,6 +187,15 @@ impl From<TieForm> for Tie {
         match form {
             TieForm::Auto(Auto::Auto) => Self::Auto,
             TieForm::Nats(nats) => Self::Nats(nats),
+        }
+    }
+}
+
+impl From<Tie> for TieForm {
+    fn from(tie: Tie) -> Self {
+        match tie {
+            Tie::Auto => Self::Auto(Auto::Auto),
+            Tie::Nats(nats) => Self::Nats(nats),
         }
     }
 }

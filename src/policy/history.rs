@@ -4,13 +4,13 @@ use crate::result::history::Suite;
 use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Runs that a summary looks at by default: a month of nights.
 const USUAL_LAST: NonZeroU32 = NonZeroU32::new(30).expect("invariant: 30 is not 0");
 
 /// History of runs.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct HistoryPolicy {
     /// Location of the records: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; none where

@@ -16,7 +16,7 @@ use pattern::LogPattern;
 use preset::Preset;
 
 /// Training curves.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct LossPolicy {
     /// Whether both runs start from the same weights.
@@ -71,7 +71,7 @@ pub enum Kind {
 }
 
 /// Limits in place of the built-in ones; what is left out stays.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Limits {
     /// r of the first step.
@@ -90,7 +90,7 @@ pub struct Limits {
 }
 
 /// Rules for one metric.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct MetricPolicy {
     /// Shown, never judged.
@@ -106,7 +106,7 @@ pub struct MetricPolicy {
 }
 
 /// Direction of a metric that is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// More is better.
@@ -116,7 +116,7 @@ pub enum Better {
 }
 
 /// Hardware labels of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Hardware {
     /// The baseline's.
@@ -133,8 +133,8 @@ impl Hardware {
 }
 
 /// One path, or several.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(from = "OneOrMany")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "OneOrMany", into = "Vec<String>")]
 #[schemars(with = "OneOrMany")]
 pub struct Paths(pub Vec<String>);
 
@@ -151,6 +151,12 @@ impl From<OneOrMany> for Paths {
             OneOrMany::One(path) => Self(vec![path]),
             OneOrMany::Many(paths) => Self(paths),
         }
+    }
+}
+
+impl From<Paths> for Vec<String> {
+    fn from(paths: Paths) -> Self {
+        paths.0
     }
 }
 

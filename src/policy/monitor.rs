@@ -1,13 +1,13 @@
 //! Training monitors: how the check of monitors judges.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::value::{Pattern, Tolerance};
 use crate::kind::MonitorKind;
 
 /// Training monitors.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct MonitorPolicy {
     /// Tensors that are left out on both sides.
@@ -17,7 +17,7 @@ pub struct MonitorPolicy {
 }
 
 /// Limits for the tensors a selector fits.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct RowRule {
     /// Tensors by the candidate's name: `*.router.output`.

@@ -1,13 +1,13 @@
 //! Operator tests: how the check of operators judges.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::dump::DirectionName;
 use super::value::{Pattern, Tolerance};
 
 /// A level of operators, as msprobe calls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum LevelName {
     /// The widest limits.
     L0,
@@ -18,7 +18,7 @@ pub enum LevelName {
 }
 
 /// Operator tests.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct OperatorsPolicy {
     /// Operators that are left out on both sides.
@@ -28,7 +28,7 @@ pub struct OperatorsPolicy {
 }
 
 /// A level or limits for the operators a selector fits.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ApiRule {
     /// Operators by name: `Functional.gelu.*`.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Profiles.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct PerformancePolicy {
     /// Limits of the step time on equal hardware, as ratios to the baseline beyond noise.
@@ -39,7 +39,7 @@ impl Default for PerformancePolicy {
 }
 
 /// Limits of the step time on equal hardware.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StepTimeLimits {
     /// Ratio beyond noise above which it warns.
@@ -55,7 +55,7 @@ impl Default for StepTimeLimits {
 }
 
 /// Limits between different devices.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct OtherHardware {
     /// Limits of the step time.
@@ -64,7 +64,7 @@ pub struct OtherHardware {
 }
 
 /// Limits that hold where they are declared.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeclaredLimits {
     /// Ratio beyond noise above which it warns.
@@ -74,7 +74,7 @@ pub struct DeclaredLimits {
 }
 
 /// Limits of the largest allocated memory.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryLimits {
     /// Ratio above which it warns.

@@ -12,7 +12,7 @@ use crate::verdict::{CheckId, Profile};
 
 /// Demands of `precision-gate signoff` on the results it is given. Warnings always block, and so does a waiver that has
 /// expired or that has no owner.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SignoffPolicy {
     /// The commit that every result has to be of, in full or its first 7 digits or more; where it is not given, all results
@@ -41,7 +41,7 @@ pub enum BaselineDemand {
 }
 
 /// A suite that has to be there.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SuitePolicy {
     /// Its name, as the command line or the result's folder gives it.

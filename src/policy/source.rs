@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::verdict::Severity;
 
 /// Python source.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SourcePolicy {
     /// Files that are judged; all if empty.
@@ -34,7 +34,7 @@ impl Default for ChangedOnly {
 }
 
 /// Severity of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleSetting {
     /// It blocks.
@@ -91,7 +91,7 @@ impl TryFrom<String> for PathPattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let plain = text.strip_prefix("./").unwrap_or(&text).trim_end_matches('/');
+        let plain = text.trim_start_matches("./").trim_end_matches('/');
         if plain.is_empty() {
             return Err("expects a pattern of paths such as src/**, not an empty text".into());
         }
@@ -100,6 +100,12 @@ impl TryFrom<String> for PathPattern {
             glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("expects a pattern of paths: {error}"))
         };
         Ok(Self { whole: glob(plain)?, within: glob(&format!("{plain}/**"))? })
+    }
+}
+
+impl Serialize for PathPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.whole.glob().glob())
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use globset::{Glob, GlobMatcher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::check::CheckId;
 
@@ -114,6 +114,12 @@ impl TryFrom<String> for Pattern {
     }
 }
 
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl JsonSchema for Pattern {
     fn schema_name() -> Cow<'static, str> {
         "Pattern".into()
@@ -131,6 +137,12 @@ pub struct NameMap(pub Vec<(String, String)>);
 impl<'de> Deserialize<'de> for NameMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Entries).map(Self)
+    }
+}
+
+impl Serialize for NameMap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(from, to)| (from, to)))
     }
 }
 
@@ -194,6 +206,12 @@ impl TryFrom<String> for Date {
 impl std::fmt::Display for Date {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl Serialize for Date {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -3,12 +3,30 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::value::{Date, Pattern, statement, statement_schema};
 
+/// Texts that an offered waiver has for its reason, in English and Chinese; nobody has given one while they stand there.
+pub const OFFERED_REASONS: [&str; 2] = ["why it is acceptable", "为何可以接受"];
+/// Texts that an offered waiver has for its owner, in English and Chinese.
+pub const OFFERED_OWNERS: [&str; 2] = ["the person responsible", "由谁负责"];
+
+/// Reads words in one's own hand: those of an offered waiver are none.
+fn own_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = statement(deserializer)?;
+    let is_offered = |offered: &&&str| text.trim().eq_ignore_ascii_case(offered);
+    match OFFERED_REASONS.iter().chain(&OFFERED_OWNERS).find(is_offered) {
+        Some(offered) => Err(serde::de::Error::custom(format!(
+            "expects words of your own, not the `{offered}` of the offered waiver: say why the defect is accepted, and who \
+             answers for it"
+        ))),
+        None => Ok(text),
+    }
+}
+
 /// Findings that do not count until a day, for a reason, with an owner.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Waiver {
     /// Finding codes it covers.
@@ -19,11 +37,11 @@ pub struct Waiver {
     #[schemars(example = &"Functional.linear.*")]
     pub place: Pattern,
     /// Reason in words; it has a letter or a digit.
-    #[serde(deserialize_with = "statement")]
+    #[serde(deserialize_with = "own_words")]
     #[schemars(schema_with = "statement_schema", example = &"HF32 is accepted until the next release")]
     pub reason: String,
     /// Person who is responsible for it.
-    #[serde(deserialize_with = "statement")]
+    #[serde(deserialize_with = "own_words")]
     #[schemars(schema_with = "statement_schema", example = &"alice")]
     pub owner: String,
     /// The last day it holds.
@@ -48,7 +66,7 @@ impl Waiver {
 }
 
 /// Number of days from today a waiver may hold at most: a leap year, unless the policy says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "u16")]
 pub struct MaxDays(u16);
 

@@ -8,13 +8,14 @@ use std::fmt::Write;
 use jiff::ToSpan;
 use jiff::civil;
 
-use super::code_texts::{facts, word};
+use super::code_texts::facts;
 use super::escape::is_shown;
 use super::messages::Language;
 use crate::judge::register;
 use crate::judge::rule::Rule;
 use crate::policy::amend::with_waiver;
 use crate::policy::value::Date;
+use crate::policy::waiver::{OFFERED_OWNERS, OFFERED_REASONS};
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
@@ -47,7 +48,7 @@ pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language
     // Each goes before those that are there.
     let covered: Vec<_> = covered.take(MOST_WAIVERS).collect();
     let text = covered.into_iter().rev().fold(String::new(), |text, finding| {
-        let words = (word("reason", language), word("owner", language));
+        let words = placeholders(language);
         with_waiver(&text, &fields(&finding.code, &pattern(&finding.place), &expires, words))
     });
     Some(text).filter(|text| !text.is_empty())
@@ -70,9 +71,18 @@ pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> 
     text(code, &pattern(place), expires, language)
 }
 
+/// What stands for reason and owner until somebody gives them; a policy that still holds it is refused.
+pub(super) fn placeholders(language: Language) -> (&'static str, &'static str) {
+    let ([english, chinese], [owner, chinese_owner]) = (OFFERED_REASONS, OFFERED_OWNERS);
+    match language {
+        Language::En => (english, owner),
+        Language::Zh => (chinese, chinese_owner),
+    }
+}
+
 /// The YAML of a waiver of `code` at the places that `pattern` fits.
 fn text(code: &str, pattern: &str, expires: &str, language: Language) -> String {
-    with_waiver("", &fields(code, pattern, expires, (word("reason", language), word("owner", language))))
+    with_waiver("", &fields(code, pattern, expires, placeholders(language)))
 }
 
 /// Keys and YAML scalars of a waiver that `owner` asks for, with a `reason`; `None` for a code that no waiver covers or that

@@ -160,7 +160,11 @@ pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
     match (recorded, is_saved(baseline), is_saved(candidate)) {
         (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
-        (Coverage::StatisticMissing(_) | Coverage::StatisticUnreadable(_) | Coverage::Empty, _, _) => recorded,
+        (
+            Coverage::Damaged | Coverage::StatisticMissing(_) | Coverage::StatisticUnreadable(_) | Coverage::Empty,
+            _,
+            _,
+        ) => recorded,
         (_, true, false) => Coverage::DataMissing(Side::Candidate),
         (_, false, true) => Coverage::DataMissing(Side::Baseline),
         _ => recorded,

@@ -39,6 +39,8 @@ pub enum Coverage {
     StatisticUnreadable(Side),
     /// This side names no data, and the other one saved it.
     DataMissing(Side),
+    /// The record of a side lacks what makes it one.
+    Damaged,
     /// The data was left out by request, and nothing else was recorded.
     LeftOut,
 }
@@ -109,6 +111,11 @@ pub(super) struct Examined {
 }
 
 impl Examined {
+    /// Nothing is known: the record of a side is damaged.
+    pub(super) fn unknown() -> Self {
+        Self { identical: false, is_equal: false, coverage: Coverage::Damaged, ..Self::equal(Basis::Plain) }
+    }
+
     /// Nothing differs.
     pub(super) fn equal(basis: Basis) -> Self {
         Self {

@@ -12,6 +12,7 @@ use crate::verdict::Side;
 /// where that is known.
 pub(super) fn recorded(baseline: Value<'_>, candidate: Value<'_>, same: Option<bool>) -> Examined {
     match (baseline, candidate) {
+        (Value::Damaged, _) | (_, Value::Damaged) => Examined::unknown(),
         (Value::Null, Value::Null) => Examined::equal(Basis::Plain),
         (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(&baseline, &candidate, same),
         (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),

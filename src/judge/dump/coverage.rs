@@ -5,10 +5,32 @@ use super::input::UnitInput;
 use super::rules;
 use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
 use crate::judge::rule::Rule;
+use crate::kind::TensorKind;
 use crate::read::dump::{Damage, DamageKind, Dump, Leaf};
 use crate::result::finding::Finding;
 use crate::result::unit::{DumpUnit, Evidence};
 use crate::verdict::{Severity, Side};
+
+/// Whether a value that is there on both sides is one that could be compared. Without elements, or infinite as a mask is,
+/// there is nothing to compare; what is NaN on both sides is counted where nothing finite is made of it.
+fn offers(coverage: Coverage, left: Leaf<'_>, right: Leaf<'_>) -> bool {
+    let is_float = |leaf: Leaf<'_>| {
+        leaf.record().and_then(|record| record.element).is_some_and(|element| element.unit_roundoff() > 0.0)
+    };
+    match coverage {
+        Coverage::Empty | Coverage::Infinite | Coverage::NotANumber | Coverage::LeftOut => false,
+        Coverage::NoNumbers => is_float(left) && is_float(right),
+        _ => true,
+    }
+}
+
+/// Whether both sides are one and the same number throughout.
+fn is_trivial(left: Leaf<'_>, right: Leaf<'_>) -> bool {
+    let range =
+        |leaf: Leaf<'_>| leaf.record().and_then(|record| record.finite_statistics()).map(|[max, min, ..]| [max, min]);
+    let is_one = |[max, min]: [f64; 2]| max.total_cmp(&min).is_eq() || max == 0.0 && min == 0.0;
+    range(left).is_some_and(is_one) && range(left) == range(right)
+}
 
 /// Values of one kind that were not seen, or not seen whole.
 struct Unseen {
@@ -28,6 +50,8 @@ pub(super) struct Census {
     /// Tensors of which something was compared, and plain values.
     tensors: u64,
     plain: u64,
+    /// Values that are NaN on both sides, since the last output that was compared: nothing finite is made of them.
+    not_a_number: u64,
     unseen: Vec<Unseen>,
 }
 
@@ -38,8 +62,10 @@ impl Census {
         for (operation, flow) in input.comparison.operations.iter().zip(flows) {
             census.operation(input, operation, flow);
         }
+        census.evidence.offered += census.not_a_number;
+        // Arguments that agree say nothing of the numbers.
+        census.evidence.equal_trivially += census.plain;
         if census.tensors == 0 && census.evidence.total() > census.plain {
-            // Arguments that agree say nothing of the numbers.
             census.evidence.shown_only = std::mem::take(&mut census.evidence.compared);
         }
         census
@@ -71,6 +97,7 @@ impl Census {
 
     fn value(&mut self, leaf: &LeafComparison, left: Option<Leaf<'_>>, right: Option<Leaf<'_>>) {
         let (Some(left), Some(right), Some(measured)) = (left, right, &leaf.measured) else {
+            self.evidence.offered += 1;
             return self.alone(if left.is_some() { Side::Baseline } else { Side::Candidate }, 1);
         };
         let row = || right.row.to_string();
@@ -83,17 +110,27 @@ impl Census {
             missing.into_iter().for_each(|side| self.note(&rules::REQUIRES_GRAD_MISSING, Some(side), row));
         }
         let evidence = &mut self.evidence;
+        evidence.offered += u64::from(offers(measured.coverage, left, right));
         match measured.coverage {
             // A finding of its own names each.
             _ if leaf.unreadable().is_some() => evidence.damaged += 1,
             Coverage::Whole => {
                 evidence.compared += 1;
+                evidence.equal_trivially += u64::from(is_trivial(left, right));
+                if right.kind == TensorKind::Output && measured.basis != Basis::Plain {
+                    self.not_a_number = 0;
+                }
                 *(if measured.basis == Basis::Plain { &mut self.plain } else { &mut self.tensors }) += 1;
             }
             Coverage::Empty | Coverage::NoNumbers | Coverage::Infinite => evidence.not_compared += 1,
             Coverage::LeftOut => evidence.left_out += 1,
+            Coverage::Damaged => {
+                evidence.damaged += 1;
+                evidence.example("damaged", row());
+            }
             Coverage::NotANumber => {
                 evidence.not_compared += 1;
+                self.not_a_number += 1;
                 self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row);
             }
             Coverage::StatisticMissing(side) => {

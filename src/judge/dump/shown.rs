@@ -24,6 +24,7 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
     let tensor = leaf.row.to_string();
     match leaf.value {
         Value::Null => Shown { tensor, dtype: "null".into(), shape: vec![], values: vec!["null".into()] },
+        Value::Damaged => Shown { tensor, dtype: "damaged".into(), shape: vec![], values: vec!["damaged".into()] },
         Value::Plain { type_name, value, .. } => {
             Shown { tensor, dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
         }
@@ -46,6 +47,7 @@ pub(super) fn recorded(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
     let alone = |dtype, value| Recorded { tensor: None, dtype, shape: Cow::Borrowed(&[]), values: vec![value] };
     let recorded = match leaf.value {
         Value::Null => alone("null".into(), RecordedValue::Text("null".into())),
+        Value::Damaged => alone("damaged".into(), RecordedValue::Text("damaged".into())),
         Value::Plain { type_name, value, .. } => alone(type_name.into(), RecordedValue::Text(plain(value).into())),
         Value::Tensor(record) => {
             let checksum = record.checksum.map(|checksum| RecordedValue::Text(checksum.into()));

@@ -31,7 +31,9 @@ impl<'a> Half<'a> {
     /// The cells of a value.
     pub(super) fn of(leaf: Leaf<'a>) -> Self {
         let half = match leaf.value {
-            Value::Null => Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() },
+            Value::Null | Value::Damaged => {
+                Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() }
+            }
             Value::Tensor(record) => {
                 let data_name = leaf.data_name().map_or(NO_FILE.into(), Cow::Owned);
                 Self { data_name, ..Self::of_tensor(&record) }

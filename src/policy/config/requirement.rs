@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Requirement on a package's versions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -91,6 +91,12 @@ impl fmt::Display for Requirement {
                 f.write_str(&bounds.collect::<Vec<_>>().join(","))
             }
         }
+    }
+}
+
+impl Serialize for Requirement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A drop that matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +65,24 @@ impl Margins {
 impl<'de> Deserialize<'de> for Margins {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(OneOrNamed)
+    }
+}
+
+impl Serialize for Margins {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.all {
+            Some(margin) => margin.serialize(serializer),
+            None => self.named.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Margin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Absolute(value) => serializer.serialize_f64(*value),
+            Self::Relative(part) => serializer.collect_str(&format_args!("{}%", percent(*part))),
+        }
     }
 }
 
@@ -173,6 +191,14 @@ fn relative(text: &str) -> Result<Margin, String> {
     }
 }
 
+/// The shortest number of percent that is read as `part`: of the products nearby, the one whose hundredth it is.
+fn percent(part: f64) -> f64 {
+    let product = part * 100.0;
+    let near = [product, product.next_down(), product.next_up()];
+    let is_read_as_part = |percent: &f64| (percent / 100.0).to_bits() == part.to_bits();
+    near.into_iter().find(is_read_as_part).unwrap_or(product)
+}
+
 impl JsonSchema for Margin {
     fn schema_name() -> Cow<'static, str> {
         "Margin".into()
@@ -222,6 +248,23 @@ mod tests {
         assert_eq!(named.named("gsm8k", "exact_match"), Some(("gsm8k/exact_match", Margin::Relative(0.03))));
         assert_eq!(named.named("other", "exact_match"), None);
         assert_eq!(named.named("wmt", "bleu"), Some(("bleu", Margin::Absolute(2.0))));
+    }
+
+    #[test]
+    fn margins_are_written_as_they_are_read() {
+        for per_mille in 0_u32..1000 {
+            for percent in [f64::from(per_mille) / 10.0, f64::from(per_mille) / 10.7] {
+                let text = format!("{percent}%");
+                let margin = super::relative(&text).expect("a part");
+                let written = serde_json::to_value(margin).expect("a text");
+                assert_eq!(super::relative(written.as_str().expect("a text")), Ok(margin), "{text} {written}");
+            }
+        }
+        for yaml in ["0.02", "{acc: 0.02, bleu: 2}", "{acc: '3%'}", "{}"] {
+            let margins = read(yaml).expect(yaml);
+            let written = serde_json::to_string(&margins).expect("JSON");
+            assert_eq!(read(&written), Ok(margins), "{yaml} {written}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A limit: finite and not negative.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "f64")]
 #[schemars(extend("minimum" = 0))]
 pub struct Limit(f64);
@@ -28,7 +28,7 @@ impl TryFrom<f64> for Limit {
 }
 
 /// A warning and a failing limit, either of which may be left to the default.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "RawBand")]
 pub struct Band {
     /// Warns above this.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `{loss}`: no regular expression holds one, since a repetition begins with a digit.
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
@@ -13,7 +13,7 @@ static PLACE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// A regular expression for log lines.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String")]
 pub struct LogPattern(String);
 

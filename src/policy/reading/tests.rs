@@ -78,6 +78,20 @@ fn the_example_of_every_key_is_a_policy() {
 }
 
 #[test]
+fn the_example_of_every_key_is_the_same_policy_when_its_canonical_form_is_read() {
+    every_key(|path, expected| {
+        let text = path.example(&expected.sample());
+        let codes = ["output-diverges", "NAME", "text"];
+        let Ok(policy) = Policy::parse("gate.yml", &text, &codes) else { return };
+        let canonical = policy.canonical();
+        let again = Policy::from_canonical("result.json", &canonical, &codes)
+            .unwrap_or_else(|error| panic!("{error}\n{text}\n{canonical}"));
+        assert_eq!(again.canonical().to_string(), canonical.to_string(), "{text}");
+        assert_eq!(format!("{again:?}"), format!("{:?}", policy.deciding()), "{text}");
+    });
+}
+
+#[test]
 fn every_misspelt_key_is_answered_with_the_one_that_was_meant() {
     every_key(|path, _| {
         let Some(Step::Key(key)) = path.steps().last() else { return };

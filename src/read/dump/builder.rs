@@ -59,7 +59,7 @@ impl Body {
     /// Adds `by` to those words that are places among other values.
     fn shift_others(&self, words: &mut [u64; 4], by: u64) {
         match self {
-            Self::Null => {}
+            Self::Null | Self::Damaged => {}
             Self::Plain { .. } => words[0] += by,
             Self::Tensor { statistics, .. } => {
                 let places = words.iter_mut().zip(statistics).filter(|(_, tag)| **tag == Tag::Other);
@@ -93,6 +93,14 @@ impl Builder {
         let place = Place::of(&self.name, row, kind);
         let hash = crate::hash::of(&place);
         let form = self.form(hash, &place, |body| *body == Body::Null, |_| Body::Null);
+        self.push(form, [0; 4], "");
+    }
+
+    /// Adds a record that lacks what makes it one.
+    pub(super) fn damaged(&mut self, row: &str, kind: TensorKind) {
+        let place = Place::of(&self.name, row, kind);
+        let hash = crate::hash::of(&(&place, "damaged"));
+        let form = self.form(hash, &place, |body| *body == Body::Damaged, |_| Body::Damaged);
         self.push(form, [0; 4], "");
     }
 
@@ -287,6 +295,7 @@ impl Builder {
         let row = leaf.row.to_string();
         match leaf.value {
             Value::Null => self.null(&row, leaf.kind),
+            Value::Damaged => self.damaged(&row, leaf.kind),
             Value::Plain { type_name, value, extension } => {
                 self.saved_plain(&row, leaf.kind, type_name, value.clone(), extension);
             }

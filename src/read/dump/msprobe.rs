@@ -251,6 +251,21 @@ impl<'a> Properties<'a> {
         properties
     }
 
+    /// Whether the keys are those of a tensor, whichever of them are missing.
+    fn is_of_tensor(&self) -> bool {
+        let of_class = self.type_name.and_then(|name| name.rsplit('.').next());
+        let keys = [self.dtype, self.shape, self.md5, self.data_name].into_iter().chain(self.statistics);
+        keys.flatten().next().is_some() || of_class.is_some_and(|class| matches!(class, "Tensor" | "Parameter"))
+    }
+
+    /// Whether this is a value whose type was lost. Keys of a structure may have any name, but hold values that are objects,
+    /// lists or `null`.
+    fn lacks_type(&self, value: Option<Item<'_>>) -> bool {
+        let is_bare = |item: Item<'_>| item.as_str().is_some() || item.scalar().is_some_and(|bare| *bare != Json::Null);
+        let keys = [self.dtype, self.md5, self.data_name, value].into_iter().chain(self.statistics);
+        self.type_name.is_none() && keys.flatten().any(is_bare)
+    }
+
     fn is_point_to_point(&self) -> bool {
         self.class_type.and_then(Item::as_str).is_some_and(|class| class.ends_with(".P2POp"))
     }
@@ -287,6 +302,8 @@ impl Walk<'_> {
                 }
             } else if properties.type_name.is_some() {
                 self.leaf(item, &properties, kind);
+            } else if properties.lacks_type(item.get("value")) {
+                self.damaged("it has no type", kind);
             } else {
                 for (key, item) in entries {
                     self.below(key, |walk| walk.item(item, kind, depth + 1));
@@ -298,14 +315,22 @@ impl Walk<'_> {
         // Bare numbers and strings are not items: msprobe writes those as `{"type": …, "value": …}`.
     }
 
+    /// Notes a record that lacks what makes it one, and keeps its place.
+    fn damaged(&mut self, reason: &str, kind: TensorKind) {
+        self.dump.damaged(DamageKind::Record, &self.row, reason);
+        self.builder.damaged(&self.row, kind);
+    }
+
     fn leaf(&mut self, item: Item<'_>, properties: &Properties<'_>, kind: TensorKind) {
         let type_name = properties.type_name.unwrap_or_default();
-        let Some(dtype) = properties.dtype.and_then(Item::as_str).filter(|dtype| !dtype.is_empty()) else {
+        if !properties.is_of_tensor() {
             return self.builder.plain(&self.row, kind, type_name, plain_value(type_name, item));
+        }
+        let Some(dtype) = properties.dtype.and_then(Item::as_str).filter(|dtype| !dtype.is_empty()) else {
+            return self.damaged("its element type is not given", kind);
         };
         if properties.shape.and_then(|shape| extents_into(shape, &mut self.shape)).is_none() {
-            self.dump.damaged(DamageKind::Record, &self.row, "its shape is not a list of sizes");
-            return self.builder.plain(&self.row, kind, type_name, Json::Null);
+            return self.damaged("its shape is not a list of sizes", kind);
         }
         let data_name = properties.data_name.and_then(Item::as_str).filter(|name| !name.is_empty());
         let (row, extension) = match data_name {
@@ -373,6 +398,7 @@ pub(super) fn extents(items: &[Json]) -> Option<Vec<u64>> {
 mod tests {
     use super::*;
     use crate::fetch::Memory;
+    use crate::read::dump::Value;
 
     fn rows(data: &str) -> Vec<String> {
         let text = format!(r#"{{"task": "statistics", "level": "L1", "data": {data}}}"#);
@@ -439,6 +465,34 @@ mod tests {
                {{"class_type": "torch.distributed.P2POp", "tensor": {TENSOR}, "op": "isend", "peer": 1}}]]}}}}"#
         );
         assert_eq!(rows(&data), ["Distributed.batch_isend_irecv.0.forward.input.0.0"]);
+    }
+
+    #[test]
+    fn a_record_without_what_makes_it_one_is_damaged() {
+        let dump = |record: &str| {
+            let text = format!(r#"{{"data": {{"Torch.f.0.forward": {{"input_args": [{record}]}}}}}}"#);
+            read(&Memory::new("dump.json", text.into_bytes())).expect("valid")
+        };
+        for key in [r#""type": "torch.Tensor", "#, r#""dtype": "torch.float32", "#, r#""shape": [2], "#] {
+            for cut in
+                [TENSOR.replace(key, ""), TENSOR.replace(key, &format!("{}: null, ", &key[..key.find(':').unwrap()]))]
+            {
+                let dump = dump(&cut);
+                assert!(
+                    matches!(dump.operations.leaves().next().map(|leaf| leaf.value), Some(Value::Damaged)),
+                    "{cut}"
+                );
+                assert_eq!((dump.damage[0].kind, dump.damage[0].count), (DamageKind::Record, 1), "{cut}");
+            }
+        }
+        for whole in [
+            r#"{"type": "torch.Size", "value": [2]}"#,
+            r#"{"type": {"type": "str", "value": "x"}, "dtype": {"type": "torch.dtype", "value": "torch.half"}, "value": null}"#,
+            r#"{"type": "torch.memory_format", "format": "channels_last"}"#,
+            "{}",
+        ] {
+            assert!(dump(whole).damage.is_empty(), "{whole}");
+        }
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(super) struct Form {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
     Null,
+    Damaged,
     Tensor {
         dtype: Arc<str>,
         element: Option<Dtype>,
@@ -113,6 +114,8 @@ pub struct Row<'a> {
 pub enum Value<'a> {
     /// `null`
     Null,
+    /// A record that lacks what makes it one: its type, element type or shape.
+    Damaged,
     /// A tensor.
     Tensor(TensorRecord<'a>),
     /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
@@ -220,6 +223,7 @@ impl Operations {
         let [max, min, mean, norm] = *self.words.get(index)?;
         Some(match body {
             Body::Null => Value::Null,
+            Body::Damaged => Value::Damaged,
             Body::Plain { type_name, extension } => {
                 Value::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
             }
@@ -340,7 +344,7 @@ impl<'a> Leaf<'a> {
     /// End of the name of the file its data was saved to, after the row name; `None` where it was not saved.
     pub fn extension(self) -> Option<&'a str> {
         match self.value {
-            Value::Null => None,
+            Value::Null | Value::Damaged => None,
             Value::Tensor(record) => record.extension,
             Value::Plain { extension, .. } => extension,
         }

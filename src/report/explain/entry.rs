@@ -39,7 +39,7 @@ impl Entry {
         let mut parts = vec![("meaning", meaning), ("rule", test(rule.code, language).join("\n"))];
         parts.extend(about_finding(rule, language, expires));
         if crate::judge::source::find(rule.code).is_some_and(|rule| rule.family != Family::Reading) {
-            let reason = word("reason", language);
+            let (reason, _) = waiver::placeholders(language);
             parts.push(("ignore_comment", format!("# precision-gate: ignore[{}] {reason}", rule.code)));
         }
         Self::new(rule.code, head("finding", Some(rule), language), parts, language)
