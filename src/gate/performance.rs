@@ -12,6 +12,7 @@ use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::error::Result;
 use crate::fetch::{Fetcher, Trust};
+use crate::gate::repeats::other_run;
 use crate::judge::apply_policy::decide;
 use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
@@ -72,6 +73,10 @@ fn check(
         .iter()
         .filter_map(|(our, their)| Some((ours.get(find(&ours, *our)?)?, theirs.get(find(&theirs, *their)?)?)))
         .collect();
+    for pair in &pairs {
+        check_repeats(*pair, &repeats, policy)?;
+    }
+    let repeats: Vec<Vec<Run>> = repeats.into_iter().map(|repeat| repeat.runs).collect();
     let mut judged: Vec<JudgedRank> = pairs
         .par_iter()
         .map(|(our, their)| {
@@ -85,6 +90,13 @@ fn check(
         }
     }
     explain(&mut judged, &pairs);
+    if let Some(first) = judged.first_mut() {
+        first.unit.evidence.add_alone(Side::Baseline, paired.only_baseline.len() as u64);
+        first.unit.evidence.add_alone(Side::Candidate, paired.only_candidate.len() as u64);
+        if first.unit.evidence.offered > 0 {
+            first.unit.evidence.offered += first.unit.evidence.alone();
+        }
+    }
     let mut rest = Vec::new();
     let lonely = [(Side::Candidate, &paired.only_baseline), (Side::Baseline, &paired.only_candidate)];
     rest.extend(lonely.into_iter().filter_map(|(side, ranks)| missing(side, ranks)));
@@ -173,24 +185,57 @@ fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culp
     culprit
 }
 
+/// A declared repeat of the baseline.
+struct Repeat {
+    /// Its location, as documents may show it.
+    location: String,
+    runs: Vec<Run>,
+}
+
 /// Runs of the declared repeats of the baseline, each a set of its own.
-fn repeats(policy: &Policy, fetcher: &Fetcher) -> Result<Vec<Vec<Run>>> {
+fn repeats(policy: &Policy, fetcher: &Fetcher) -> Result<Vec<Repeat>> {
     let open = |location: &String| {
         let files = super::open(location, Trust::Baseline, fetcher, &super::Quiet)?;
         let inventory = super::discover::look(files, super::search(None), &super::Quiet)?;
-        Ok(runs(&inventory))
+        Ok(Repeat { location: inventory.location().to_owned(), runs: runs(&inventory) })
     };
     policy.performance.repeats.iter().map(open).collect()
+}
+
+/// Refuses repeats that are none: a wide noise would hide what the candidate lost.
+fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy: &Policy) -> Result<()> {
+    let warmup = policy.performance.warmup;
+    let most = policy.performance.step_time.fail.get() - 1.0;
+    for repeat in repeats {
+        let Some(run) = of_rank(&repeat.runs, baseline) else { continue };
+        let refuse = |why: &str| {
+            let help = "name runs of the baseline's own code and machine in `performance: {repeats: [...]}`";
+            Err(other_run(["the baseline", &repeat.location], why, help))
+        };
+        let (own, theirs) = (periods(run, baseline, warmup), periods(candidate, baseline, warmup));
+        if own == theirs && !own.is_empty() && own != periods(baseline, baseline, warmup) {
+            return refuse("its steps are those of the candidate");
+        }
+        let ratio =
+            middle(run, baseline, warmup).zip(middle(baseline, baseline, warmup)).map(|(one, other)| one / other);
+        if let Some(ratio) = ratio.filter(|ratio| (ratio - 1.0).abs() > most) {
+            let share = (ratio - 1.0) * 100.0;
+            return refuse(&format!("its step time is {share:+.1} % off, beyond the limit of {:.1} %", most * 100.0));
+        }
+    }
+    Ok(())
+}
+
+/// The run of a repeat that belongs to the baseline's rank.
+fn of_rank<'a>(runs: &'a [Run], baseline: &Run) -> Option<&'a Run> {
+    let single = if let [run] = runs { Some(run) } else { None };
+    runs.iter().find(|run| run.rank == baseline.rank).or(single)
 }
 
 /// Noise of the machine: the largest difference between the medians of the baseline and its repeats, as a part of one of
 /// them. `None` without repeats of this rank.
 fn noise_of_repeats(baseline: &Run, repeats: &[Vec<Run>], warmup: usize) -> Option<f64> {
-    let same = |runs: &Vec<Run>| {
-        let single = if let [run] = runs.as_slice() { Some(run) } else { None };
-        let found = runs.iter().find(|run| run.rank == baseline.rank).or(single)?;
-        middle(found, baseline, warmup)
-    };
+    let same = |runs: &Vec<Run>| middle(of_rank(runs, baseline)?, baseline, warmup);
     let mut medians: Vec<f64> = repeats.iter().filter_map(same).collect();
     if medians.is_empty() {
         return None;
@@ -202,7 +247,12 @@ fn noise_of_repeats(baseline: &Run, repeats: &[Vec<Run>], warmup: usize) -> Opti
 
 /// The median of a run's periods, by the source that the baseline has.
 fn middle(run: &Run, like: &Run, warmup: usize) -> Option<f64> {
-    let source = if like.has_kernel_steps() { TimeSource::Kernels } else { TimeSource::StepTable };
-    let periods: Vec<f64> = run.judged(source, warmup).iter().map(|step| step.period).collect();
+    let periods = periods(run, like, warmup);
     (!periods.is_empty()).then(|| median(&periods))
+}
+
+/// The periods of a run's judged steps, by the source that the baseline has.
+fn periods(run: &Run, like: &Run, warmup: usize) -> Vec<f64> {
+    let source = if like.has_kernel_steps() { TimeSource::Kernels } else { TimeSource::StepTable };
+    run.judged(source, warmup).iter().map(|step| step.period).collect()
 }

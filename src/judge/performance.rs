@@ -9,5 +9,6 @@ mod kinds;
 pub mod rank;
 pub mod rules;
 pub mod test;
+mod witness;
 
 pub use rules::RULES;

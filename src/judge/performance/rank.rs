@@ -3,17 +3,23 @@
 use super::comparable;
 use super::rules;
 use super::test::{self, FEW, Limits, StepTimeTest};
+use super::witness;
 use crate::compare::performance::cost::{OperatorCost, PairedBy, costs, paired_by, same_workload};
 use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::compare::performance::steps::StepTimes;
+use crate::judge::rule::artifacts::TOO_GOOD;
 use crate::policy::Policy;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::{OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place};
-use crate::verdict::{Severity, Verdict};
+use crate::result::unit::{
+    Evidence, OperatorTimes, PerformanceUnit, Period, Phase, Phases, StepTime, StepTimeSource, profile_place,
+};
+use crate::verdict::{CheckId, Severity, Verdict};
 
+/// Times of a rank that are compared: of a step, and of its three phases.
+const TIMES: u64 = 4;
 /// Operators in a result.
 const MOST_OPERATORS: usize = 20;
 /// Steps in a result.
@@ -22,6 +28,10 @@ const MOST_PERIODS: usize = 2000;
 const MOST_SHAPES: usize = 400;
 /// Share of the baseline's matrix time that has to find the same shapes.
 const SAME_WORKLOAD: f64 = 0.5;
+/// Ratio above which a step is too fast to be the same work.
+const TOO_FAST: f64 = 3.0;
+/// Part of a step that computing takes where its time tells how much was computed.
+const LEAST_COMPUTING: f64 = 0.1;
 /// Part of the baseline's clock below which a device is slowed down.
 const LEAST_CLOCK: f64 = 0.97;
 /// Steps that a finding names.
@@ -57,6 +67,10 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     let mut findings = comparable::damage(&place, runs);
     let hardware = comparable::other_hardware(&place, runs, policy);
     let mut unit = empty_unit(rank, runs, hardware.is_none());
+    for file in runs.iter().flat_map(|run| run.damage()) {
+        unit.evidence.damaged += 1;
+        unit.evidence.example("damaged", file.path.as_str());
+    }
     let source = match comparable::source(&place, runs) {
         Ok(source) => source,
         Err(missing) => {
@@ -66,6 +80,8 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     };
     findings.extend(comparable::settings(&place, runs));
     findings.extend(hardware);
+    findings.extend(witness::kernels(&place, runs, source));
+    findings.extend(witness::times(&place, runs));
     let warmup = policy.performance.warmup;
     let steps = runs.map(|run| run.judged(source, warmup));
     unit.steps = [0, 1].map(|side: usize| steps.get(side).map_or(0, Vec::len) as u64);
@@ -85,9 +101,11 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     let measures = Measures { test, costs, paired_by: by, phases: phases(&steps) };
     describe(&mut unit, &measures, &steps, source, repeats);
     let limits = limits(&unit, policy);
+    account(&mut unit, &measures, limits);
     let verdict = test.verdict(limits);
     unit.rules.push(RuleOutcome::new("step_time", Some(test.beyond_noise()), (limits.warn, limits.fail), verdict));
     findings.extend(time(&unit, &measures, limits, verdict));
+    findings.extend(too_good(&unit, &measures, limits));
     findings.extend(scatter(&place, &steps, &periods, verdict));
     if unit.equal_hardware {
         findings.extend(memory(&mut unit, &place, policy));
@@ -102,6 +120,8 @@ fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> Perfo
     PerformanceUnit {
         rank,
         verdict: Verdict::Incomplete,
+        // Until its times are compared.
+        evidence: Evidence { offered: TIMES, not_compared: TIMES, ..Evidence::default() },
         steps: [0, 0],
         step_time: None,
         phases: None,
@@ -197,6 +217,33 @@ fn describe(
         contribution: Number(if delta == 0.0 { 0.0 } else { cost.growth() / delta }),
     };
     unit.operators = measures.costs.iter().take(MOST_OPERATORS).map(times).collect();
+}
+
+/// Counts what was compared: a phase that neither side has says nothing, and without a limit nothing is judged.
+fn account(unit: &mut PerformanceUnit, measures: &Measures, limits: Limits) {
+    let is_none = |phase: &Phase| measures.phases.of(*phase).iter().all(|time| time.abs() <= 0.0);
+    let (is_judged, evidence) = (limits.warn.or(limits.fail).is_some(), &mut unit.evidence);
+    evidence.not_compared = 0;
+    if is_judged {
+        (evidence.offered, evidence.compared) = (TIMES, TIMES);
+        evidence.equal_trivially = Phase::ALL.iter().filter(|phase| is_none(phase)).count() as u64;
+    } else {
+        (evidence.offered, evidence.shown_only) = (0, TIMES);
+    }
+}
+
+/// Finding about a step, or the computing in it, that takes less than a third of the baseline's time: less was computed.
+fn too_good(unit: &PerformanceUnit, measures: &Measures, limits: Limits) -> Option<Finding> {
+    limits.warn.or(limits.fail)?;
+    let test = measures.test;
+    let [ours, theirs] = measures.phases.of(Phase::Computing);
+    // Of a step that mostly waits, computing is no measure.
+    let computing = Some([ours, theirs]).filter(|[ours, _]| *ours > LEAST_COMPUTING * test.baseline);
+    let times = [Some([test.baseline, test.candidate]), computing];
+    let [baseline, candidate] = times.into_iter().flatten().find(|[ours, theirs]| *theirs < ours / TOO_FAST)?;
+    let finding = Finding::new(&TOO_GOOD, profile_place(unit.rank)).of_check(CheckId::Performance);
+    let finding = finding.with("kind", if candidate < test.candidate { "computing" } else { "step" });
+    Some(finding.with("value", candidate).with("reference", baseline))
 }
 
 fn shortened(shapes: &str) -> String {

@@ -15,6 +15,10 @@ pub const FASTER: Rule = rule("performance-faster", Severity::Info);
 pub const FILE_DAMAGED: Rule = rule("performance-file-damaged", Severity::Incomplete).absence();
 /// No file of a profile tells the times of its steps.
 pub const FILE_MISSING: Rule = rule("performance-file-missing", Severity::Incomplete).absence();
+/// One side alone has a table of kernels, so that nothing shows that the work is the same.
+pub const KERNELS_MISSING: Rule = rule("performance-kernels-missing", Severity::Incomplete).absence();
+/// The kernels of a side and its table of steps tell different times.
+pub const TIMES_CONTRADICT: Rule = rule("performance-times-contradict", Severity::Incomplete).absence();
 /// A trace was recorded without the device.
 pub const NO_DEVICE: Rule = rule("performance-no-device", Severity::Incomplete).absence();
 /// The sides have profiles of different ranks.
@@ -70,6 +74,8 @@ pub const RULES: &[&Rule] = &[
     &FASTER,
     &FILE_DAMAGED,
     &FILE_MISSING,
+    &KERNELS_MISSING,
+    &TIMES_CONTRADICT,
     &NO_DEVICE,
     &RANKS_DIFFER,
     &WORKLOAD_DIFFERS,

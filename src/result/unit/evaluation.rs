@@ -251,6 +251,10 @@ impl AnyUnit for EvaluationUnit {
         self.verdict = verdict;
     }
 
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+
     fn name(&self) -> String {
         self.title()
     }
@@ -308,6 +312,10 @@ impl AnyUnit for GenerationUnit {
 
     fn set_verdict(&mut self, verdict: Verdict) {
         self.verdict = verdict;
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
     }
 
     fn name(&self) -> String {

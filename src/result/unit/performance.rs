@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Culprit;
 use super::any::{AnyUnit, Measured, Size};
+use super::{Culprit, Evidence};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -16,6 +16,9 @@ pub struct PerformanceUnit {
     pub rank: Option<u64>,
     /// The unit's verdict.
     pub verdict: Verdict,
+    /// States that its times ended in: that of a step, and those of its phases.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Steps of baseline and candidate that were judged.
     pub steps: [u64; 2],
     /// Step time of both sides; absent where nothing could be judged.
@@ -204,6 +207,11 @@ impl AnyUnit for PerformanceUnit {
 
     fn set_verdict(&mut self, verdict: Verdict) {
         self.verdict = verdict;
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        // Times of other hardware without a limit are shown, and no verdict rests on them.
+        Some(&self.evidence).filter(|evidence| evidence.offered > 0)
     }
 
     fn name(&self) -> String {

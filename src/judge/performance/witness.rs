@@ -1,0 +1,85 @@
+//! The table of kernels and the table of steps, which tell the same times, held against each other.
+
+use super::rules;
+use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::statistics::median;
+use crate::compare::performance::steps::StepTimes;
+use crate::result::finding::Finding;
+use crate::verdict::Side;
+
+/// Ratio of two tellings of one time up to which they are one.
+const MOST: f64 = 1.25;
+
+/// Finding about a table of kernels that one side alone has: without it nothing shows that the work is the same.
+pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: TimeSource) -> Option<Finding> {
+    let side = match (baseline.has_kernel_steps(), candidate.has_kernel_steps()) {
+        (true, false) => Side::Candidate,
+        (false, true) => Side::Baseline,
+        _ => return None,
+    };
+    (source == TimeSource::StepTable).then(|| Finding::new(&rules::KERNELS_MISSING, place).with("side", side.as_str()))
+}
+
+/// What the table of steps says of a side's steps, over what its kernels say.
+struct Told {
+    side: Side,
+    /// Name of the time.
+    what: &'static str,
+    kernels: f64,
+    table: f64,
+}
+
+impl Told {
+    fn ratio(&self) -> f64 {
+        self.table / self.kernels
+    }
+
+    fn is_one(&self) -> bool {
+        (1.0 / MOST..=MOST).contains(&self.ratio())
+    }
+}
+
+/// Findings about sides whose kernels and table of steps tell different times. Where both sides differ alike, the tables count
+/// something else.
+pub(super) fn times(place: &str, [baseline, candidate]: [&Run; 2]) -> Vec<Finding> {
+    let computing: fn(&StepTimes) -> f64 = |step| step.computing;
+    let period: fn(&StepTimes) -> f64 = |step| step.period;
+    let mut findings = Vec::new();
+    for (what, of) in [("computing", computing), ("step", period)] {
+        let told = |side, run: &Run| {
+            // A database's table leaves out the pause between two steps.
+            if what == "step" && !run.counts_pauses() { None } else { told(side, what, run, of) }
+        };
+        let sides = [told(Side::Baseline, baseline), told(Side::Candidate, candidate)];
+        if let [Some(ours), Some(theirs)] = &sides
+            && (1.0 / MOST..=MOST).contains(&(ours.ratio() / theirs.ratio()))
+        {
+            continue;
+        }
+        findings.extend(sides.iter().flatten().filter(|told| !told.is_one()).map(|told| finding(place, told)));
+    }
+    // Kernels that are missing show in both times.
+    findings.dedup_by(|later, first| later.facts.get("side") == first.facts.get("side"));
+    findings
+}
+
+/// Medians of a time over the steps that both tables of a side have; `None` where they have none in common.
+fn told(side: Side, what: &'static str, run: &Run, of: fn(&StepTimes) -> f64) -> Option<Told> {
+    if !run.has_kernel_steps() || !run.has_step_table() {
+        return None;
+    }
+    let table = run.steps(TimeSource::StepTable);
+    let pairs: Vec<(f64, f64)> = run
+        .steps(TimeSource::Kernels)
+        .iter()
+        .filter_map(|step| Some((of(step), of(table.iter().find(|row| row.step == step.step)?))))
+        .collect();
+    let middle = |of: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(of).collect::<Vec<f64>>());
+    let (kernels, table) = (middle(|pair| pair.0), middle(|pair| pair.1));
+    (kernels > 0.0 || table > 0.0).then_some(Told { side, what, kernels, table })
+}
+
+fn finding(place: &str, told: &Told) -> Finding {
+    let finding = Finding::new(&rules::TIMES_CONTRADICT, place).with("side", told.side.as_str());
+    finding.with("what", told.what).with("kernels", told.kernels).with("table", told.table)
+}
