@@ -58,7 +58,7 @@ pub struct Rechecked {
 /// `Usage` where it was edited, or beyond what is drawn; `Policy` where the policy that it carries cannot be read.
 pub fn decide_again(result: &mut GateResult, name: &str, operations: Option<&str>) -> Result<()> {
     let help = "give the `result.json` as precision-gate wrote it, or judge the artifacts again";
-    let checked = caps::drawn(result).and_then(|()| sealed(result));
+    let checked = caps::drawn(result).and_then(|()| sealed(result)).and_then(|()| claims_no_less(result));
     checked.map_err(|contradiction| contradiction.into_error(name).with_help(help))?;
     if let Some(reason) = unproved(result, operations) {
         claim(result, reason);
@@ -98,6 +98,12 @@ pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecke
 fn sealed(result: &GateResult) -> Checked {
     let holds = result.claimed_version.is_some() || result.seal.as_deref() == Some(seal(result).as_str());
     demand(holds, "seal", || "does not fit what was measured: the result was edited after it was written".into())
+}
+
+/// The verdict that a result claims, although it is not used, is at least as severe as those of its checks.
+fn claims_no_less(result: &GateResult) -> Checked {
+    let worst = Verdict::of_all(result.checks.iter().map(|check| check.verdict));
+    demand(result.verdict >= worst, "verdict", || format!("says {}, and a check says {}", result.verdict.as_str(), worst.as_str()))
 }
 
 /// Reason why a result cannot be decided again; `None` where it can.

@@ -271,10 +271,6 @@ impl AnyUnit for EvaluationUnit {
         if self.test.is_none() && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
     }
 
-    fn evidence(&self) -> Option<&Evidence> {
-        Some(&self.evidence)
-    }
-
     fn evidence_mut(&mut self) -> Option<&mut Evidence> {
         Some(&mut self.evidence)
     }
@@ -328,10 +324,6 @@ impl AnyUnit for GenerationUnit {
 
     fn settled(&self, verdict: Verdict) -> Verdict {
         if self.compared == 0 && verdict == Verdict::Pass { Verdict::Skipped } else { verdict }
-    }
-
-    fn evidence(&self) -> Option<&Evidence> {
-        Some(&self.evidence)
     }
 
     fn evidence_mut(&mut self) -> Option<&mut Evidence> {
