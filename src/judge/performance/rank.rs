@@ -110,6 +110,7 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     if unit.equal_hardware {
         findings.extend(memory(&mut unit, &place, policy));
         findings.extend(frequency(&place, runs));
+        findings.extend(witness::lost(&place, runs, policy));
     }
     JudgedRank { unit, findings, measures: Some(measures) }
 }

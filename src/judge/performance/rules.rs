@@ -17,6 +17,8 @@ pub const FILE_DAMAGED: Rule = rule("performance-file-damaged", Severity::Incomp
 pub const FILE_MISSING: Rule = rule("performance-file-missing", Severity::Incomplete).absence();
 /// One side alone has a table of kernels, so that nothing shows that the work is the same.
 pub const KERNELS_MISSING: Rule = rule("performance-kernels-missing", Severity::Incomplete).absence();
+/// The baseline recorded memory, clock or settings, and the candidate did not.
+pub const PART_LOST: Rule = rule("performance-part-lost", Severity::Warn).absence();
 /// The kernels of a side and its table of steps tell different times.
 pub const TIMES_CONTRADICT: Rule = rule("performance-times-contradict", Severity::Incomplete).absence();
 /// A trace was recorded without the device.
@@ -75,6 +77,7 @@ pub const RULES: &[&Rule] = &[
     &FILE_DAMAGED,
     &FILE_MISSING,
     &KERNELS_MISSING,
+    &PART_LOST,
     &TIMES_CONTRADICT,
     &NO_DEVICE,
     &RANKS_DIFFER,

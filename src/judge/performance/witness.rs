@@ -4,8 +4,9 @@ use super::rules;
 use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::compare::performance::steps::StepTimes;
+use crate::policy::Policy;
 use crate::result::finding::Finding;
-use crate::verdict::Side;
+use crate::verdict::{Severity, Side};
 
 /// Ratio of two tellings of one time up to which they are one.
 const MOST: f64 = 1.25;
@@ -18,6 +19,22 @@ pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: Tim
         _ => return None,
     };
     (source == TimeSource::StepTable).then(|| Finding::new(&rules::KERNELS_MISSING, place).with("side", side.as_str()))
+}
+
+/// Finding about what the baseline recorded beside its times and the candidate did not: more memory, a lower clock or other
+/// settings would not show.
+pub(super) fn lost(place: &str, [baseline, candidate]: [&Run; 2], policy: &Policy) -> Option<Finding> {
+    let lost = [
+        ("memory", baseline.memory_peak().is_some() && candidate.memory_peak().is_none()),
+        ("clock", baseline.frequency().is_some() && candidate.frequency().is_none()),
+        ("settings", baseline.settings().is_some() && candidate.settings().is_none()),
+    ];
+    let names: Vec<String> = lost.iter().filter(|(_, is_lost)| *is_lost).map(|(name, _)| (*name).to_owned()).collect();
+    // A limit that fails is never met by leaving its number out.
+    let is_needed = policy.performance.memory_peak.fail.is_some() && names.iter().any(|name| name == "memory");
+    let severity = if is_needed { Severity::Incomplete } else { rules::PART_LOST.severity };
+    let finding = || Finding::new(&rules::PART_LOST, place).with_severity(severity);
+    (!names.is_empty()).then(|| finding().with("names", names).with("side", Side::Candidate.as_str()))
 }
 
 /// What the table of steps says of a side's steps, over what its kernels say.
