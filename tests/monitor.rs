@@ -204,6 +204,74 @@ fn a_baseline_that_is_nan_is_no_agreement() {
     assert!(unit(&result).evidence.not_compared > 0 && result.culprit.is_none());
 }
 
+#[test]
+fn nan_and_zeros_on_both_sides_are_no_agreement() {
+    let run = cases().join("stale-rank2-v2/gpu");
+    let judged = |value: &str, from: i64| {
+        let folder = TempDir::new().expect("a folder");
+        for side in ["gpu", "npu"] {
+            copied(&run, &folder.path().join(side), &|_, header, cells| {
+                let step: i64 = cells[column(header, "step")].parse().expect("a step");
+                for title in ["norm", "min", "max", "mean"] {
+                    if step >= from {
+                        cells[column(header, title)] = value.to_owned();
+                    }
+                }
+            });
+        }
+        judge(&folder.path().join("gpu"), &folder.path().join("npu"), "")
+    };
+    let broken = judged("nan", 0);
+    assert_eq!((unit(&broken).evidence.compared, broken.verdict), (0, Verdict::Incomplete));
+    let later = judged("nan", 1);
+    let evidence = &unit(&later).evidence;
+    assert!(has(&later, "monitor-non-finite-both") && evidence.compared > 0 && evidence.not_compared > 0);
+    assert_eq!((evidence.offered, later.verdict), (evidence.compared + evidence.not_compared, Verdict::Incomplete));
+    let zero = judged("0.0", 0);
+    assert_eq!((unit(&zero).evidence.telling(), zero.verdict), (0, Verdict::Incomplete));
+    let healthy = judged("0.0", i64::MAX);
+    assert!(unit(&healthy).evidence.telling() > 0 && !has(&healthy, "monitor-non-finite-both"));
+}
+
+#[test]
+fn of_two_rows_of_one_place_the_worse_is_judged() {
+    let run = cases().join("loss-scale-half-v1/gpu");
+    let written_again = |factor: f64| {
+        let folder = TempDir::new().expect("a folder");
+        copied(&run, folder.path(), &|_, _, _| {});
+        for entry in walk(folder.path()).filter(|path| path.to_string_lossy().contains("grad_reduced")) {
+            let text = fs::read_to_string(&entry).expect("a table");
+            let titles: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
+            let norm = titles.iter().position(|title| *title == "norm").expect("a norm");
+            let again = |line: &str| {
+                let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+                cells[norm] = (cells[norm].parse::<f64>().expect("a number") * factor).to_string();
+                cells.join(",") + "\n"
+            };
+            let rows: String = text.lines().skip(1).map(again).collect();
+            fs::write(&entry, text.clone() + &rows).expect("written");
+        }
+        judge(&run, folder.path(), "")
+    };
+    let wrong = written_again(1.5);
+    assert_eq!(wrong.verdict, Verdict::Fail);
+    assert!(unit(&wrong).evidence.contradicting > 0 && has(&wrong, "monitor-jump"));
+    let same = written_again(1.0);
+    assert!(!same.verdict.blocks() && unit(&same).evidence.contradicting == 0, "{:?}", same.findings);
+}
+
+/// All files below a folder.
+fn walk(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            if entry.is_dir() { open.push(entry) } else { files.push(entry) }
+        }
+    }
+    files.into_iter()
+}
+
 fn unit(result: &GateResult) -> &MonitorUnit {
     monitors(&result.checks).next().expect("a unit")
 }

@@ -215,6 +215,28 @@ fn a_row_that_only_one_side_checked_never_passes() {
 }
 
 #[test]
+fn errors_that_are_no_numbers_on_both_sides_are_no_agreement() {
+    let table = details("ok-fp32", "gpu");
+    let errors = [COSINE, MAX_ABS, RMSE, 12, MAX_REL, MEAN_REL];
+    let with = |name: &str, cell: &str| {
+        errors.iter().fold(table.clone(), |text, column| with_cell(&text, name, *column, cell))
+    };
+    for cell in ["nan", " "] {
+        let one = with(GELU, cell);
+        let result = pair(&one, &one, "");
+        let evidence = &unit(&result).evidence;
+        assert_eq!((evidence.not_compared, evidence.offered), (1, evidence.compared + 1), "{cell}");
+        let names: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        let all = names.iter().fold(table.clone(), |text, name| {
+            errors.iter().fold(text, |text, column| with_cell(&text, name, *column, cell))
+        });
+        let result = pair(&all, &all, "");
+        assert_eq!((unit(&result).evidence.telling(), result.verdict), (0, Verdict::Incomplete), "{cell}");
+    }
+    assert_eq!(unit(&pair(&table, &table, "")).evidence.not_compared, 0);
+}
+
+#[test]
 fn a_type_that_is_judged_on_one_side_only_never_passes() {
     let table = details("ok-fp32", "gpu");
     let double = with_cell(&table, GELU, DTYPE, "torch.float64");

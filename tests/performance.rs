@@ -11,6 +11,7 @@ mod findings;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use precision_gate::error::Error;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
@@ -37,6 +38,10 @@ fn parsed(policy: &str) -> Policy {
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+    try_judge(baseline, candidate, policy).expect("both sides are there")
+}
+
+fn try_judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<GateResult, Error> {
     let request = Request {
         baseline: baseline.display().to_string(),
         candidate: candidate.display().to_string(),
@@ -44,7 +49,11 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
         policy: parsed(policy),
         matching: Matching::default(),
     };
-    gate::run(&request, &Quiet).expect("both sides are there").result
+    gate::run(&request, &Quiet).map(|outcome| outcome.result)
+}
+
+fn try_case(name: &str, policy: &str) -> Result<GateResult, Error> {
+    try_judge(&cases().join(name).join("gpu"), &cases().join(name).join("npu"), policy)
 }
 
 fn judge_case(name: &str, policy: &str) -> GateResult {
@@ -202,6 +211,8 @@ fn files_that_are_missing_are_told() {
     fs::remove_file(folder.path().join(OUTPUT).join("kernel_details.csv")).expect("removed");
     let result = judge(&baseline, folder.path(), "");
     assert_eq!(unit(&result).step_time.as_ref().expect("by the table").source.as_str(), "step-table");
+    assert_eq!(verdict(&result), Verdict::Fail, "slower by the table, and incomplete without kernels");
+    assert!(has(&result, "performance-kernels-missing"));
     fs::remove_file(folder.path().join(OUTPUT).join("step_trace_time.csv")).expect("removed");
     let result = judge(&baseline, folder.path(), "");
     assert_eq!(verdict(&result), Verdict::Incomplete);
@@ -265,11 +276,20 @@ fn the_policy_sets_limits_waivers_and_demands() {
 
 #[test]
 fn repeats_of_the_baseline_are_noise() {
-    // The candidate itself, declared as a repeat, says that the machine is that noisy.
-    let repeat = cases().join("fusion-lost/npu");
-    let result = judge_case("fusion-lost", &format!("performance: {{repeats: ['{}']}}", repeat.display()));
+    let (gpu, slower) = (cases().join("fusion-lost/gpu"), tempfile::tempdir().expect("a folder"));
+    copy(&gpu, slower.path());
+    findings::delayed(slower.path(), |step| f64::from(step - 12) * 1000.0);
+    let case = |repeat: &Path| try_case("fusion-lost", &format!("performance: {{repeats: ['{}']}}", repeat.display()));
+    let result = case(slower.path()).expect("a repeat");
     let time = unit(&result).step_time.as_ref().expect("judged");
-    assert!(time.repeats.is_some_and(|noise| noise.0 > 0.2) && verdict(&result) == Verdict::Pass);
+    assert!(time.repeats.is_some_and(|noise| noise.0 > 0.001), "{:?}", time.repeats);
+    assert!(case(&gpu).is_ok(), "the baseline repeats itself");
+    // The candidate itself, declared as a repeat, would say that the machine is that noisy.
+    let refused = case(&cases().join("fusion-lost/npu")).expect_err("no repeat");
+    assert!(refused.to_string().contains("is not a repeat of the baseline"), "{refused}");
+    findings::delayed(slower.path(), |step| f64::from(step - 12) * 50_000.0);
+    let refused = case(slower.path()).expect_err("no repeat");
+    assert!(refused.to_string().contains("beyond the limit"), "{refused}");
 }
 
 #[test]

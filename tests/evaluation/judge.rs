@@ -101,11 +101,15 @@ fn answered(name: &str, lost: usize, won: usize, right: usize, wrong: usize) -> 
     task(name, vec![metric("acc", &answers(lost, won, right, wrong))])
 }
 
-/// A run in which each of these tasks has samples.
-fn run_of(tasks: &[PairedTask]) -> Run {
+/// Runs of both sides in which each of these tasks has samples.
+fn runs_of(tasks: &[PairedTask]) -> (Run, Run) {
+    (run_of(tasks, |pair| pair.baseline), run_of(tasks, |pair| pair.candidate))
+}
+
+fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> Value) -> Run {
     let of = |task: &PairedTask| {
         let samples = task.metrics.iter().filter(|metric| metric.has_samples).map(|metric| {
-            let samples = metric.pairs.iter().zip(0..).map(|(pair, id)| sample(id, pair.baseline)).collect();
+            let samples = metric.pairs.iter().zip(0..).map(|(pair, id)| sample(id, value(pair))).collect();
             (metric.filter.clone(), samples)
         });
         let by_filter: BTreeMap<Option<String>, Vec<Sample>> = samples.collect();
@@ -157,7 +161,7 @@ impl Case {
 
     fn judge_with(self, texts: &run::Texts<'_>) -> Found {
         let policy = policy(&self.policy);
-        let (mut baseline, candidate) = self.sides.unwrap_or_else(|| (run_of(&self.tasks), run_of(&self.tasks)));
+        let (mut baseline, candidate) = self.sides.unwrap_or_else(|| runs_of(&self.tasks));
         for (name, tasks) in self.groups {
             baseline.groups.insert(name.to_owned(), tasks.into_iter().map(str::to_owned).collect());
         }
@@ -394,6 +398,65 @@ fn scores_alone_warn_at_best_and_fail_where_the_drop_is_plain() {
 }
 
 #[test]
+fn no_standard_error_of_the_candidate_hides_its_drop() {
+    for wrong in [50.0, -1.0, f64::NAN] {
+        let only = scores_only("acc", score(0.745, Some(0.031)), score(0.35, Some(wrong)), Some(200));
+        let (found, codes) = verdict(vec![task("t", vec![only])], "evaluation: {accept-scores: true}");
+        assert_eq!(
+            (found, codes),
+            (Verdict::Fail, texts(&["evaluation-drop", "evaluation-stderr-replaced"])),
+            "{wrong}"
+        );
+    }
+    let right = scores_only("acc", score(0.745, Some(0.031)), score(0.74, Some(0.031)), Some(200));
+    assert_eq!(verdict(vec![task("t", vec![right])], "evaluation: {accept-scores: true}"), (Verdict::Pass, texts(&[])));
+}
+
+#[test]
+fn scores_that_are_too_good_warn() {
+    let only = |baseline: f64, candidate: f64| {
+        let (ours, theirs) = (score(baseline, Some(0.03)), score(candidate, Some(0.03)));
+        verdict(vec![task("t", vec![scores_only("acc", ours, theirs, Some(200))])], "evaluation: {accept-scores: true}")
+    };
+    assert!(only(0.2, 0.7).1.contains(&"too-good".to_owned()));
+    assert_eq!(only(0.7, 0.9), (Verdict::Pass, texts(&["evaluation-better"])));
+    assert!(!only(0.01, 0.04).1.contains(&"too-good".to_owned()), "by chance");
+}
+
+#[test]
+fn results_and_answers_are_two_witnesses() {
+    let judged = |claimed: f64, asked: u64, keeps_answers: bool| {
+        let mut found = metric("acc", &answers(0, 0, 30, 10));
+        (found.baseline, found.candidate) = (Some(score(0.75, Some(0.07))), Some(score(claimed, Some(0.07))));
+        let mut case = Case::of(vec![task("t", vec![found])]);
+        let (mut ours, mut theirs) = runs_of(&case.tasks);
+        for run in [&mut ours, &mut theirs] {
+            run.tasks.get_mut("t").expect("the task").asked = Some(asked);
+        }
+        if !keeps_answers {
+            theirs.tasks.get_mut("t").expect("the task").samples = None;
+            let metric = &mut case.tasks[0].metrics[0];
+            (metric.has_samples, metric.samples) = (false, 0);
+            metric.pairs.clear();
+        }
+        case.sides = Some((ours, theirs));
+        let found = case.judge();
+        (found.verdict, found.codes().into_iter().map(str::to_owned).collect::<Vec<String>>())
+    };
+    let has = |(_, codes): &(Verdict, Vec<String>), code: &str| codes.iter().any(|one| one == code);
+    let (right, rounded) = (judged(0.75, 40, true), judged(0.7504, 40, true));
+    assert_eq!((right.0, rounded.0), (Verdict::Pass, Verdict::Pass), "{rounded:?}");
+    let zero = judged(0.0, 40, true);
+    assert!(zero.0 == Verdict::Incomplete && has(&zero, "evaluation-results-contradict"), "{zero:?}");
+    let few = judged(0.75, 400, true);
+    assert!(few.0 == Verdict::Incomplete && has(&few, "evaluation-answers-missing"), "{few:?}");
+    let lost = judged(0.7, 40, false);
+    assert!(lost.0 == Verdict::Incomplete && has(&lost, "evaluation-answers-needed"), "{lost:?}");
+    let no_drop = judged(0.75, 40, false);
+    assert!(no_drop.0 == Verdict::Warn && !has(&no_drop, "evaluation-answers-needed"), "{no_drop:?}");
+}
+
+#[test]
 fn values_that_are_no_numbers_fail_or_stay_open() {
     let mut values = answers(0, 0, 10, 10);
     values[3].1 = f64::NAN;
@@ -570,11 +633,11 @@ fn contradictory_samples_are_not_tested() {
 #[test]
 fn damage_belongs_to_its_task() {
     let tasks = vec![answered("a", 0, 0, 100, 60), answered("b", 0, 0, 100, 60)];
-    let mut candidate = run_of(&tasks);
+    let mut candidate = run_of(&tasks, |pair| pair.baseline);
     let damage =
         |line| Damage { path: "samples_a.jsonl".to_owned(), line: Some(line), reason: "ends early".to_owned() };
     candidate.tasks.get_mut("a").expect("there").damages = vec![damage(3), damage(9)];
-    let case = Case { sides: Some((run_of(&tasks), candidate)), ..Case::of(tasks) };
+    let case = Case { sides: Some((run_of(&tasks, |pair| pair.baseline), candidate)), ..Case::of(tasks) };
     let found = case.judge();
     assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["evaluation-damaged"]));
     assert_eq!((found.unit("a").verdict, found.unit("b").verdict), (Verdict::Incomplete, Verdict::Pass));
@@ -585,13 +648,13 @@ fn damage_belongs_to_its_task() {
 #[test]
 fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
     let tasks = vec![answered("a", 0, 0, 100, 60)];
-    let mut baseline = run_of(&tasks);
+    let mut baseline = run_of(&tasks, |pair| pair.baseline);
     let name = |metric: &str| ScoreName { metric: metric.to_owned(), filter: Some("none".to_owned()) };
     let gone = Task { scores: BTreeMap::from([(name("acc"), score(0.5, None))]), ..Task::default() };
     baseline.tasks.insert("gone".to_owned(), gone);
     let mut with_missing = tasks;
     with_missing[0].metrics_missing = vec![(Side::Candidate, "f1,none".to_owned())];
-    let candidate = run_of(&with_missing);
+    let candidate = run_of(&with_missing, |pair| pair.baseline);
     let missing = vec![(Side::Candidate, "gone".to_owned())];
     let found = Case { sides: Some((baseline, candidate)), missing, ..Case::of(with_missing) }.judge();
     assert_eq!(
@@ -605,7 +668,7 @@ fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
 
 #[test]
 fn a_model_of_one_side_has_units_that_are_not_tested() {
-    let mut run = run_of(&[answered("a", 0, 0, 10, 10)]);
+    let mut run = run_of(&[answered("a", 0, 0, 10, 10)], |pair| pair.baseline);
     let scores = BTreeMap::from([(ScoreName { metric: "acc".to_owned(), filter: None }, score(0.5, None))]);
     run.tasks.get_mut("a").expect("there").scores = scores;
     let policy = Policy::default();

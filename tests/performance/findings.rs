@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use precision_gate::verdict::Severity;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +42,7 @@ fn kernels(side: &Path, edit: impl FnMut(&dyn Fn(&str) -> usize, &mut Vec<String
 }
 
 /// Begins the kernels of each step later, by so many microseconds.
-fn delayed(side: &Path, delay: impl Fn(u32) -> f64) {
+pub(super) fn delayed(side: &Path, delay: impl Fn(u32) -> f64) {
     kernels(side, |column, cells| {
         let step: u32 = cells[column("Step Id")].parse().expect("a step");
         let start = column("Start Time(us)");
@@ -94,7 +95,7 @@ fn twice(side: &Path) {
 /// A code, and the change of the two sides that gives it. Both sides are the same healthy profile before it.
 type Change = (&'static str, fn(&Path, &Path));
 
-const CHANGES: [Change; 15] = [
+const CHANGES: [Change; 18] = [
     ("performance-spike", |_, npu| delayed(npu, |step| if step > 15 { 15_000.0 } else { 0.0 })),
     ("performance-jitter", |_, npu| delayed(npu, |step| f64::from((step - 12) / 2) * 15_000.0)),
     ("performance-host-bound", |_, npu| delayed(npu, |step| f64::from(step - 12) * 15_000.0)),
@@ -128,6 +129,17 @@ const CHANGES: [Change; 15] = [
         replaced(&info, "\"_profiler_level\": \"Level1\"", "\"_profiler_level\": \"Level2\"");
     }),
     ("performance-steps-twice", |_, npu| twice(npu)),
+    ("performance-kernels-missing", |_, npu| {
+        fs::remove_file(output(npu).join("kernel_details.csv")).expect("removed");
+    }),
+    ("performance-times-contradict", |_, npu| {
+        let mut row = 0;
+        kernels(npu, |_, _| {
+            row += 1;
+            row % 3 == 0
+        });
+    }),
+    ("too-good", |gpu, _| delayed(gpu, |step| f64::from(step - 12) * 500_000.0)),
     ("performance-file-damaged", |_, npu| {
         let table = output(npu).join("kernel_details.csv");
         let bytes = fs::read(&table).expect("a table");
@@ -150,6 +162,22 @@ fn each_change_of_a_healthy_profile_has_its_finding() {
         assert!(has(&result, code), "{code}: {:?}", result.findings);
         assert!(!has(&untouched, code), "{code} without a change");
     }
+}
+
+#[test]
+fn what_only_the_baseline_recorded_is_told() {
+    let (healthy, npu) = (cases().join("fusion-lost/gpu"), TempDir::new().expect("a folder"));
+    copy(&healthy, npu.path());
+    assert!(!has(&judge(&healthy, npu.path(), ""), "performance-part-lost"));
+    fs::remove_file(output(npu.path()).join("memory_record.csv")).expect("removed");
+    let severity = |policy: &str| {
+        let result = judge(&healthy, npu.path(), policy);
+        result.findings.iter().find(|finding| finding.code == "performance-part-lost").map(|finding| finding.severity)
+    };
+    assert_eq!(severity(""), Some(Severity::Warn));
+    assert_eq!(severity("performance: {memory-peak: {fail: 1.5}}"), Some(Severity::Incomplete), "a limit that fails");
+    let result = judge(npu.path(), &healthy, "");
+    assert!(!has(&result, "performance-part-lost"), "the candidate may record more");
 }
 
 #[test]

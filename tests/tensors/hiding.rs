@@ -38,7 +38,7 @@ fn hidden(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
 
 fn evidence(result: &GateResult) -> Vec<Evidence> {
     let all = result.checks.iter().flat_map(|check| &check.units);
-    all.filter_map(|unit| if let Unit::Checkpoint(unit) = unit { Some(unit.evidence) } else { None }).collect()
+    all.filter_map(|unit| if let Unit::Checkpoint(unit) = unit { Some(unit.evidence.clone()) } else { None }).collect()
 }
 
 #[test]
@@ -72,15 +72,61 @@ fn hiding_what_the_candidate_saved_never_buys_a_pass() {
     assert!(made > 100, "only {made} changes");
 }
 
+/// A checkpoint of float32 tensors.
+fn checkpoint(tensors: &[(&str, &[f32])]) -> Vec<u8> {
+    let (mut header, mut data) = (serde_json::json!({}), Vec::new());
+    for (name, values) in tensors {
+        let start = data.len();
+        values.iter().for_each(|value| data.extend(value.to_le_bytes()));
+        let place = [start, data.len()];
+        header[name] = serde_json::json!({"dtype": "F32", "shape": [values.len()], "data_offsets": place});
+    }
+    joined(&header, &data)
+}
+
+/// Verdict and account of these tensors on both sides.
+fn of_both(tensors: &[(&str, &[f32])]) -> (Verdict, Evidence) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for side in ["gpu", "npu"] {
+        std::fs::create_dir(folder.path().join(side)).expect("made");
+        std::fs::write(folder.path().join(side).join("model.safetensors"), checkpoint(tensors)).expect("written");
+    }
+    let result = judged(&folder.path().join("gpu"), &folder.path().join("npu"), "");
+    (result.verdict, evidence(&result).first().expect("one checkpoint").clone())
+}
+
+#[test]
+fn parameters_that_say_nothing_carry_no_verdict() {
+    const REAL: &[f32] = &[0.25, -3.5, 1.0];
+    const NAN: &[f32] = &[f32::NAN; 3];
+    let three = |first: &[f32], second: &[f32], third: &[f32]| of_both(&[("a", first), ("b", second), ("c", third)]);
+    let (verdict, healthy) = three(REAL, REAL, &[f32::NAN, 2.0, 5.0]);
+    assert_eq!((healthy.offered, healthy.compared, healthy.equal_trivially), (3, 3, 0), "partly finite is compared");
+    assert!(!verdict.blocks());
+    for nothing in [&[][..], NAN] {
+        let (verdict, one) = three(REAL, REAL, nothing);
+        assert_eq!((one.offered, one.compared, one.not_compared), (3, 2, 1));
+        assert_eq!((verdict, three(nothing, nothing, nothing).0), (Verdict::Incomplete, Verdict::Incomplete));
+    }
+    for trivial in [&[0.0; 3][..], &[1.0; 3]] {
+        let (verdict, one) = three(REAL, REAL, trivial);
+        assert_eq!((one.compared, one.equal_trivially, verdict), (3, 1, Verdict::Pass));
+        assert_eq!(three(trivial, trivial, trivial).0, Verdict::Incomplete);
+    }
+    assert_eq!(of_both(&[("scale", &[0.5])]).1.equal_trivially, 0, "one element that is not zero is a value");
+}
+
 #[test]
 fn the_evidence_of_a_checkpoint_adds_up() {
     let case = root().join("random_state");
     let result = judged(&case.join("gpu"), &case.join("npu"), "");
-    let [evidence] = evidence(&result)[..] else { panic!("one checkpoint") };
+    let all = evidence(&result);
+    let [evidence] = &all[..] else { panic!("one checkpoint") };
     // NumPy's, torch's and the device's generators, and the one of the tensor-parallel group.
     assert_eq!((evidence.shown_only, evidence.unseen()), (4, 0));
     assert_eq!(evidence.total(), evidence.compared + 4);
     let ignored = judged(&case.join("gpu"), &case.join("npu"), "checkpoint: {ignore: ['*rng*']}");
-    let [without] = self::evidence(&ignored)[..] else { panic!("one checkpoint") };
+    let all = self::evidence(&ignored);
+    let [without] = &all[..] else { panic!("one checkpoint") };
     assert_eq!((without.left_out, without.total()), (4, evidence.total()));
 }
