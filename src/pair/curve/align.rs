@@ -155,7 +155,12 @@ pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, averaged: bool) 
         return by_window(baseline, candidate);
     }
     let mut aligned = by_step(baseline, candidate);
-    aligned.coverage = coverage(windows(baseline), windows(candidate));
+    // Of two files of which one holds samples, a record of either stands for its step alone.
+    let (longest, other) = match baseline.logged == candidate.logged {
+        true => (longest(baseline), longest(candidate)),
+        false => (1, 1),
+    };
+    aligned.coverage = coverage(windows_up_to(baseline, longest), windows_up_to(candidate, other));
     if aligned.is_empty() {
         aligned.coverage.both = 0;
     }
@@ -216,7 +221,16 @@ impl Window {
 /// The windows of a source: from the last log line on, and never longer than its logging interval, so that a gap
 /// in the log stays a gap. A sample stands for its own step alone.
 fn windows<'s>(source: &'s Source<'_>) -> impl Iterator<Item = Window> + 's {
-    let longest = if source.logged == Logged::Windows { source.interval } else { 1 };
+    windows_up_to(source, longest(source))
+}
+
+/// Steps that a record stands for at most.
+fn longest(source: &Source<'_>) -> u64 {
+    if source.logged == Logged::Windows { source.interval } else { 1 }
+}
+
+/// The same, of at most `longest` steps.
+fn windows_up_to<'s>(source: &'s Source<'_>, longest: u64) -> impl Iterator<Item = Window> + 's {
     source.series.points().scan(None::<u64>, move |last, (step, value)| {
         let end = step.saturating_add(1);
         let bound = end.saturating_sub(longest);
@@ -383,6 +397,16 @@ mod tests {
         assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (11, 50));
         let aligned = align(&few, &all, true);
         assert_eq!((aligned.coverage.both, aligned.coverage.baseline, aligned.coverage.candidate_only), (11, 11, 39));
+    }
+
+    #[test]
+    fn a_window_beside_samples_covers_its_step_alone() {
+        let samples = source(Logged::Samples, (1..=12).map(|i| (5 * i, 1.0)));
+        let coarse = source(Logged::Windows, (1..=6).map(|i| (10 * i, 1.0)));
+        for candidate in [coarse.clone(), source(Logged::Samples, coarse.series.points())] {
+            let coverage = align(&samples, &candidate, true).coverage;
+            assert_eq!((coverage.both, coverage.baseline, coverage.candidate_only), (6, 12, 0));
+        }
     }
 
     #[test]
