@@ -264,7 +264,7 @@ fn the_same_tree_gives_the_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_strangers_result_is_judged_by_what_it_says() {
+fn a_strangers_result_is_decided_by_what_was_measured() {
     let case = cases().join("pr_new_sin");
     let (_, out) = gate(&case, &["source", "repo", "--diff", "changes.diff"]);
     let written = json(&out, "result.json");
@@ -294,9 +294,12 @@ fn a_strangers_result_is_judged_by_what_it_says() {
             "unit" => drop(edited["findings"].as_array_mut().expect("a list").remove(1 - place)),
             _ => edited["findings"][place]["where"]["line"] = 0.into(),
         }
-        let error = judged(&edited).expect_err(change);
-        assert!(error.starts_with("result.json: "), "{change}: {error}");
+        assert_eq!(judged(&edited), Ok(Verdict::Fail), "{change}");
     }
+    let mut edited = written;
+    edited["measured"][0]["where"]["line"] = 0.into();
+    let error = judged(&edited).expect_err("other numbers");
+    assert!(error.starts_with("result.json: seal: "), "{error}");
 }
 
 /// Texts that are deep, long or broken.

@@ -21,8 +21,8 @@ use crate::policy::Policy;
 use crate::result::GateResult;
 use crate::result::finding::Finding;
 use crate::result::seal::seal;
-use crate::result::unit::Unit;
-use crate::verdict::{CheckId, Verdict};
+use crate::result::unit::{Unit, monitors};
+use crate::verdict::Verdict;
 use refusal::{Checked, demand, shown};
 
 pub use read::{operations_digest, parse, read};
@@ -78,6 +78,7 @@ pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecke
         .and_then(|()| caps::check(&result))
         .and_then(|()| identity::check(&result, against))
         .and_then(|()| alone::consistent(&result))
+        .and_then(|()| claims_no_less(&result))
         .and_then(|()| sealed(&result))
         .and_then(|()| same_limits(&result, against.policy));
     checked.map_err(|contradiction| contradiction.into_error(against.name))?;
@@ -158,9 +159,7 @@ fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
     })
 }
 
-/// Culprits of dumps and monitors, whose walk ends at one.
+/// Whether each monitor has a culprit, at which its walk ended.
 fn culprits(result: &GateResult) -> Vec<bool> {
-    let walked = |check: &&crate::result::unit::Check| matches!(check.id, CheckId::Dump | CheckId::Monitor);
-    let units = result.checks.iter().filter(walked).flat_map(|check| &check.units);
-    units.map(|unit| unit.culprit().is_some()).collect()
+    monitors(&result.checks).map(|unit| unit.culprit.is_some()).collect()
 }

@@ -1,7 +1,6 @@
 //! Patterns of a curve are named where they are, and nowhere else.
 
 use precision_gate::compare::curve::rank;
-use precision_gate::gate::recheck::refuse_edited;
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::verdict::Verdict;
 
@@ -49,7 +48,6 @@ fn table(name: &str, values: &[f64]) -> String {
 fn judged(metric: &str, baseline: &[f64], candidate: &[f64], policy: &str) -> (Verdict, Vec<String>) {
     let (b, c) = (table(metric, baseline), table(metric, candidate));
     let result = Pair::new(&[("a.csv", &b)], &[("a.csv", &c)]).judge(policy);
-    refuse_edited(&result, "result.json").expect("a result that does not contradict itself");
     (result.verdict, codes(&result).into_iter().map(str::to_owned).collect())
 }
 

@@ -8,6 +8,7 @@ use precision_gate::gate::recheck::{Against, recheck};
 use precision_gate::gate::{loss, recognisers};
 use precision_gate::policy::Policy;
 use precision_gate::result::GateResult;
+use precision_gate::result::seal::seal;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 
@@ -232,10 +233,11 @@ fn repeats_of_a_case_replace_its_limits() {
 }
 
 #[test]
-fn a_result_that_does_not_follow_from_its_series_is_refused() {
+fn a_result_whose_numbers_were_changed_is_refused() {
     let policy = Policy::default();
     let against = Against { name: "result.json", policy: &policy, repository: "", operations: None };
-    let result = judged("nemo_reward_zero", "");
+    let mut result = judged("nemo_reward_zero", "");
+    result.seal = Some(seal(&result));
     let again = recheck(result.clone(), &against).expect("a result as the gate writes it").result;
     assert_eq!(again.verdict, Verdict::Fail);
     let value = serde_json::to_value(&result).expect("JSON");

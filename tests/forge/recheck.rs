@@ -1,13 +1,14 @@
 //! `publish` of a result that another job left behind, and of the artifacts that it uploaded.
 
-mod contradictions;
 mod fixtures;
+mod forgery;
 mod mutations;
 mod reproductions;
 mod uploads;
 
 use std::path::PathBuf;
 
+use precision_gate::fetch::Digest;
 use precision_gate::gate::recheck::{Against, Rechecked, recheck};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
@@ -17,7 +18,8 @@ use precision_gate::policy::value::Date;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{causes, writer};
-use precision_gate::result::GateResult;
+use precision_gate::result::seal::seal;
+use precision_gate::result::{GateResult, Source};
 use precision_gate::verdict::CheckId;
 
 use crate::fake::Fake;
@@ -47,11 +49,15 @@ fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResu
     let writer = result.writer(Language::En, Target::Plain);
     writer::fill(&mut result.findings, &writer).expect("texts");
     causes::fill(&mut result.diagnoses, &writer).expect("texts");
+    // As if written, with an empty file of lines beside it.
+    result.operations_digest = Some(Digest::of(b"").to_string());
+    result.seal = Some(seal(&result));
     result
 }
 
 fn checked(result: GateResult, policy: &Policy) -> Result<Rechecked, String> {
-    let against = Against { name: "result.json", policy, repository: "org/model", operations: None };
+    let lines = Digest::of(b"").to_string();
+    let against = Against { name: "result.json", policy, repository: "org/model", operations: Some(&lines) };
     recheck(result, &against).map_err(|error| error.to_string())
 }
 
@@ -66,7 +72,8 @@ fn second_half(fake: &Fake<GitHub>) -> Gate {
 
 /// A result as a fork's job writes it.
 fn of_head(result: &GateResult) -> serde_json::Value {
-    let mut value = serde_json::to_value(result).expect("JSON");
-    value["source"] = serde_json::json!({ "commit": HEAD, "repository": "org/model" });
-    value
+    let source = Source { commit: HEAD.to_owned(), repository: "org/model".to_owned(), target: None };
+    let mut result = GateResult { source: Some(source), ..result.clone() };
+    result.seal = Some(seal(&result));
+    serde_json::to_value(&result).expect("JSON")
 }
