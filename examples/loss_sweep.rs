@@ -80,7 +80,9 @@ fn verdict(judge: Judge, noise: Noise, defect: Option<Defect>, seed: u64) -> Res
     let curves = ([baseline.file("b")], [candidate.file("c")]);
     let fetcher = Fetcher::default();
     let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    Ok(loss::check(&curves.0, &curves.1, &policy, repeats, None)?.check.verdict)
+    let mut outcome = loss::check(&curves.0, &curves.1, &policy, repeats, None)?;
+    outcome.settle(&policy);
+    Ok(outcome.check.verdict)
 }
 
 /// Share of seeds for which `hit` holds.

@@ -202,9 +202,10 @@ fn file(name: &str, text: &str) -> Result<CurveFile> {
 fn verdict(task: Task, seed: u64, defect: Defect, size: f64) -> Result<Verdict> {
     let baseline = file("gpu.jsonl", &log(task, 2 * seed, Defect::None, 0.0))?;
     let candidate = file("npu.jsonl", &log(task, 2 * seed + 1, defect, size))?;
-    let outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None)?;
+    let mut outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None)?;
+    let applied = outcome.settle(&Policy::default());
     if std::env::var_os("RL_SWEEP_FINDINGS").is_some() {
-        for finding in &outcome.findings {
+        for finding in &applied.findings {
             println!("{} {seed} {size}: {} {} {:?}", task.name, finding.code, finding.place, finding.facts);
         }
     }

@@ -140,6 +140,7 @@ fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
         logged: Logged::Samples,
         interval: Some(1),
         margins: BTreeMap::new(),
+        updates: None,
         notes: Vec::new(),
     }
 }
@@ -172,7 +173,7 @@ fn order() {
                 None => healthy,
             };
             let outcome = judged(baseline.file("b"), candidate.file("c"), mode);
-            outcome.findings.iter().any(|finding| finding.code == "curve-data-order")
+            outcome.observations.iter().any(|one| one.finding.code == "curve-data-order")
         });
         percent(found.count() as f64 / SEEDS as f64)
     };

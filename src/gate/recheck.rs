@@ -104,7 +104,9 @@ fn sealed(result: &GateResult) -> Checked {
 /// The verdict that a result claims, although it is not used, is at least as severe as those of its checks.
 fn claims_no_less(result: &GateResult) -> Checked {
     let worst = Verdict::of_all(result.checks.iter().map(|check| check.verdict));
-    demand(result.verdict >= worst, "verdict", || format!("says {}, and a check says {}", result.verdict.as_str(), worst.as_str()))
+    demand(result.verdict >= worst, "verdict", || {
+        format!("says {}, and a check says {}", result.verdict.as_str(), worst.as_str())
+    })
 }
 
 /// Reason why a result cannot be decided again; `None` where it can.

@@ -84,7 +84,7 @@ impl AppliedPolicy {
 }
 
 /// Applies severities, waivers and profile of `policy`.
-pub(super) fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> AppliedPolicy {
+pub fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     for mut finding in findings {
         if !finding.counts() {

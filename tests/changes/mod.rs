@@ -50,11 +50,11 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
     let mut sum = Evidence::default();
     for unit in result.checks.iter().flat_map(|check| &check.units) {
         let of_unit = match unit {
-            Unit::Dump(unit) => unit.evidence,
-            Unit::Curve(unit) => unit.evidence,
-            Unit::Checkpoint(unit) => unit.evidence,
-            Unit::Monitor(unit) => unit.evidence,
-            Unit::Operators(unit) => unit.evidence,
+            Unit::Dump(unit) => unit.evidence.clone(),
+            Unit::Curve(unit) => unit.evidence.clone(),
+            Unit::Checkpoint(unit) => unit.evidence.clone(),
+            Unit::Monitor(unit) => unit.evidence.clone(),
+            Unit::Operators(unit) => unit.evidence.clone(),
             Unit::Performance(unit) => {
                 let [baseline, candidate] = unit.steps;
                 Evidence { compared: baseline.min(candidate), ..Evidence::default() }
@@ -63,17 +63,17 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Source(_) => Evidence::default(),
             Unit::Evaluation(unit) => {
                 let one_sided = unit.samples.saturating_sub(unit.paired);
-                Evidence { compared: unit.paired, one_sided, ..Evidence::default() }
+                Evidence { compared: unit.paired, one_sided: [0, one_sided], ..Evidence::default() }
             }
             Unit::Generation(unit) => {
-                Evidence { compared: unit.compared, one_sided: unit.unmatched, ..Evidence::default() }
+                Evidence { compared: unit.compared, one_sided: [0, unit.unmatched], ..Evidence::default() }
             }
         };
         sum.compared += of_unit.compared;
         sum.shown_only += of_unit.shown_only;
         sum.not_compared += of_unit.not_compared;
-        sum.one_sided += of_unit.one_sided;
-        sum.unreadable += of_unit.unreadable;
+        sum.one_sided = [0, sum.alone() + of_unit.alone()];
+        sum.damaged += of_unit.damaged;
         sum.left_out += of_unit.left_out;
     }
     sum

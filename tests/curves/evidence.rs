@@ -24,7 +24,7 @@ fn missing_steps_are_told_and_beyond_one_in_twenty_nothing_is_judged() {
         let result = Pair::new(&[("a", &falling(1..=100, 1.0))], &[("a", &falling(1..=last, 1.0))]).judge("");
         assert_eq!(result.verdict, verdict, "{last}: {:?}", codes(&result));
         assert!(code.is_none_or(|code| codes(&result).contains(&code)), "{last}: {:?}", codes(&result));
-        let evidence = loss(&result).evidence;
+        let evidence = &loss(&result).evidence;
         assert_eq!((evidence.compared, evidence.alone()), (last.min(100), last.abs_diff(100)));
     }
 }

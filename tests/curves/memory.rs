@@ -44,7 +44,7 @@ fn curves_that_do_not_fit_in_memory_give_the_same_result() {
             let outcome = loss::judge(&baseline, &candidate, &Policy::default(), None).expect("judged");
             (
                 serde_json::to_string(&outcome.check).expect("JSON"),
-                serde_json::to_string(&outcome.findings).expect("JSON"),
+                serde_json::to_string(&outcome.observations).expect("JSON"),
             )
         };
         let folder = tempfile::tempdir().expect("a folder");

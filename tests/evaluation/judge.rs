@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use precision_gate::judge::apply_policy::apply_policy;
+use precision_gate::judge::apply_policy::apply;
 use precision_gate::judge::evaluation::generations;
 use precision_gate::judge::evaluation::run::{self, Judged, JudgedUnit};
 use precision_gate::judge::register;
@@ -17,7 +17,7 @@ use precision_gate::read::evaluation::{
     Token, Value,
 };
 use precision_gate::result::finding::{Fact, Finding, verdict_of};
-use precision_gate::result::unit::{DivergenceKind, EvaluationScope, EvaluationTest, Shard};
+use precision_gate::result::unit::{AnyUnit, DivergenceKind, EvaluationScope, EvaluationTest, Shard};
 use precision_gate::verdict::{Severity, Side, Verdict};
 
 fn policy(yaml: &str) -> Policy {
@@ -186,7 +186,7 @@ struct Found {
 
 impl Found {
     fn of(judged: Judged, policy: &Policy) -> Self {
-        let applied = |findings: &[Finding]| apply_policy(findings.to_vec(), policy).findings;
+        let applied = |findings: &[Finding]| apply(findings.to_vec(), policy).findings;
         let tasks: Vec<Vec<Finding>> = judged.tasks.iter().map(|findings| applied(findings)).collect();
         let mut findings: Vec<Finding> = applied(&judged.rest);
         findings.extend(tasks.iter().flatten().cloned());
@@ -194,7 +194,7 @@ impl Found {
         for one in &mut units {
             let own = applied(&one.findings);
             let of_task = one.task.map_or(Verdict::Pass, |task| verdict_of(&tasks[task]));
-            one.unit.verdict = run::verdict(&one.unit, verdict_of(&own).max(of_task));
+            one.unit.verdict = one.unit.settled(verdict_of(&own).max(of_task));
             findings.extend(own);
         }
         let tasks: Vec<(&str, bool)> =

@@ -8,6 +8,7 @@ use super::*;
 use crate::fetch::{Files, open};
 use crate::gate::{Quiet, discover, search};
 use crate::judge::culprit;
+use crate::verdict::Verdict;
 
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/operators")

@@ -60,7 +60,6 @@ pub fn in_english(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::kind::Role;
     use crate::read::metric::{canonical, role, step_rank};
 

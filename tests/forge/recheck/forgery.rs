@@ -21,13 +21,19 @@ const FAILING: [&str; 9] = [
 /// Ways to take the words of a result away.
 const WAYS: [fn(&mut Value); 8] = [
     |value| value["findings"] = json!([]),
-    |value| everywhere(value, &|fields| _ = fields.contains_key("culprit") && fields.insert("culprit".into(), Value::Null).is_some()),
+    |value| {
+        everywhere(value, &|fields| {
+            _ = fields.contains_key("culprit") && fields.insert("culprit".into(), Value::Null).is_some()
+        })
+    },
     |value| value["diagnoses"] = json!([]),
     |value| everywhere(value, &|fields| zero(fields, &["unmatched_candidate", "unmatched_baseline", "not_compared"])),
-    |value| everywhere(value, &|fields| {
-        let rules = fields.get_mut("rules").and_then(Value::as_array_mut);
-        rules.into_iter().flatten().for_each(|rule| rule["verdict"] = "pass".into());
-    }),
+    |value| {
+        everywhere(value, &|fields| {
+            let rules = fields.get_mut("rules").and_then(Value::as_array_mut);
+            rules.into_iter().flatten().for_each(|rule| rule["verdict"] = "pass".into());
+        })
+    },
     |value| everywhere(value, &|fields| turn(fields, "verdict", "pass")),
     |value| {
         let findings = value["findings"].as_array_mut().into_iter().flatten();

@@ -44,11 +44,7 @@ fn a_pass_with_failing_units_is_refused() {
     lie["verdict"] = "pass".into();
     let posted = publish(&fake, &lie, "");
     assert_eq!(posted.ended.code, 2, "{:?}", posted.ended);
-    assert!(
-        posted.ended.stderr.contains("verdict: says pass, and a check says fail"),
-        "{:?}",
-        posted.ended
-    );
+    assert!(posted.ended.stderr.contains("verdict: says pass, and a check says fail"), "{:?}", posted.ended);
     assert_eq!(posted.check["conclusion"], "failure");
     assert!(posted.comment.contains("verdict=unfinished"), "{}", posted.comment);
     fake.requests();
