@@ -214,6 +214,10 @@ impl AnyUnit for PerformanceUnit {
         Some(&self.evidence).filter(|evidence| evidence.offered > 0)
     }
 
+    fn evidence_mut(&mut self) -> Option<&mut Evidence> {
+        Some(&mut self.evidence)
+    }
+
     fn name(&self) -> String {
         profile_place(self.rank)
     }
