@@ -73,7 +73,7 @@ impl SourcePolicy {
 }
 
 /// A pattern of paths: `*` stays within a folder, `**` crosses folders, and a folder stands for all in it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PathPattern {
     whole: GlobMatcher,
@@ -84,6 +84,17 @@ impl PathPattern {
     /// Whether a path fits, or lies in a folder that does.
     pub fn matches(&self, path: &str) -> bool {
         self.whole.is_match(path) || self.within.is_match(path)
+    }
+
+    /// The pattern, without `./` before and `/` after it.
+    pub fn as_str(&self) -> &str {
+        self.whole.glob().glob()
+    }
+}
+
+impl std::fmt::Debug for PathPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("PathPattern").field(&self.as_str()).finish()
     }
 }
 
@@ -105,7 +116,7 @@ impl TryFrom<String> for PathPattern {
 
 impl Serialize for PathPattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.whole.glob().glob())
+        serializer.serialize_str(self.as_str())
     }
 }
 

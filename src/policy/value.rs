@@ -88,7 +88,7 @@ pub(super) fn statement_schema(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A shell-style pattern: `*`, `?`, `[…]`, `{a,b}`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Pattern(GlobMatcher);
 
@@ -111,6 +111,12 @@ impl TryFrom<String> for Pattern {
         Glob::new(&text)
             .map(|glob| Self(glob.compile_matcher()))
             .map_err(|error| format!("expects a shell-style pattern: {error}"))
+    }
+}
+
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pattern").field(&self.as_str()).finish()
     }
 }
 
