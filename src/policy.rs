@@ -282,6 +282,35 @@ mod tests {
     }
 
     #[test]
+    fn a_waiver_as_it_was_offered_is_refused_until_its_words_are_somebodys_own() {
+        let [reasons, owners] = [super::waiver::OFFERED_REASONS, super::waiver::OFFERED_OWNERS];
+        for offered in reasons.into_iter().chain(owners) {
+            for text in
+                [offered.to_owned(), offered.to_uppercase(), format!("'  {offered}\t'"), offered.replace(' ', "\n    ")]
+            {
+                for (key, advice, other) in
+                    [("reason", "write why", "owner: ann"), ("owner", "name the person", "reason: slow kernel")]
+                {
+                    let waiver =
+                        format!("- code: output-*\n  where: x\n  {other}\n  expires: 2027-01-01\n  {key}: {text}\n");
+                    let error = error_of(&format!("waivers:\n{waiver}"));
+                    let said =
+                        format!("gate.yml:6:3: `waivers[0].{key}:` still holds the placeholder `{offered}`; {advice}");
+                    assert!(error.starts_with(&said), "{error}");
+                }
+            }
+        }
+        for (reason, owner) in [
+            ("评审同意", "数值组"),
+            ("why it is acceptable is said in issue 12", "the person responsible for kernels"),
+            ("为何可以接受见评审记录", "由谁负责见评审记录"),
+            ("acceptable", "responsible"),
+        ] {
+            Policy::parse("gate.yml", &waiver(reason, owner, "2027-01-01"), &["output-diverges"]).expect("own words");
+        }
+    }
+
+    #[test]
     fn a_waiver_lives_a_year_unless_the_policy_says_otherwise() {
         let today = super::value::Date::try_from("2026-11-22".to_owned()).expect("a date");
         let as_of = |text: String| {

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 #[path = "policies/canonical.rs"]
 mod canonical;
+#[path = "policies/offered.rs"]
+mod offered;
 
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies")

@@ -8,8 +8,10 @@ use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetcher;
 use crate::policy::Policy;
+use crate::policy::waiver::{OFFERED_OWNERS, OFFERED_REASONS};
 use crate::read::curve::CurveFile;
 use crate::read::dump::DumpFolder;
+use crate::report::explain::expiry;
 use crate::verdict::Side;
 
 /// The commented text of a policy file for the locations `baseline` and `candidate`, as of `policy.today`.
@@ -17,6 +19,8 @@ pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &F
     let (left, right) = (look(baseline, Side::Baseline, fetcher)?, look(candidate, Side::Candidate, fetcher)?);
     let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
     let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
+    let ([reason, _], [owner, _]) = (OFFERED_REASONS, OFFERED_OWNERS);
+    let today = policy.today.to_string();
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let context = context! {
@@ -25,7 +29,9 @@ pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &F
         checks,
         dumps => right.all::<DumpFolder>().iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
         curves => right.all::<CurveFile>().iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
-        today => policy.today.to_string(),
+        reason,
+        owner,
+        expires => expiry(&today).unwrap_or(today),
         documents => documentation::DOCUMENTS,
     };
     let template = include_str!("../../templates/precision-gate.yml.j2");

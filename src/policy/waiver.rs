@@ -7,20 +7,29 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::value::{Date, Pattern, statement, statement_schema};
 
-/// Texts that an offered waiver has for its reason, in English and Chinese; nobody has given one while they stand there.
+/// Placeholders of the reason in an offered waiver, in English and Chinese, in lower case. A policy that still holds one is
+/// refused.
 pub const OFFERED_REASONS: [&str; 2] = ["why it is acceptable", "为何可以接受"];
-/// Texts that an offered waiver has for its owner, in English and Chinese.
+/// Placeholders of the owner in an offered waiver, as those of the reason.
 pub const OFFERED_OWNERS: [&str; 2] = ["the person responsible", "由谁负责"];
 
-/// Reads words in one's own hand: those of an offered waiver are none.
-fn own_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+/// Reads the reason of a waiver.
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    own_words(deserializer, "write why this difference is acceptable")
+}
+
+/// Reads the owner of a waiver.
+fn owner<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    own_words(deserializer, "name the person who is responsible for it")
+}
+
+/// Reads a text that somebody wrote: that of an offered waiver, in whatever case and with whatever blanks, is refused with
+/// `advice`.
+fn own_words<'de, D: Deserializer<'de>>(deserializer: D, advice: &str) -> Result<String, D::Error> {
     let text = statement(deserializer)?;
-    let is_offered = |offered: &&&str| text.trim().eq_ignore_ascii_case(offered);
-    match OFFERED_REASONS.iter().chain(&OFFERED_OWNERS).find(is_offered) {
-        Some(offered) => Err(serde::de::Error::custom(format!(
-            "expects words of your own, not the `{offered}` of the offered waiver: say why the defect is accepted, and who \
-             answers for it"
-        ))),
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    match OFFERED_REASONS.iter().chain(&OFFERED_OWNERS).find(|offered| **offered == words) {
+        Some(offered) => Err(serde::de::Error::custom(format!("still holds the placeholder `{offered}`; {advice}"))),
         None => Ok(text),
     }
 }
@@ -37,11 +46,11 @@ pub struct Waiver {
     #[schemars(example = &"Functional.linear.*")]
     pub place: Pattern,
     /// Reason in words; it has a letter or a digit.
-    #[serde(deserialize_with = "own_words")]
+    #[serde(deserialize_with = "reason")]
     #[schemars(schema_with = "statement_schema", example = &"HF32 is accepted until the next release")]
     pub reason: String,
     /// Person who is responsible for it.
-    #[serde(deserialize_with = "own_words")]
+    #[serde(deserialize_with = "owner")]
     #[schemars(schema_with = "statement_schema", example = &"alice")]
     pub owner: String,
     /// The last day it holds.
