@@ -41,10 +41,9 @@ use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::error::Result;
 use crate::fetch::{Fetcher, Files, Source, Trust};
 use crate::gate::baseline::manifest::Manifest;
-use crate::judge::apply_policy::AppliedPolicy;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::settle::{settle, settle_check};
+use crate::judge::settle::{AppliedPolicy, settle, settle_check};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -95,7 +94,7 @@ pub use crate::fetch::progress::{Progress, Quiet};
 pub struct CheckOutcome {
     /// The check with its units.
     pub check: Check,
-    /// What was measured, before any policy.
+    /// Observations of the check, before any policy.
     pub observations: Vec<Observation>,
     /// Tables that do not grow with what is compared; others have gone to the sink.
     pub tables: Vec<Table>,

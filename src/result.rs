@@ -81,7 +81,7 @@ pub struct GateResult {
     pub culprit: Option<Culprit>,
     /// The checks, in fixed order.
     pub checks: Vec<Check>,
-    /// What was measured, before any policy: verdicts are made of it and of the units' accounts of evidence. Absent in results
+    /// Observations, before any policy: verdicts are made of it and of the units' accounts of evidence. Absent in results
     /// of versions before the third, whose verdicts cannot be made again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Observation>,

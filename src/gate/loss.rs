@@ -9,7 +9,7 @@ use crate::fetch::Source;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
-use crate::judge::settle::EVIDENCE_MISSING;
+use crate::judge::rule::evidence;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
@@ -18,7 +18,7 @@ use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
 use crate::read::sqlite;
 use crate::result::finding::Finding;
 use crate::result::unit::{CurveUnit, Unit};
-use crate::verdict::{CheckId, Side};
+use crate::verdict::{CheckId, Severity, Side};
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -224,13 +224,14 @@ pub fn judge(
 /// Judged curves, and findings that belong to none of them.
 fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
+    let is_told = general.iter().any(|finding| finding.severity >= Severity::Incomplete);
     outcome.say(general);
     for JudgedCurve { unit, findings, counts } in curves {
         let unit = CurveUnit { is_shown_only: !counts, ..unit };
         outcome.add_unit(Unit::Curve(Box::new(unit)), findings);
     }
-    if outcome.check.units.is_empty() {
-        outcome.say([Finding::new(&EVIDENCE_MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
+    if outcome.check.units.is_empty() && !is_told {
+        outcome.say([Finding::new(&evidence::MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
     }
     outcome
 }

@@ -165,3 +165,20 @@ fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
 fn culprits(result: &GateResult) -> Vec<bool> {
     monitors(&result.checks).map(|unit| unit.culprit.is_some()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::load;
+
+    #[test]
+    fn the_verdict_of_an_earlier_version_is_only_claimed() {
+        let text = r#"{"schema_version": 2, "tool": {"name": "precision-gate", "version": "0.1.0"}, "today": "2026-11-24",
+            "profile": "default", "verdict": "pass", "baseline": null, "culprit": null, "checks": [], "findings": [],
+            "candidate": {"label": "910B", "location": "runs/910b", "digest": ""}, "diagnoses": [], "waived": [],
+            "artifacts": []}"#;
+        let mut result = load::parse("result.json", text).expect("the second version is read");
+        decide_again(&mut result, "result.json", None).expect("it is told as claimed");
+        assert_eq!((result.verdict, result.findings[0].code.as_str()), (Verdict::Incomplete, "result-claimed"));
+    }
+}

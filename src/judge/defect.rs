@@ -12,7 +12,7 @@ use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, MonitorUnit, Unit, profiles};
-use crate::verdict::{CheckId, Severity};
+use crate::verdict::Severity;
 
 /// Findings about numbers, which may be off because something before them is.
 const NUMERIC: [&Rule; 44] = [
@@ -65,25 +65,23 @@ const NUMERIC: [&Rule; 44] = [
 /// Whether `other` is a consequence of `root`, which both belong to `check`.
 pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
     let is_numeric = |finding: &Finding| NUMERIC.iter().any(|rule| rule.code == finding.code);
-    if root.of != other.of || !is_numeric(&other.finding) || !(is_numeric(&root.finding) || is_root(&root.finding)) {
+    let Some((first, second)) = units(check, root).zip(units(check, other)) else { return false };
+    // Numbers may follow from a fault of an exact kind where values flow.
+    let may_begin = is_numeric(&root.finding) || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
+    if root.of != other.of || !is_numeric(&other.finding) || !may_begin {
         return false;
     }
-    let pair = units(check, root).zip(units(check, other));
-    match (check.id, pair) {
-        (CheckId::Loss, Some((Unit::Curve(root), Unit::Curve(other)))) => moves_with(root, other),
-        (CheckId::Dump, Some((Unit::Dump(before), Unit::Dump(after)))) => {
-            receives(&root.finding, &other.finding) && before.step <= after.step
-        }
-        (CheckId::Monitor, Some((Unit::Monitor(before), Unit::Monitor(after)))) => {
-            is_later((before, &root.finding), (after, &other.finding))
-        }
-        (CheckId::Operators, Some(_)) => {
+    match (first, second) {
+        (Unit::Curve(root), Unit::Curve(other)) => moves_with(root, other),
+        (Unit::Dump(before), Unit::Dump(after)) => receives(&root.finding, &other.finding) && before.step <= after.step,
+        (Unit::Monitor(before), Unit::Monitor(after)) => is_later((before, &root.finding), (after, &other.finding)),
+        (Unit::Operators(_), Unit::Operators(_)) => {
             root.units == other.units && operator(&root.finding) == operator(&other.finding)
         }
-        (CheckId::Evaluation, Some((Unit::Evaluation(root), Unit::Evaluation(other)))) => {
+        (Unit::Evaluation(root), Unit::Evaluation(other)) => {
             root.model == other.model && (root.task == other.task || is_pooled(other) && !is_pooled(root))
         }
-        (CheckId::Performance, Some(_)) => root.units == other.units || waits_for(check, root, other),
+        (Unit::Performance(_), Unit::Performance(_)) => root.units == other.units || waits_for(check, root, other),
         _ => false,
     }
 }
@@ -120,11 +118,6 @@ fn blocking<'a>(result: &'a GateResult, observation: &Observation) -> Option<&'a
             && unit(finding) == unit(measured)
     };
     result.counting().filter(same).find(|finding| finding.severity >= Severity::Incomplete)
-}
-
-/// A fault of an exact kind from which numbers may follow.
-fn is_root(finding: &Finding) -> bool {
-    finding.check == CheckId::Dump || finding.check == CheckId::Monitor
 }
 
 fn units<'a>(check: &'a Check, observation: &Observation) -> Option<&'a Unit> {

@@ -115,6 +115,29 @@ pub mod artifacts {
     ];
 }
 
+/// Rules about what a verdict rests on, the same for every check.
+pub mod evidence {
+    use super::{Rule, Severity, artifacts};
+
+    /// Nothing was compared that could show a difference.
+    pub const MISSING: Rule = artifacts::rule("evidence-missing", Severity::Incomplete).absence();
+    /// The verdict rests on a single number.
+    pub const SINGLE: Rule = artifacts::rule("evidence-single-place", Severity::Warn);
+    /// Less was compared than the limit of coverage asks for.
+    pub const COVERAGE: Rule = artifacts::rule("evidence-coverage", Severity::Incomplete).absence();
+    /// Places are damaged, or of a form that no reader knows.
+    pub const DAMAGED: Rule = artifacts::rule("evidence-damaged", Severity::Warn);
+    /// A place has two values that differ on one side.
+    pub const CONTRADICTING: Rule = artifacts::rule("evidence-contradicting", Severity::Warn);
+    /// Something was read or paired in a way that is less than the intended one.
+    pub const FALLBACK: Rule = artifacts::rule("evidence-fallback", Severity::Warn);
+    /// The policy leaves something out.
+    pub const LEFT_OUT: Rule = artifacts::rule("evidence-left-out", Severity::Info);
+
+    /// All of them.
+    pub const RULES: &[&Rule] = &[&MISSING, &SINGLE, &COVERAGE, &DAMAGED, &CONTRADICTING, &FALLBACK, &LEFT_OUT];
+}
+
 /// Rules about the policy itself.
 pub mod policy {
     use super::{CheckId, Rule, Severity};

@@ -3,12 +3,13 @@
 //! Nothing that a result says of findings or verdicts is read; they are made here, when a run is judged and whenever its result
 //! is read again. The exit code follows from what is settled (`exit.rs`).
 
+mod apply;
 mod confirm;
 mod evidence;
 
-pub use evidence::{LEFT_OUT as EVIDENCE_LEFT_OUT, MISSING as EVIDENCE_MISSING, RULES};
+pub use apply::{AppliedPolicy, apply};
 
-use super::apply_policy::{AppliedPolicy, apply, covered, decide, waiver_findings};
+use super::apply_policy::decide;
 use super::defect;
 use super::rule::artifacts;
 use crate::policy::Policy;
@@ -18,6 +19,7 @@ use crate::result::finding::{Finding, verdict_of};
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, Unit};
 use crate::verdict::{CheckId, Verdict};
+use apply::{covered, is_absence, waiver_findings};
 
 /// Decides `result` anew under `policy`: findings, what waivers cover, and the verdicts of units, checks and the run.
 pub fn settle(result: &mut GateResult, policy: &Policy) {
@@ -77,7 +79,8 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
 /// The waiver that covers an observation by its pattern.
 fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Waiver> {
     let finding = &observation.finding;
-    decide(&finding.code, &finding.place, finding.severity, policy).waiver.filter(|_| finding.counts())
+    let counts = finding.counts() && !is_absence(&finding.code, finding.severity);
+    decide(&finding.code, &finding.place, finding.severity, policy).waiver.filter(|_| counts)
 }
 
 /// An observation that follows from an accepted defect, which is therefore not judged; `None` for any other. Its values are
@@ -119,7 +122,7 @@ struct Sum {
     rest: Verdict,
 }
 
-/// What findings lead to, and how many there are.
+/// Verdict that findings lead to, and how many there are.
 #[derive(Clone, Copy)]
 struct Counted {
     verdict: Verdict,

@@ -128,7 +128,7 @@ pub struct CurvePairing<'a> {
     pub unpaired: Vec<Unpaired>,
     /// Metrics of the candidate alone.
     pub candidate_only: Vec<(CurveId, StoredSource<'a>)>,
-    /// What the logs of the baseline and of the candidate say of skipped updates.
+    /// Skipped updates by the logs of the baseline and of the candidate.
     pub updates: [Option<Updates>; 2],
 }
 

@@ -11,6 +11,7 @@ mod batch;
 mod beside;
 mod collector;
 mod database;
+mod expression;
 mod frames;
 pub(super) mod lines;
 mod megatron;
@@ -88,7 +89,7 @@ pub struct CurveFile {
     pub margins: BTreeMap<String, f64>,
     /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
-    /// What its lines say of skipped updates; `None` where they say nothing.
+    /// Skipped updates by its lines; `None` where they say nothing.
     pub updates: Option<Updates>,
 }
 

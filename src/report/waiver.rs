@@ -71,7 +71,7 @@ pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> 
     text(code, &pattern(place), expires, language)
 }
 
-/// What stands for reason and owner until somebody gives them; a policy that still holds it is refused.
+/// Texts that stand for reason and owner until somebody gives them; a policy that still holds it is refused.
 pub(super) fn placeholders(language: Language) -> (&'static str, &'static str) {
     let ([english, chinese], [owner, chinese_owner]) = (OFFERED_REASONS, OFFERED_OWNERS);
     match language {

@@ -408,6 +408,11 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_level_may_go_either_way() {
+        assert_eq!(RuleKind::held("mean_change"), (ValueUnit::Relative, LimitDirection::Within));
+    }
+
+    #[test]
     fn an_outcome_survives_json_and_lists_its_notes_flat() {
         let outcome = RuleOutcome::new("coverage", Some(0.9), (None, Some(0.8)), Verdict::Pass).noting([Note::new(
             Note::STEPS_COVERED,

@@ -144,7 +144,7 @@ pub struct ConfigItem {
     /// Whether it was there and read.
     #[serde(default)]
     pub state: ItemState,
-    /// What became of its settings.
+    /// Account of its settings.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
 }

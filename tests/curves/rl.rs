@@ -214,7 +214,7 @@ fn a_short_run_is_no_pass() {
         }
     };
     let result = changed(short, short);
-    assert_eq!((result.verdict, codes(&result)), (Verdict::Warn, vec!["rl-too-short"]));
+    assert_eq!((result.verdict, codes(&result)), (Verdict::Warn, vec!["rl-too-short", "evidence-damaged"]));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{cases, run};
 
 const TODAY: &str = "2026-11-22";
 
-/// What `precision-gate` says on standard output.
+/// Text that `precision-gate` writes to standard output.
 fn said(arguments: &[&str]) -> String {
     let mut command = Command::cargo_bin("precision-gate").expect("built");
     let output = command.current_dir(cases()).args(arguments).args(["--today", TODAY]).output().expect("runs");

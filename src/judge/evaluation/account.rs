@@ -1,4 +1,4 @@
-//! What became of the questions of a metric.
+//! Account of the questions of a metric.
 
 use super::comparable::failed_samples;
 use super::measure::{Evidence, Measured};

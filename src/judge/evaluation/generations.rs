@@ -88,7 +88,7 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     JudgedGenerations { unit, findings }
 }
 
-/// What became of the prompts. Two answers of no token agree without saying anything.
+/// Account of the prompts. Two answers of no token agree without saying anything.
 fn account(paired: &PairedGenerations<'_>, compared: u64) -> Evidence {
     let is_empty = |(ours, theirs): &&(usize, usize)| {
         let records = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs));

@@ -1,4 +1,4 @@
-//! What became of the rows of a rank: which were compared, and which agree without saying anything.
+//! Account of the rows of a rank: which were compared, and which agree without saying anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Account {
     known: HashSet<Tensor>,
 }
 
-/// What a pair of rows tells.
+/// State of a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Finite on both sides, or a difference.
@@ -149,7 +149,7 @@ fn state(pair: &RowPair) -> State {
     if same && says_nothing(&pair.baseline) && says_nothing(&pair.candidate) { State::Trivial } else { State::Telling }
 }
 
-/// What a row tells by itself: each number that is written shows whether it is finite.
+/// State of a row by itself: each number that is written shows whether it is finite.
 fn state_alone(row: &Row) -> State {
     match row.statistics.written().next() {
         None => State::Unmeasured,

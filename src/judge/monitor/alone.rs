@@ -35,7 +35,7 @@ pub struct Walk {
     culprit: Option<Culprit>,
     /// Findings about rows.
     findings: Vec<Finding>,
-    /// What became of the rows.
+    /// Account of the rows.
     account: Account,
     kinds: BTreeSet<MonitorKind>,
     /// In the order in which they were first seen.
@@ -49,7 +49,7 @@ pub struct Walked {
     pub findings: Vec<Finding>,
     /// The first row that is NaN or infinite.
     pub culprit: Option<Culprit>,
-    /// What became of the rows.
+    /// Account of the rows.
     pub evidence: Evidence,
     /// Their kinds.
     pub kinds: BTreeSet<MonitorKind>,

@@ -81,7 +81,7 @@ pub struct Walked {
     pub findings: Vec<Finding>,
     /// The first row that breaks a rule.
     pub culprit: Option<Culprit>,
-    /// What became of the paired rows.
+    /// Account of the paired rows.
     pub evidence: Evidence,
     /// Parameters whose gradient is noise.
     pub noise_driven: u64,
@@ -120,7 +120,7 @@ pub struct Walk<'a> {
     key: Option<Keys>,
     /// Places of the policy's limits that fitted a row.
     used: BTreeSet<usize>,
-    /// What became of the rows.
+    /// Account of the rows.
     account: Account,
     /// The first row that is finite on the candidate side only, with its step.
     first_blind: Option<(String, u64)>,

@@ -47,7 +47,7 @@ impl Reason {
     }
 }
 
-/// What a row is as evidence.
+/// State of a row in the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEvidence {
     /// Its numbers, or in a run alone the tool's word about them, were judged.
@@ -93,7 +93,7 @@ pub struct JudgedRow {
     pub skipped_on: Option<Side>,
     /// Place of the policy's limits that decided.
     pub rule: Option<usize>,
-    /// What it is as evidence.
+    /// Its state in the account.
     pub evidence: RowEvidence,
 }
 
@@ -130,7 +130,7 @@ pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -
     JudgedRow { evidence: evidence(pair, &row), ..row }
 }
 
-/// What an output of both sides is as evidence. The tool's word stands in for no number.
+/// State of an output of both sides in the account. The tool's word stands in for no number.
 fn evidence(pair: &OutputPair<'_>, row: &JudgedRow) -> RowEvidence {
     let (ours, theirs) = (pair.baseline, pair.candidate);
     let by_numbers = row.status != Status::Skip && row.reason != Some(Reason::Tool) && row.skipped_on.is_none();

@@ -37,7 +37,7 @@ pub(super) fn lost(place: &str, [baseline, candidate]: [&Run; 2], policy: &Polic
     (!names.is_empty()).then(|| finding().with("names", names).with("side", Side::Candidate.as_str()))
 }
 
-/// What the table of steps says of a side's steps, over what its kernels say.
+/// Ratio of the time that the table of steps gives a side's steps, over what its kernels say.
 struct Told {
     side: Side,
     /// Name of the time.

@@ -2,32 +2,15 @@
 //!
 //! They add nothing where a check has already said that too little was compared.
 
-use crate::judge::rule::{Rule, artifacts};
+use crate::judge::rule::Rule;
+use crate::judge::rule::evidence::{CONTRADICTING, COVERAGE, DAMAGED, FALLBACK, LEFT_OUT, MISSING, SINGLE};
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, Evidence, Unit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// Nothing was compared that could show a difference.
-pub const MISSING: Rule = artifacts::rule("evidence-missing", Severity::Incomplete).absence();
-/// The verdict rests on a single number.
-pub(super) const SINGLE: Rule = artifacts::rule("evidence-single-place", Severity::Warn);
-/// Less was compared than the limit of coverage asks for.
-pub(super) const COVERAGE: Rule = artifacts::rule("evidence-coverage", Severity::Incomplete).absence();
-/// Places are damaged, or of a form that no reader knows.
-pub(super) const DAMAGED: Rule = artifacts::rule("evidence-damaged", Severity::Warn);
-/// A place has two values that differ on one side.
-pub(super) const CONTRADICTING: Rule = artifacts::rule("evidence-contradicting", Severity::Warn);
-/// Something was read or paired in a way that is less than the intended one.
-pub(super) const FALLBACK: Rule = artifacts::rule("evidence-fallback", Severity::Warn);
-/// The policy leaves something out.
-pub const LEFT_OUT: Rule = artifacts::rule("evidence-left-out", Severity::Info);
-
 /// Share of what is offered that has to be compared.
 const LEAST_COVERAGE: f64 = 0.95;
-
-/// All of them.
-pub const RULES: &[&Rule] = &[&MISSING, &SINGLE, &COVERAGE, &DAMAGED, &CONTRADICTING, &FALLBACK, &LEFT_OUT];
 
 /// Observations about what the verdict of `check` rests on.
 pub(super) fn of_check(check: &Check) -> Vec<Observation> {
@@ -57,8 +40,18 @@ pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
     };
     let is_single = telling == 1
         && !blocks
+        && !checks.iter().flat_map(|check| &check.units).any(holds_many_numbers)
         && checks.iter().all(|check| check.verdict == Verdict::Skipped || rests_on_numbers(check));
     is_single.then(|| new(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
+}
+
+/// Whether a place of a unit is a tensor that was compared by its elements.
+fn holds_many_numbers(unit: &Unit) -> bool {
+    match unit {
+        Unit::Checkpoint(_) => true,
+        Unit::Dump(unit) => unit.data == "tensor",
+        _ => false,
+    }
 }
 
 /// Whether the check would pass, and nothing that it compared could have shown a difference.
@@ -118,4 +111,58 @@ fn coverage(check: CheckId, unit: &Unit, evidence: &Evidence) -> Option<Finding>
     let severity = if share < needed { Severity::Incomplete } else { Severity::Warn };
     let finding = new(&COVERAGE, check, &unit.place()).with_severity(severity);
     Some(finding.with("compared", evidence.compared).with("offered", offered).with("needed", needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::settle::settle_check;
+    use crate::policy::Policy;
+    use crate::result::unit::CheckpointUnit;
+
+    fn codes(evidence: Evidence) -> (Verdict, Vec<String>) {
+        let unit = CheckpointUnit { evidence, ..CheckpointUnit::empty("model") };
+        let units = vec![Unit::Checkpoint(Box::new(unit))];
+        let mut check =
+            Check { id: CheckId::Checkpoint, verdict: Verdict::Skipped, culprit: None, items: vec![], units };
+        let applied = settle_check(&mut check, &[], &Policy::default());
+        (check.verdict, applied.findings.into_iter().map(|finding| finding.code).collect())
+    }
+
+    #[test]
+    fn a_verdict_follows_from_the_account() {
+        let whole = Evidence { offered: 100, compared: 100, ..Evidence::default() };
+        let of = |change: &dyn Fn(&mut Evidence)| {
+            let mut evidence = whole.clone();
+            change(&mut evidence);
+            codes(evidence)
+        };
+        let (pass, warn, incomplete) = (Verdict::Pass, Verdict::Warn, Verdict::Incomplete);
+        for (verdict, code, found) in [
+            (incomplete, "evidence-missing", of(&|one| one.equal_trivially = 100)),
+            (warn, "evidence-coverage", of(&|one| one.compared = 95)),
+            (incomplete, "evidence-coverage", of(&|one| one.compared = 94)),
+            (warn, "evidence-damaged", of(&|one| one.damaged = 1)),
+            (warn, "evidence-contradicting", of(&|one| one.contradicting = 1)),
+            (warn, "evidence-fallback", of(&|one| one.fall_back("position", "line 1"))),
+            (pass, "evidence-left-out", of(&|one| one.left_out = 3)),
+        ] {
+            assert_eq!(found, (verdict, vec![code.to_owned()]));
+        }
+        assert_eq!(codes(whole), (pass, vec![]));
+    }
+
+    #[test]
+    fn a_run_that_rests_on_one_number_is_told() {
+        let mut unit = crate::result::unit::CurveUnit::empty();
+        let of = |unit: &crate::result::unit::CurveUnit| {
+            let units = vec![Unit::Curve(Box::new(unit.clone()))];
+            let check = Check { id: CheckId::Loss, verdict: Verdict::Pass, culprit: None, items: vec![], units };
+            of_run(&[check]).into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+        };
+        unit.evidence.compared = 1;
+        assert_eq!(of(&unit), ["evidence-single-place"]);
+        unit.evidence.compared = 2;
+        assert!(of(&unit).is_empty());
+    }
 }

@@ -8,7 +8,7 @@ use crate::read::curve::CurveFile;
 use crate::read::curve::series::Series;
 use crate::read::curve::updates::{Update, Updates, updates_of};
 
-/// What the files of a side say of updates: files that follow one another make one run; of others the one counts that skipped
+/// Updates by the files of a side: files that follow one another make one run; of others the one counts that skipped
 /// most.
 ///
 /// # Errors

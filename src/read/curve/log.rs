@@ -14,6 +14,7 @@ use regex::{Captures, Regex};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use super::expression::constant;
 use super::lines::{self, Lines};
 use super::series::Counter;
 use super::updates::UpdateLines;
@@ -30,10 +31,6 @@ static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\
 static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
-
-pub(super) fn constant(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("invariant: the patterns of this file are constants, and tests use each")
-}
 
 /// A regular expression for log lines: named groups, `step` among them where lines are numbered.
 #[derive(Clone, Debug)]

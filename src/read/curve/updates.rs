@@ -1,4 +1,4 @@
-//! What a run says of updates that it skipped.
+//! Updates that a run says it skipped.
 //!
 //! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers says whether one overflowed, DeepSpeed,
 //! apex and fairseq print a line in front of the record. Where nothing says so, a loss scale that falls does.
@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::CurveFile;
+use super::expression::constant;
 use super::lines;
-use super::log::constant;
 use crate::error::Result;
 use crate::read::metric;
 
@@ -164,7 +164,7 @@ fn is_count(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|last| COUNTS.contains(&last))
 }
 
-/// What a file says of updates: its lines, or the metrics that count them.
+/// Updates by a file: its lines, or the metrics that count them.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.

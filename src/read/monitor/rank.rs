@@ -19,7 +19,7 @@ pub struct Keys {
     pub name: Arc<str>,
     /// Micro step, or which of several equal rows it is where none is counted.
     pub micro_step: u64,
-    /// Which of several rows of one micro step it is, where micro steps are counted.
+    /// Number of the row among those of one micro step, where micro steps are counted.
     pub occurrence: u64,
 }
 

@@ -7,7 +7,7 @@ use minijinja::{Value, context};
 use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
-use crate::judge::settle::EVIDENCE_LEFT_OUT;
+use crate::judge::rule::evidence::LEFT_OUT;
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
@@ -104,7 +104,7 @@ impl Builder<'_> {
     fn left_out_names(&self) -> BTreeSet<String> {
         /// Names that the line shows.
         const SHOWN: usize = 3;
-        let findings = self.result.findings.iter().filter(|finding| finding.code == EVIDENCE_LEFT_OUT.code);
+        let findings = self.result.findings.iter().filter(|finding| finding.code == LEFT_OUT.code);
         let of = |finding: &Finding| match finding.facts.get("examples") {
             Some(Fact::List(names)) if !names.is_empty() => names.clone(),
             _ => vec![finding.place.clone()],
