@@ -226,7 +226,8 @@ fn errors_that_are_no_numbers_on_both_sides_are_no_agreement() {
         let result = pair(&one, &one, "");
         let evidence = &unit(&result).evidence;
         assert_eq!((evidence.not_compared, evidence.offered), (1, evidence.compared + 1), "{cell}");
-        let names: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+        let names = table.lines().skip(1).filter_map(|line| line.split(',').next());
+        let names: Vec<&str> = names.filter(|name| table.contains(&format!("\n{name},"))).collect();
         let all = names.iter().fold(table.clone(), |text, name| {
             errors.iter().fold(text, |text, column| with_cell(&text, name, *column, cell))
         });
@@ -305,7 +306,7 @@ fn numbers_lost_on_both_sides_and_integers_are_judged_as_such() {
     );
     let whole = with_cell(&table, GELU, DTYPE, "torch.int64");
     let with_share = |share: &str| with_cell(&whole, GELU, BINARY, share);
-    assert_eq!(pair(&whole, &whole, "").verdict, Verdict::Pass, "a share that was not computed is a skip");
+    assert_eq!(pair(&whole, &whole, "").verdict, Verdict::Warn, "a share that was not computed is not compared");
     assert_eq!(pair(&with_share("0"), &with_share("0.00000000000000"), "").verdict, Verdict::Pass);
     let result = pair(&with_share("0"), &with_share("0.25"), "");
     assert_eq!(row(&result), Some(GELU));

@@ -21,12 +21,12 @@ fn second_half(fake: &Fake<GitHub>) -> Gate {
     gate
 }
 
-/// The result of a first half on a failing pair.
-fn judged(fake: &Fake<GitHub>) -> String {
+/// The result of a first half on a failing pair, and its lines.
+fn judged(fake: &Fake<GitHub>) -> [String; 2] {
     let gate = first_half(fake);
     gate.run(Pair::Fail, &[]);
     fake.requests();
-    gate.read("precision-gate-out/result.json")
+    ["result.json", "operations.jsonl"].map(|file| gate.read(&format!("precision-gate-out/{file}")))
 }
 
 #[test]
@@ -44,9 +44,10 @@ fn the_first_half_writes_nothing_and_says_how_to_go_on() {
 #[test]
 fn the_second_half_posts_a_result_of_the_head_commit() {
     let fake = GitHub::start("");
-    let result = judged(&fake);
+    let [result, lines] = judged(&fake);
     let gate = second_half(&fake);
     gate.write("result.json", &result);
+    gate.write("operations.jsonl", &lines);
     let ended = gate.command(&["publish", "result.json"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     let state = fake.state();
@@ -60,7 +61,7 @@ fn the_second_half_posts_a_result_of_the_head_commit() {
 #[test]
 fn what_is_not_of_the_head_commit_or_no_result_is_refused() {
     let fake = GitHub::start("");
-    let result = judged(&fake);
+    let [result, _] = judged(&fake);
     let mut other: Value = serde_json::from_str(&result).expect("JSON");
     other["source"]["commit"] = "5555555555555555555555555555555555555555".into();
     let mut nameless = other.clone();
@@ -123,13 +124,14 @@ fn a_target_that_cannot_be_read_is_no_reason_to_believe_the_fork() {
 #[test]
 fn a_change_of_the_policy_is_told_by_the_second_half_too() {
     let fake = GitHub::start("");
-    let result = judged(&fake);
+    let [result, lines] = judged(&fake);
     let mut files = [(BASE, "profile: strict\n"), (HEAD, "profile: default\n")].into_iter();
     for (commit, text) in files.by_ref() {
         fake.state().files.insert((commit.into(), "precision-gate.yml".into()), text.into());
     }
     let gate = second_half(&fake);
     gate.write("result.json", &result);
+    gate.write("operations.jsonl", &lines);
     assert_eq!(gate.command(&["publish", "result.json"]).code, 0);
     assert!(
         fake.state().said()[0]

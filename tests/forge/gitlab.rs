@@ -138,6 +138,7 @@ fn a_member_publishes_the_result_of_a_fork() {
     job.unset_merge_request();
     job.set(&[("CI_COMMIT_SHA", BASE), ("CI_COMMIT_BRANCH", "main")]);
     job.write("result.json", &result);
+    job.write("operations.jsonl", &gate.read("precision-gate-out/operations.jsonl"));
     let given = ["publish", "result.json", "--number", "5", "--sha", HEAD, "--check", "status", "--strict-publish"];
     let ended = job.command(&given);
     assert_eq!(ended.code, 0, "{ended:?}");

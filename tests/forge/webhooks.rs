@@ -1,5 +1,7 @@
 //! Chats: one message per run that blocks, in the shape that each robot takes.
 
+use precision_gate::result::GateResult;
+use precision_gate::result::seal::seal;
 use serde_json::Value;
 
 use crate::fake::github::{GitHub, HEAD, TOKEN};
@@ -127,7 +129,9 @@ fn hostile_text_stays_text_in_every_shape() {
     let mut result: Value = serde_json::from_str(&gate.read("out/result.json")).expect("JSON");
     let culprit = result["culprit"].clone();
     replace(&mut result, &[culprit["op"].clone(), culprit["tensor"].clone()], evil);
-    gate.write("out/result.json", &result.to_string());
+    let mut result: GateResult = serde_json::from_value(result).expect("a result");
+    result.seal = Some(seal(&result));
+    gate.write("out/result.json", &serde_json::to_string(&result).expect("JSON"));
     for shape in ["feishu", "dingtalk", "wecom", "slack", "json"] {
         let ended = gate.command(&[&["publish", "out/result.json", "--webhook", shape][..], &place].concat());
         assert!(!ended.stderr.contains("webhook"), "{shape}: {ended:?}");

@@ -57,6 +57,7 @@ const OWN: &[&str] = &[
     "suite",
     "time",
     "direction",
+    "of",
     "pattern",
     "role",
     "scope",

@@ -88,7 +88,7 @@ fn texts_of_a_result_stay_text() {
         result["baseline"]["verified"]["reason"] = evil.into();
         result["baseline"]["verified"]["versions"] = serde_json::json!({ evil: evil });
     });
-    release.change("cnn", |result| result["waived"][0]["reason"] = evil.into());
+    release.change("cnn", |result| result["policy"]["waivers"][0]["reason"] = evil.into());
     let ended = release.sign_off(&[]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert!(!release.read("signoff/signoff.html").contains("<img src=x"));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use precision_gate::result::GateResult;
+use precision_gate::result::seal::seal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -89,12 +91,14 @@ impl Release {
         serde_json::from_str(&self.read(name)).expect("JSON")
     }
 
-    /// Changes a result in place.
+    /// Changes a result in place, as another run would have written it.
     pub(crate) fn change(&self, suite: &str, change: impl FnOnce(&mut Value)) {
         let name = format!("results/{suite}/result.json");
         let mut result = self.json(&name);
         change(&mut result);
-        fs::write(self.path(&name), result.to_string()).expect("written");
+        let mut result: GateResult = serde_json::from_value(result).expect("a result");
+        result.seal = Some(seal(&result));
+        fs::write(self.path(&name), serde_json::to_string(&result).expect("JSON")).expect("written");
     }
 
     /// The program, in the folder and outside of any CI system.

@@ -9,7 +9,7 @@ use super::entry::Entry;
 use super::*;
 use crate::policy::Policy;
 use crate::policy::value::Date;
-use crate::report::messages;
+use crate::report::{messages, waiver};
 use crate::verdict::Profile;
 
 const EXPIRES: &str = "2026-12-07";
@@ -174,7 +174,8 @@ fn the_waiver_of_every_code_parses_and_covers_its_place() {
                 without.push(rule.code);
                 continue;
             }
-            let policy = policy(yaml);
+            let (reason, owner) = waiver::placeholders(language);
+            let policy = policy(&yaml.replace(reason, "agreed").replace(owner, "ann"));
             let waiver = policy.waivers.first().expect("one waiver");
             let place = facts().of_code(rule.code).place.as_deref();
             let place = place.unwrap_or_else(|| &facts().checks[rule.check.as_str()].place);
@@ -184,7 +185,7 @@ fn the_waiver_of_every_code_parses_and_covers_its_place() {
     }
     for code in &without {
         let rule = register::find(code).expect("a rule");
-        assert!(rule.severity == Severity::Info || facts().of_code(code).never_waived, "{code} has no waiver");
+        assert!(rule.severity == Severity::Info || !waiver::is_ever_covered(rule), "{code} has no waiver");
     }
     assert!(without.contains(&"waiver-expired") && without.contains(&"policy-unread"));
     assert!(!without.contains(&"sides-identical"), "a release fails by it");
