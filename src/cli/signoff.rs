@@ -111,7 +111,8 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
 fn decide_again(results: &mut Results, language: Language) {
     let mut loaded = Vec::new();
     for mut one in std::mem::take(&mut results.loaded) {
-        let lines = one.operations_digest();
+        // Other lines than those of the result are a refusal of their own.
+        let lines = one.operations_digest().and(one.result.operations_digest.clone());
         let decided = recheck::decide_again(&mut one.result, &one.path, lines.as_deref())
             .and_then(|()| recheck::rewrite(&mut one.result, &one.path, language));
         match decided {

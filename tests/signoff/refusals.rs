@@ -115,7 +115,7 @@ fn documents_of_an_earlier_sign_off_do_not_outlive_its_refusal() {
     let release = Release::candidate();
     assert_eq!(release.sign_off(&[]).code, 0);
     assert!(release.path("signoff/signoff.md").exists());
-    release.change("llama", |it| it["verdict"] = "fail".into());
+    release.change("llama", |it| it["today"] = "yesterday".into());
     assert_eq!(refused(&release.sign_off(&[]), &release).len(), 1);
 }
 
