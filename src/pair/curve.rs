@@ -139,8 +139,8 @@ pub struct CurvePairing<'a> {
 pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) -> Result<CurvePairing<'a>> {
     let mut sides = (cluster::by_metric(baseline)?, cluster::by_metric(candidate)?);
     let curves: BTreeSet<CurveId> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
-    let mut pairing = CurvePairing::default();
-    pairing.updates = [updates::of_files(baseline)?, updates::of_files(candidate)?];
+    let updates = [updates::of_files(baseline)?, updates::of_files(candidate)?];
+    let mut pairing = CurvePairing { updates, ..CurvePairing::default() };
     for id in curves {
         match (sides.0.remove(&id), sides.1.remove(&id)) {
             (Some(baseline), Some(candidate)) => pairing.pair(&id, baseline, candidate)?,

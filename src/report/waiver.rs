@@ -56,7 +56,7 @@ pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language
 
 /// Whether a waiver may ever cover findings of `rule`: it covers differences, never what was not read or not compared.
 pub(super) fn is_ever_covered(rule: &Rule) -> bool {
-    !(rule.is_absence && rule.severity == Severity::Incomplete) && !facts().of_code(rule.code).never_waived
+    !(rule.is_absence && rule.severity == Severity::Incomplete || facts().of_code(rule.code).never_waived)
 }
 
 /// The day that lies `days` after `today`, as a policy writes it; `None` where `today` is no date.

@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_change_of_level_may_go_either_way() {
-        assert_eq!(RuleKind::held("mean_change"), (ValueUnit::Relative, LimitDirection::Within));
+        assert_eq!(RuleKind::held("mean_change"), (Relative, Within));
     }
 
     #[test]

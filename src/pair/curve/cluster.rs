@@ -177,7 +177,7 @@ fn completed(chosen: &StoredSource<'_>, other: &StoredSource<'_>) -> Result<Opti
     let reaches_further = start < first || end > last;
     let comparable = chosen.series.counter().is_comparable(other.series.counter());
     let is_numbered = ours.is_numbered && theirs.is_numbered && comparable;
-    if !is_numbered || !reaches_further && !(is_finer && may_have_gaps(chosen)) {
+    if !(is_numbered && (reaches_further || is_finer && may_have_gaps(chosen))) {
         return Ok(None);
     }
     let (ours, theirs) = (chosen.series.load()?, other.series.load()?);

@@ -474,9 +474,8 @@ mod tests {
             read(&Memory::new("dump.json", text.into_bytes())).expect("valid")
         };
         for key in [r#""type": "torch.Tensor", "#, r#""dtype": "torch.float32", "#, r#""shape": [2], "#] {
-            for cut in
-                [TENSOR.replace(key, ""), TENSOR.replace(key, &format!("{}: null, ", &key[..key.find(':').unwrap()]))]
-            {
+            let (name, _) = key.split_once(':').expect("a key and its value");
+            for cut in [TENSOR.replace(key, ""), TENSOR.replace(key, &format!("{name}: null, "))] {
                 let dump = dump(&cut);
                 assert!(
                     matches!(dump.operations.leaves().next().map(|leaf| leaf.value), Some(Value::Damaged)),
