@@ -35,6 +35,7 @@ pub mod phrases;
 pub mod pictures;
 pub mod plot;
 pub mod reference;
+pub mod rewrite;
 pub mod rows;
 pub mod sarif;
 mod sentence;

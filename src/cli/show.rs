@@ -9,6 +9,7 @@ use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
 use precision_gate::report::page::operations::Table;
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
 use precision_gate::report::{terminal, write};
@@ -53,7 +54,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let lines = recheck::operations_digest(&args.result)?;
     let name = args.result.display().to_string();
     recheck::decide_again(&mut result, &name, lines.as_deref())?;
-    recheck::rewrite(&mut result, &name, args.documents.lang)?;
+    rewrite(&mut result, &name, args.documents.lang)?;
     let operations = Table::of(&Lines::beside(&args.result))?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));

@@ -10,6 +10,7 @@ use precision_gate::gate::recheck;
 use precision_gate::output::{Output, Set};
 use precision_gate::policy::signoff::SignoffPolicy;
 use precision_gate::report::messages::Language;
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::signoff::check::{self, Request};
 use precision_gate::signoff::input::{Results, Unread};
 use precision_gate::signoff::refusal::Refusal;
@@ -114,7 +115,7 @@ fn decide_again(results: &mut Results, language: Language) {
         // Other lines than those of the result are a refusal of their own.
         let lines = one.operations_digest().and(one.result.operations_digest.clone());
         let decided = recheck::decide_again(&mut one.result, &one.path, lines.as_deref())
-            .and_then(|()| recheck::rewrite(&mut one.result, &one.path, language));
+            .and_then(|()| rewrite(&mut one.result, &one.path, language));
         match decided {
             Ok(()) => loaded.push(one),
             Err(error) => results.unread.push(Unread { suite: one.suite, error }),

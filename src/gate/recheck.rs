@@ -4,12 +4,10 @@
 //! Whoever wrote the file may have written anything, so it is read with limits ([`read`]) first. What cannot be known is whether
 //! its numbers were measured: for that the artifacts have to be judged again.
 
-mod alone;
 mod caps;
 mod identity;
 mod read;
 mod refusal;
-mod texts;
 
 use serde_json::Value;
 
@@ -26,7 +24,6 @@ use crate::verdict::Verdict;
 use refusal::{Checked, demand, shown};
 
 pub use read::{operations_digest, parse, read};
-pub use texts::rewrite;
 
 /// Facts that the result is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +71,10 @@ pub fn decide_again(result: &mut GateResult, name: &str, operations: Option<&str
 /// # Errors
 /// `Usage` where it was edited, cannot be decided again, is larger than what the gate writes, or was measured by other limits.
 pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
-    let checked = alone::refuse(&result)
+    let checked = identity::refuse_health(&result)
         .and_then(|()| caps::check(&result))
         .and_then(|()| identity::check(&result, against))
-        .and_then(|()| alone::consistent(&result))
+        .and_then(|()| identity::consistent(&result))
         .and_then(|()| claims_no_less(&result))
         .and_then(|()| sealed(&result))
         .and_then(|()| same_limits(&result, against.policy));

@@ -9,10 +9,12 @@
 //! [`Parser::array`] hand their entries out one at a time.
 
 mod batches;
+mod limits;
 mod tape;
 mod write;
 
 pub use batches::{Batch, Batches};
+pub use limits::Limits;
 pub use tape::{Item, Tape};
 pub use write::{to_indented_text, to_text};
 

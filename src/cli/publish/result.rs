@@ -16,6 +16,7 @@ use precision_gate::publish::forge::Pull;
 use precision_gate::publish::trust::Origin;
 use precision_gate::publish::{Settings, Story};
 use precision_gate::report::Judged;
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::{GateResult, Source};
 
 use super::Publishing;
@@ -198,7 +199,7 @@ fn checked(args: &PublishArgs, path: &Path, given: &Given, notes: &mut Vec<Note>
     let Rechecked { mut result, claimed } = recheck::recheck(result, &against)?;
     // Whether it blocks is for the policy here to say.
     result.report_only = given.trusted.policy.report_only;
-    recheck::rewrite(&mut result, &name, args.common.documents.lang)?;
+    rewrite(&mut result, &name, args.common.documents.lang)?;
     if claimed != result.verdict {
         notes.push(Note::OtherVerdict { claimed, found: result.verdict });
     }

@@ -4,22 +4,19 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
 use crate::output::documents;
+use crate::read::json::Limits;
 use crate::result::GateResult;
 use crate::result::load;
 
 /// Bytes of a result. A unit takes at most some 350 KB (a profile of 2000 points), so that this is the result of a hundred ranks; the
 /// largest of the examples and fixtures takes 0.4 MB.
 const MOST_BYTES: u64 = 32 << 20;
-/// Values of a result: numbers, texts, keys, lists. A unit has at most 20 000. Each takes 32 bytes while it is read, so
-/// that two million stay far below 500 MB together with what is made of them.
-const MOST_VALUES: u64 = 2_000_000;
-/// Bytes of one text: a comment holds no longer one.
-const MOST_TEXT: usize = 65_536;
+/// A unit has at most 20 000 values. Each takes 32 bytes while it is read, so that two million stay far below 500 MB together
+/// with what is made of them. A comment holds no longer text.
+const LIMITS: Limits = Limits { values: 2_000_000, text: 65_536 };
 /// Bytes of the operations beside it, whose digest is taken.
 const MOST_OPERATIONS: u64 = 1 << 30;
 
@@ -45,14 +42,7 @@ pub fn read(path: &Path) -> Result<GateResult> {
 /// # Errors
 /// `LimitExceeded` where it holds more than a result can hold, `Corrupt` where it is not a result.
 pub fn parse(name: &str, text: &str) -> Result<GateResult> {
-    let mut left = MOST_VALUES;
-    // What is not JSON at all is told by the reader of results.
-    let mut values = serde_json::Deserializer::from_str(text);
-    if let Err(error) = (Count { left: &mut left }).deserialize(&mut values)
-        && error.is_data()
-    {
-        return Err(too_large(name, error.to_string()));
-    }
+    LIMITS.hold(text).map_err(|error| too_large(name, error))?;
     load::parse(name, text)
 }
 
@@ -87,76 +77,6 @@ fn too_large(name: &str, message: String) -> Error {
         "a result of so many units is not published as a whole: publish one of fewer steps or ranks, or judge the \
          uploaded artifacts here: `precision-gate publish --judge DIR`",
     )
-}
-
-/// Counts the values of a document without keeping any.
-struct Count<'a> {
-    left: &'a mut u64,
-}
-
-impl Count<'_> {
-    fn one<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        *self.left =
-            self.left.checked_sub(1).ok_or_else(|| E::custom(format!("holds more than {MOST_VALUES} values")))?;
-        Ok(())
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Count<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Count<'_> {
-    type Value = ();
-
-    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str("a value")
-    }
-
-    fn visit_bool<E: serde::de::Error>(mut self, _: bool) -> Result<(), E> {
-        self.one()
-    }
-
-    fn visit_i64<E: serde::de::Error>(mut self, _: i64) -> Result<(), E> {
-        self.one()
-    }
-
-    fn visit_u64<E: serde::de::Error>(mut self, _: u64) -> Result<(), E> {
-        self.one()
-    }
-
-    fn visit_f64<E: serde::de::Error>(mut self, _: f64) -> Result<(), E> {
-        self.one()
-    }
-
-    fn visit_unit<E: serde::de::Error>(mut self) -> Result<(), E> {
-        self.one()
-    }
-
-    fn visit_str<E: serde::de::Error>(mut self, text: &str) -> Result<(), E> {
-        if text.len() > MOST_TEXT {
-            return Err(E::custom(format!("holds a text of {} bytes; at most {MOST_TEXT} are read", text.len())));
-        }
-        self.one()
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        self.one()?;
-        while items.next_element_seed(Count { left: self.left })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
-        self.one()?;
-        while entries.next_key_seed(Count { left: self.left })?.is_some() {
-            entries.next_value_seed(Count { left: self.left })?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Reasons why a result is refused.
 
 use crate::error::{Error, ErrorKind};
+use crate::report::escape::cleaned;
 
 /// Characters of a text from the result that a message repeats.
 const MOST_SHOWN: usize = 80;
@@ -40,11 +41,5 @@ pub(super) fn demand(holds: bool, place: &str, otherwise: impl FnOnce() -> Strin
 pub(super) fn shown(text: &str) -> String {
     let short: String = text.chars().take(MOST_SHOWN).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
-    let plain: String = short.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect();
-    format!("`{plain}{more}`")
-}
-
-/// Marks that change the direction of text, or take no room.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    format!("`{}{more}`", cleaned(&short))
 }

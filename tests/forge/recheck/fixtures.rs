@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::check::Command;
 use precision_gate::gate::Request;
-use precision_gate::gate::recheck::rewrite;
 use precision_gate::report::messages::Language;
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::verdict::CheckId;
 
 use super::{checked, fixture, judged, policy_of};

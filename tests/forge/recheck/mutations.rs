@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use precision_gate::gate::Request;
-use precision_gate::gate::recheck::{parse, rewrite};
+use precision_gate::gate::recheck::parse;
 use precision_gate::policy::Policy;
 use precision_gate::report::messages::Language;
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::summary;
 use precision_gate::report::templates::Templates;
 use serde_json::{Map, Value, json};

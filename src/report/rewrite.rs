@@ -1,10 +1,10 @@
 //! Sentences of a result, written again from its codes and facts: those in the file are anyone's.
 
+use super::escape::Target;
+use super::messages::Language;
+use super::{causes, writer};
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
-use crate::report::escape::Target;
-use crate::report::messages::Language;
-use crate::report::{causes, writer};
 use crate::result::GateResult;
 
 /// Writes the sentences of `result` again in `language`; messages call it `name`.
