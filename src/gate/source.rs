@@ -16,7 +16,7 @@ use crate::judge::settle::settle;
 use crate::judge::source::{Changes, Context, Flags, Looked, findings, look};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
-use crate::read::source::diff::Diff;
+use crate::read::source::diff::{Diff, Touched};
 use crate::read::source::files::{self, Found};
 use crate::report::Judged;
 use crate::result::finding::Finding;
@@ -94,7 +94,7 @@ fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<
         let is_read = looked.is_read();
         let changes = match &tree.diff {
             None => Changes::Unknown,
-            Some(diff) => diff.lines(file, &root).map_or(Changes::Untouched, Changes::Lines),
+            Some(diff) => changes(diff, &found, (file, &root), &looked),
         };
         let of_file = findings(file, looked, &context, source, changes);
         let unit = SourceUnit { file: file.to_owned(), verdict: Verdict::Skipped, findings: 0, is_read };
@@ -103,6 +103,22 @@ fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<
     }
     finish(&mut outcome, tree, (read, total));
     Ok(outcome)
+}
+
+/// Lines of a file that `diff` touches; what is not known to be unchanged counts as changed.
+fn changes<'a>(diff: &'a Diff, found: &Found, (file, root): (&str, &str), looked: &Looked) -> Changes<'a> {
+    if let Some(target) = found.links.get(file) {
+        let target = target.to_string_lossy().replace('\\', "/");
+        let (folder, name) = target.rsplit_once('/').unwrap_or(("", &target));
+        // What is shown under this name may have come by another link, in place of a folder on the way.
+        let is_touched = diff.has_links() || diff.touched(file, root).is_some() || diff.touched(name, folder).is_some();
+        return if is_touched { Changes::Whole } else { Changes::Untouched };
+    }
+    match diff.touched(file, root) {
+        None => Changes::Untouched,
+        Some(Touched::Lines(lines)) if looked.ends_by_line_feeds() => Changes::Lines(lines),
+        Some(_) => Changes::Whole,
+    }
 }
 
 /// Looks at all files, on threads with a stack of their own, in the order of their paths.

@@ -10,7 +10,7 @@ use super::hit::Hit;
 use super::reading::{NOT_READ, WITHOUT_REASON};
 use super::rule::SourceRule;
 use crate::policy::source::SourcePolicy;
-use crate::read::source::{Comment, Module, Unread, UnreadReason};
+use crate::read::source::{Comment, Lines, Module, Unread, UnreadReason};
 use crate::result::finding::{Fact, Finding};
 use crate::result::place::{Accepted, LinePlace, SourcePlace};
 use crate::verdict::Severity;
@@ -25,12 +25,18 @@ pub struct Looked {
     hits: Vec<Hit>,
     ignores: Vec<Comment>,
     unread: Option<Unread>,
+    ends_by_line_feeds: bool,
 }
 
 impl Looked {
     /// Whether the file could be read.
     pub fn is_read(&self) -> bool {
         self.unread.is_none()
+    }
+
+    /// Whether its lines are those that a diff counts, which know no end but LF.
+    pub fn ends_by_line_feeds(&self) -> bool {
+        self.ends_by_line_feeds
     }
 }
 
@@ -40,7 +46,8 @@ pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
         Ok(module) => module,
         Err(unread) => {
             let unread = Some(unread.clone());
-            return Looked { flags: Flags::default(), is_judged, hits: Vec::new(), ignores: Vec::new(), unread };
+            let (hits, ignores) = (Vec::new(), Vec::new());
+            return Looked { flags: Flags::default(), is_judged, hits, ignores, unread, ends_by_line_feeds: true };
         }
     };
     let file = File::new(module);
@@ -49,7 +56,8 @@ pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
         FINDERS.iter().for_each(|find| find(&file, &mut hits));
     }
     let ignores = module.comments.iter().filter(|comment| comment.ignore.is_some() && is_judged).cloned().collect();
-    Looked { flags: flags_of(&file), is_judged, hits, ignores, unread: None }
+    let ends_by_line_feeds = Lines::end_by_line_feeds(&module.text);
+    Looked { flags: flags_of(&file), is_judged, hits, ignores, unread: None, ends_by_line_feeds }
 }
 
 /// Lines that a change touches in one file.
@@ -57,6 +65,8 @@ pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
 pub enum Changes<'a> {
     /// No change was given: everything counts.
     Unknown,
+    /// All of the file, because nobody knows which lines.
+    Whole,
     /// These lines.
     Lines(&'a BTreeSet<u64>),
     /// The file is not part of the change.
@@ -67,6 +77,7 @@ impl Changes<'_> {
     fn has(self, line: u64) -> Option<bool> {
         match self {
             Self::Unknown => None,
+            Self::Whole => Some(true),
             Self::Lines(lines) => Some(lines.contains(&line)),
             Self::Untouched => Some(false),
         }
@@ -180,7 +191,7 @@ impl Placing<'_> {
     fn unread(&self, unread: &Unread) -> Option<Finding> {
         let changed = match self.changes {
             Changes::Unknown => None,
-            Changes::Lines(_) => Some(true),
+            Changes::Whole | Changes::Lines(_) => Some(true),
             Changes::Untouched => Some(false),
         };
         let finding = self.place(&NOT_READ, unread.line, unread.column, changed)?;
@@ -191,6 +202,7 @@ impl Placing<'_> {
             UnreadReason::Nul => ("nul", ""),
             UnreadReason::Deep => ("deep", ""),
             UnreadReason::Large => ("large", ""),
+            UnreadReason::Outside => ("outside", ""),
             UnreadReason::Refused(detail) => ("refused", detail.as_str()),
         };
         Some(finding.with("reason", reason).with("detail", Fact::Text(detail.to_owned())))

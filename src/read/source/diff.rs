@@ -5,11 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest diff that is read, in bytes: a change of a million lines.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// Lines that a change touches.
+/// Files that a change touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// Added lines, from 1, by path on the new side; a file that only lost lines has none.
-    files: BTreeMap<String, BTreeSet<u64>>,
+    /// By path on the new side.
+    files: BTreeMap<String, Touched>,
+    /// Whether a link is among the files.
+    has_links: bool,
+}
+
+/// Lines of a file that a change touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// Nobody knows which lines: the diff calls the file binary, as `.gitattributes` of the change may have asked for.
+    Whole,
+    /// Added lines, from 1; a file that only lost lines has none.
+    Lines(BTreeSet<u64>),
 }
 
 impl Diff {
@@ -41,12 +52,17 @@ impl Diff {
         self.files.is_empty()
     }
 
-    /// Lines of `path` below a folder whose own path is `root`; `None` where the change does not touch the file.
+    /// Whether the change makes, alters or removes a link.
+    pub fn has_links(&self) -> bool {
+        self.has_links
+    }
+
+    /// Lines that are touched of `path` below a folder whose own path is `root`; `None` where the change does not touch the file.
     ///
     /// A diff's paths are those of its repository, of which `root` may be a part.
-    pub fn lines(&self, path: &str, root: &str) -> Option<&BTreeSet<u64>> {
-        if let Some(lines) = self.files.get(path) {
-            return Some(lines);
+    pub fn touched(&self, path: &str, root: &str) -> Option<&Touched> {
+        if let Some(touched) = self.files.get(path) {
+            return Some(touched);
         }
         let root = root.trim_end_matches('/');
         let parts: Vec<&str> = root.split('/').filter(|part| !part.is_empty()).collect();
@@ -61,6 +77,8 @@ impl Diff {
 struct Reading {
     diff: Diff,
     file: Option<String>,
+    /// Both names of the file, as `diff --git` has them.
+    sides: Vec<u8>,
     has_seen_any: bool,
     /// The next line of the new side.
     next: u64,
@@ -83,11 +101,24 @@ impl Reading {
             self.has_seen_any = true;
             self.file = named(path);
             if let Some(file) = &self.file {
-                self.diff.files.entry(file.clone()).or_default();
+                self.diff.files.entry(file.clone()).or_insert_with(|| Touched::Lines(BTreeSet::new()));
             }
+        } else if let Some(sides) = line.strip_prefix(b"diff --git ") {
+            self.sides = sides.to_vec();
+        } else if line == b"GIT binary patch" {
+            let path = sides_of(&self.sides, b" ");
+            self.whole(path);
+        } else if let Some(sides) = line.strip_prefix(b"Binary files ").and_then(|rest| rest.strip_suffix(b" differ")) {
+            self.has_seen_any = true;
+            self.whole(sides_of(sides, b" and "));
         }
+        self.diff.has_links |= line.ends_with(b" 120000");
         self.has_seen_any |= line.starts_with(b"diff --git ") || line.starts_with(b"--- ");
         Ok(())
+    }
+
+    fn whole(&mut self, path: Option<String>) {
+        self.diff.files.extend(path.map(|path| (path, Touched::Whole)));
     }
 
     fn hunk(&mut self, header: &[u8]) -> Result<(), String> {
@@ -109,7 +140,7 @@ impl Reading {
     fn of_hunk(&mut self, line: &[u8]) -> Result<(), String> {
         match line.first() {
             Some(b'+') => {
-                if let Some(lines) = self.file.as_ref().and_then(|file| self.diff.files.get_mut(file)) {
+                if let Some(Touched::Lines(lines)) = self.file.as_ref().and_then(|file| self.diff.files.get_mut(file)) {
                     lines.insert(self.next);
                 }
                 self.next = self.next.saturating_add(1);
@@ -150,6 +181,26 @@ fn named(line: &[u8]) -> Option<String> {
     Some(plain.strip_prefix("./").unwrap_or(plain).to_owned())
 }
 
+/// The new side's path of two that stand side by side; `None` where it is deleted. Names may hold what separates them: where
+/// they are alike but for their prefix, that tells where they part.
+fn sides_of(sides: &[u8], separator: &[u8]) -> Option<String> {
+    let places: Vec<usize> = memchr::memmem::find_iter(sides, separator).collect();
+    let parts = places.iter().map(|place| (sides.get(..*place), sides.get(place + separator.len()..)));
+    let parts: Vec<(&[u8], &[u8])> = parts.filter_map(|(old, new)| Some((old?, new?))).collect();
+    let is_of_one = |(old, new): &&(&[u8], &[u8])| match (old_name(old), named(new)) {
+        (Some(old), Some(new)) => old == new,
+        _ => true,
+    };
+    let (_, new) = parts.iter().find(is_of_one).or(parts.last())?;
+    named(new)
+}
+
+/// The path of an old side, without its prefix; `None` for a file that is new.
+fn old_name(line: &[u8]) -> Option<String> {
+    let path = named(line)?;
+    Some(path.strip_prefix("a/").map_or(path.clone(), str::to_owned))
+}
+
 /// A path as git quotes it: backslashes, and other bytes in octal digits.
 fn unquoted(quoted: &[u8]) -> Vec<u8> {
     let mut path = Vec::new();
@@ -183,7 +234,24 @@ mod tests {
     use super::*;
 
     fn lines(diff: &Diff, path: &str) -> Option<Vec<u64>> {
-        diff.lines(path, "").map(|lines| lines.iter().copied().collect())
+        match diff.touched(path, "")? {
+            Touched::Whole => None,
+            Touched::Lines(lines) => Some(lines.iter().copied().collect()),
+        }
+    }
+
+    #[test]
+    fn a_file_that_a_diff_calls_binary_is_touched_as_a_whole() {
+        let text = "diff --git a/a b and c.py b/a b and c.py\nindex 1..2 100644\n\
+                    Binary files a/a b and c.py and b/a b and c.py differ\n\
+                    diff --git a/new.py b/new.py\nnew file mode 120000\nBinary files /dev/null and b/new.py differ\n\
+                    diff --git a/gone.py b/gone.py\nBinary files a/gone.py and /dev/null differ\n\
+                    diff --git a/patch.py b/patch.py\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZQ\n";
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        for file in ["a b and c.py", "new.py", "patch.py"] {
+            assert_eq!(diff.touched(file, ""), Some(&Touched::Whole), "{file}");
+        }
+        assert_eq!((diff.len(), diff.has_links()), (3, true));
     }
 
     #[test]
@@ -202,11 +270,11 @@ mod tests {
     fn paths_may_be_those_of_a_larger_repository() {
         let text = "--- a/src/train.py\n+++ b/src/train.py\n@@ -1 +1 @@\n-a\n+b\n";
         let diff = Diff::parse(text.as_bytes()).expect("a diff");
-        assert!(diff.lines("train.py", "/home/me/repo/src").is_some());
-        assert!(diff.lines("train.py", "/home/me/other").is_none());
+        assert!(diff.touched("train.py", "/home/me/repo/src").is_some());
+        assert!(diff.touched("train.py", "/home/me/other").is_none());
         let plain =
             Diff::parse(b"--- train.py\t2026-01-01\n+++ train.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n").expect("a diff");
-        assert!(plain.lines("train.py", "").is_some());
+        assert!(plain.touched("train.py", "").is_some());
     }
 
     #[test]

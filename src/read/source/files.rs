@@ -1,6 +1,6 @@
 //! Python files below a folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,15 @@ pub struct Found {
     pub packages: BTreeSet<String>,
     /// Folder that the paths are below.
     pub root: PathBuf,
+    /// Files that are links, and what they lead to.
+    pub links: BTreeMap<String, PathBuf>,
+    /// Those of the links that leave the folder: what they lead to is not read.
+    leaving: BTreeSet<String>,
 }
 
 /// Finds the Python files at `path`: of a folder all that are not left out by default, or the one file.
 ///
-/// Links to folders are not followed, and files whose link leaves the folder are passed over.
+/// Links to folders are not followed, and files whose link leaves the folder are not read.
 ///
 /// # Errors
 /// Where the path is not there, or the folder cannot be read.
@@ -36,7 +40,11 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
     if fs::metadata(path)?.is_file() {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return Ok(Found { files: vec![name], packages: BTreeSet::new(), root: root.to_owned() });
+        let mut found = Found { files: vec![name.clone()], root: root.to_owned(), ..Found::default() };
+        if path.is_symlink() {
+            found.links.insert(name, fs::canonicalize(path)?);
+        }
+        return Ok(found);
     }
     let mut found = Found { root: path.to_owned(), ..Found::default() };
     let whole = fs::canonicalize(path)?;
@@ -62,7 +70,7 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
                 if depth < MOST_FOLDERS && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
                     folders.push((below, depth + 1));
                 }
-            } else if is_judged(&name) && (kind.is_file() || kind.is_symlink() && stays(&entry.path(), &whole)) {
+            } else if is_judged(&name) && (kind.is_file() || kind.is_symlink() && found.note_link(&below, &whole)) {
                 found.note_package(&folder, name.trim_end_matches(".py"));
                 found.files.push(below);
             }
@@ -79,6 +87,19 @@ impl Found {
         }
     }
 
+    /// Keeps what a link leads to; whether that is a file.
+    fn note_link(&mut self, link: &str, whole: &Path) -> bool {
+        let Ok(target) = fs::canonicalize(self.root.join(link)) else { return false };
+        if !target.is_file() {
+            return false;
+        }
+        if !target.starts_with(whole) {
+            self.leaving.insert(link.to_owned());
+        }
+        self.links.insert(link.to_owned(), target);
+        true
+    }
+
     /// Size of a file of these in bytes; 0 where it cannot be asked.
     pub fn size(&self, file: &str) -> u64 {
         fs::metadata(self.root.join(file)).map_or(0, |about| about.len())
@@ -89,6 +110,9 @@ impl Found {
     /// # Errors
     /// Line and reason where it is no Python that can be read.
     pub fn read(&self, file: &str) -> Result<Module, Unread> {
+        if self.leaving.contains(file) {
+            return Err(Unread::whole(UnreadReason::Outside));
+        }
         let refused = |error: std::io::Error| Unread::whole(UnreadReason::Refused(error.to_string()));
         let opened = fs::File::open(self.root.join(file)).map_err(refused)?;
         let mut bytes = Vec::new();
@@ -105,14 +129,9 @@ fn is_judged(name: &str) -> bool {
     !(stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" || stem.starts_with('.'))
 }
 
-/// Whether a link is of a file below a folder.
-fn stays(link: &Path, whole: &Path) -> bool {
-    fs::canonicalize(link).is_ok_and(|target| target.starts_with(whole) && target.is_file())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::{UnreadReason, find};
 
     #[test]
     fn only_files_of_the_project_are_found() {
@@ -138,7 +157,10 @@ mod tests {
         std::os::unix::fs::symlink(root.path().join("a.py"), root.path().join("stays.py")).expect("a link");
         std::os::unix::fs::symlink(root.path(), root.path().join("again")).expect("a link");
         let found = find(root.path()).expect("a folder");
-        assert_eq!(found.files, ["a.py", "src/b.py", "stays.py"]);
+        assert_eq!(found.files, ["a.py", "leaves.py", "src/b.py", "stays.py"]);
+        assert_eq!(found.links.keys().collect::<Vec<_>>(), ["leaves.py", "stays.py"]);
+        let outside = found.read("leaves.py").expect_err("not read");
+        assert!(matches!(outside.reason, UnreadReason::Outside) && found.read("stays.py").is_ok());
         assert!(found.packages.contains("pkg") && found.packages.contains("b"));
         assert_eq!(find(&root.path().join("tests/c.py")).expect("a file").files, ["c.py"]);
         assert!(find(&root.path().join("none")).is_err());

@@ -22,6 +22,11 @@ impl Lines {
         Self { starts }
     }
 
+    /// Whether all lines of `text` end by LF, as programs count them that know no other end.
+    pub fn end_by_line_feeds(text: &str) -> bool {
+        memchr::memchr_iter(b'\r', text.as_bytes()).all(|at| text.as_bytes().get(at + 1) == Some(&b'\n'))
+    }
+
     /// Line of a byte, from 1.
     pub fn line(&self, offset: u32) -> u64 {
         self.starts.partition_point(|start| *start <= offset) as u64

@@ -48,6 +48,8 @@ pub enum UnreadReason {
     Deep,
     /// Too large.
     Large,
+    /// A link that leaves the folder.
+    Outside,
     /// The system refused it.
     Refused(String),
 }
