@@ -81,6 +81,14 @@ pub struct Task {
     pub damages: Vec<Damage>,
 }
 
+impl Task {
+    /// Whether answers that are there say what each got in a metric under a filter.
+    pub fn has_values(&self, filter: &Option<String>, metric: &str) -> bool {
+        let samples = self.samples.as_ref().and_then(|samples| samples.by_filter.get(filter));
+        samples.is_some_and(|samples| samples.iter().any(|sample| sample.values.contains_key(metric)))
+    }
+}
+
 /// A metric under a filter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScoreName {

@@ -201,9 +201,15 @@ impl About<'_> {
     }
 
     fn samples_missing(&self, accept: bool) -> Option<Finding> {
-        let lacks = |task: &Task| task.samples.is_none() && task.damages.is_empty();
-        let is_whole = self.sides.iter().all(|(_, side)| side.is_none_or(|side| side.damages.is_empty()));
+        let has = |task: &Task, metric: &PairedMetric| task.has_values(&metric.filter, &metric.metric);
+        let is_answered =
+            |metric: &PairedMetric| self.sides.iter().any(|(_, side)| side.is_some_and(|task| has(task, metric)));
+        let lacks = |task: &Task| {
+            let mut answered = self.task.metrics.iter().filter(|metric| is_answered(metric));
+            task.damages.is_empty() && (task.samples.is_none() || answered.any(|metric| !has(task, metric)))
+        };
         // A metric may have a score, and no values in samples that are there.
+        let is_whole = self.sides.iter().all(|(_, side)| side.is_none_or(|side| side.damages.is_empty()));
         let is_some = self.sides.iter().any(|(_, side)| side.is_some_and(lacks))
             || is_whole && self.task.metrics.iter().any(|metric| !metric.has_samples);
         let is_tested = self.task.unequal.is_empty() && !self.task.metrics.is_empty();

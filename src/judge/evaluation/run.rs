@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy};
 use crate::policy::value::Pattern;
-use crate::read::evaluation::{Run, Task};
+use crate::read::evaluation::Run;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{EvaluationUnit, FlippedSample};
@@ -131,11 +131,14 @@ fn leave_out(model: &PairedModel<'_>, drafts: &mut [Draft<'_>], policy: &Evaluat
     }
 }
 
-/// Whether the baseline has the answers of a metric, and the candidate its score alone.
+/// Whether the baseline has the answers of a metric, with what each got, and the candidate its score alone.
 fn lacks_answers(draft: &Draft<'_>) -> bool {
     let is_by_scores = matches!(draft.measured.evidence, Some(Evidence::Scores(_)));
-    let has = |task: &Task| task.samples.as_ref().is_some_and(|samples| !samples.by_filter.is_empty());
-    draft.source.is_some_and(|(_, [ours, theirs])| is_by_scores && has(ours) && !has(theirs))
+    draft.source.is_some_and(|(metric, [ours, theirs])| {
+        is_by_scores
+            && ours.has_values(&metric.filter, &metric.metric)
+            && !theirs.has_values(&metric.filter, &metric.metric)
+    })
 }
 
 /// The whole of a metric's scale: points count to a hundred.
