@@ -11,6 +11,10 @@ use crate::read::json::{Json, Parser};
 
 /// Names of the records files, for those whose content was lost.
 const RECORDS: [&str; 2] = ["dump.json", "debug.json"];
+/// Name of the records file where none is left.
+const LOST: &str = "dump.json";
+/// Names of files that are written beside records.
+const PARTS: [&str; 2] = ["construct.json", "stack.json"];
 
 /// The dump whose records are the file at `path` with the first bytes `head`, where it is one.
 ///
@@ -19,7 +23,10 @@ const RECORDS: [&str; 2] = ["dump.json", "debug.json"];
 pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<DumpFolder> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let place = Place::of(files.location(), path, folder);
-    let format = if ptdbg::recognise(head) {
+    let is_lost = place.is_dump_folder && tells_of_lost_records(&**files, folder, name);
+    let format = if is_lost {
+        DumpFormat::Msprobe
+    } else if ptdbg::recognise(head) {
         DumpFormat::Ptdbg
     } else {
         let damaged = || RECORDS.contains(&name) && place.is_dump_folder;
@@ -27,15 +34,31 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
         let debug = level == "debug" || (level.is_empty() && name == "debug.json");
         if debug { DumpFormat::MsprobeDebug } else { DumpFormat::Msprobe }
     };
-    let path_of_folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     Some(DumpFolder {
         files: files.clone(),
-        path: path_of_folder,
-        records: path.to_owned(),
+        path: beside(folder, ""),
+        records: if is_lost { beside(folder, LOST) } else { path.to_owned() },
         format,
         step: place.step.unwrap_or(0),
         rank: place.rank,
     })
+}
+
+/// Whether the file `name` of a dump's folder is the one that tells of records that are no longer there: call stacks and
+/// module tree are written with them.
+fn tells_of_lost_records(files: &dyn Files, folder: &str, name: &str) -> bool {
+    let has_records = RECORDS.iter().any(|records| is_listed(files, folder, records));
+    let first = PARTS.iter().find(|part| is_listed(files, folder, part));
+    !has_records && first == Some(&name)
+}
+
+fn is_listed(files: &dyn Files, folder: &str, name: &str) -> bool {
+    let path = beside(folder, name);
+    files.list().binary_search_by(|entry| entry.path.as_str().cmp(&path)).is_ok()
+}
+
+fn beside(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 /// Folders that hold the values of ptdbg dumps: those named as a `.pkl` file beside them.
@@ -46,11 +69,8 @@ pub fn data_folders(files: &dyn Files) -> BTreeSet<String> {
 /// Whether the file at `path` belongs to records beside it: call stacks or the module tree.
 pub fn is_part(files: &dyn Files, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
-    let listed = |path: &str| files.list().binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok();
-    let beside = |records: &&str| {
-        if folder.is_empty() { listed(records) } else { listed(&format!("{folder}/{records}")) }
-    };
-    matches!(name, "stack.json" | "construct.json") && RECORDS.iter().any(beside)
+    let others = || RECORDS.iter().chain(&PARTS).filter(|other| **other != name);
+    PARTS.contains(&name) && others().any(|other| is_listed(files, folder, other))
 }
 
 /// The layer above the steps of a dump with mixed graphs.
