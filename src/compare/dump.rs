@@ -126,8 +126,7 @@ impl LeafComparison {
             Some(Ok(Found::Checksums { same })) => recorded(Some(*same)),
             Some(Ok(Found::Numbers(stats, _))) if baseline.record().is_none() => data::scalars(stats),
             Some(Ok(Found::Numbers(stats, _))) => {
-                let is_exact = baseline.record().is_some_and(|record| recorded::is_exact_type(&record));
-                data::examined(&recorded(None), stats, is_exact)
+                data::examined(&recorded(None), stats, [baseline.record(), candidate.record()])
             }
             Some(Err(_)) | None => recorded(None),
         }

@@ -37,13 +37,14 @@ fn replaced(folder: &Path, from: &str, to: &str) {
 /// A code, the task of both dumps, and the change of the candidate's that gives it.
 type Change = (&'static str, &'static str, fn(&Path));
 
-const CHANGES: [Change; 8] = [
+const CHANGES: [Change; 9] = [
     ("data-missing", "tensor", |npu| replaced(npu, r#", "data_name": "Torch.X.0.forward.output.0.pt""#, "")),
     ("tensor-unreadable", "tensor", |npu| {
         fs::write(npu.join("dump_tensor_data/Torch.X.0.forward.output.0.pt"), "PK").expect("written");
     }),
     ("statistics-missing", "statistics", |npu| replaced(npu, r#""Norm": 9.53"#, r#""Norm": null, "was": 9.53"#)),
     ("statistics-unreadable", "statistics", |npu| replaced(npu, r#""Max": 6.0"#, r#""Max": "six""#)),
+    ("statistics-contradict", "tensor", |npu| replaced(npu, r#""Norm": 9.53"#, r#""Norm": 19.07"#)),
     ("requires-grad-missing", "statistics", |npu| replaced(npu, r#", "requires_grad": false"#, "")),
     ("record-unreadable", "statistics", |npu| replaced(npu, r#""shape": [2, 3]"#, r#""shape": "2, 3""#)),
     ("record-repeated", "statistics", |npu| {

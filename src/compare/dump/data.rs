@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
-use super::recorded::relative;
+use super::recorded::{is_exact_type, relative};
 use super::{Counted, Folders};
 use crate::compare::checksum::checksum;
 use crate::compare::closeness::{Closeness, closeness};
@@ -13,6 +13,9 @@ use crate::error::Result;
 use crate::fetch::Source;
 use crate::read::dump::{Leaf, TensorRecord, Value};
 use crate::verdict::Side;
+
+/// Part of a norm by which rounding may move it: eight roundoffs of `bfloat16`, the coarsest type that a recorder sums in.
+const NORM_ROUNDING: f64 = 1.0 / 32.0;
 
 /// Outcome of reading the data of two tensors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,7 +108,9 @@ fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<Foun
 /// Combines the numbers measured of data with the exact properties that only records tell: element type and
 /// `requires_grad`. A difference without a size (NaN or infinity on one side only, an integer) makes the error
 /// infinite.
-pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -> Examined {
+pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> Examined {
+    let [baseline, _] = records;
+    let is_exact = baseline.is_some_and(|record| is_exact_type(&record));
     let has_size = stats.sum_sq_diff > 0.0;
     let exact = match recorded.exact {
         // Data decides about values; records about everything else.
@@ -128,8 +133,27 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -
         rms: Some(norm / count(stats.elements).sqrt()),
         elements: stats.elements.max(1),
         metrics: metrics(stats, error),
-        coverage: coverage(stats),
+        coverage: contradicting(stats, records).map_or_else(|| coverage(stats), Coverage::Contradicting),
     }
+}
+
+/// The side whose recorded norm is not that of its data. Both are of one tensor, read at one moment.
+fn contradicting(stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> Option<Side> {
+    // What is not finite on one side is in the sum of neither.
+    if stats.nan_baseline + stats.inf_baseline + stats.nan_candidate + stats.inf_candidate > 0 {
+        return None;
+    }
+    let sums = [stats.sum_sq_baseline, stats.sum_sq_candidate];
+    let mut sides = [Side::Baseline, Side::Candidate].into_iter().zip(records).zip(sums);
+    sides.find_map(|((side, record), sum)| {
+        let record = record.filter(|record| !is_exact_type(record) && record.elements() == stats.elements)?;
+        // The norm of a scalar is recorded as the scalar, with its sign.
+        let recorded = record.norm.as_f64().map(f64::abs).filter(|norm| norm.is_finite())?;
+        let norm = sum.sqrt();
+        // Squares of less than this are 0 in `float32`, in which the recorder sums.
+        let lost = (count(stats.elements) * f64::from(f32::MIN_POSITIVE)).sqrt();
+        ((recorded - norm).abs() > NORM_ROUNDING * norm + lost).then_some(side)
+    })
 }
 
 /// Saved scalars, which have to be equal as arguments are.

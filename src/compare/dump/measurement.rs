@@ -37,6 +37,8 @@ pub enum Coverage {
     StatisticMissing(Side),
     /// A statistic of this side is not a number: a text, a list.
     StatisticUnreadable(Side),
+    /// All that either side recorded, and this side's statistics are not those of its data.
+    Contradicting(Side),
     /// This side names no data, and the other one saved it.
     DataMissing(Side),
     /// The record of a side lacks what makes it one.

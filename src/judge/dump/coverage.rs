@@ -114,13 +114,16 @@ impl Census {
         match measured.coverage {
             // A finding of its own names each.
             _ if leaf.unreadable().is_some() => evidence.damaged += 1,
-            Coverage::Whole => {
+            Coverage::Whole | Coverage::Contradicting(_) => {
                 evidence.compared += 1;
                 evidence.equal_trivially += u64::from(is_trivial(left, right));
                 if right.kind == TensorKind::Output && measured.basis != Basis::Plain {
                     self.not_a_number = 0;
                 }
                 *(if measured.basis == Basis::Plain { &mut self.plain } else { &mut self.tensors }) += 1;
+                if let Coverage::Contradicting(side) = measured.coverage {
+                    self.note(&rules::STATISTICS_CONTRADICT, Some(side), row);
+                }
             }
             Coverage::Empty | Coverage::NoNumbers | Coverage::Infinite => evidence.not_compared += 1,
             Coverage::LeftOut => evidence.left_out += 1,
@@ -180,6 +183,10 @@ impl Census {
     }
 }
 
+/// Gaps that weigh the same whichever side has them.
+const FROM_EITHER: [&Rule; 3] =
+    [&rules::STATISTICS_UNREADABLE, &rules::STATISTICS_CONTRADICT, &rules::DECOMPOSED_OTHERWISE];
+
 impl Unseen {
     /// A candidate that lacks what the baseline has could hide anything; a baseline that lacks it comes from an older
     /// release, or another framework.
@@ -187,7 +194,7 @@ impl Unseen {
         let by_candidate = self.side == Some(Side::Candidate);
         match self.rule {
             rule if *rule == rules::REQUIRES_GRAD_MISSING && (!by_candidate || !same_framework) => Severity::Info,
-            rule if *rule == rules::STATISTICS_UNREADABLE || *rule == rules::DECOMPOSED_OTHERWISE => rule.severity,
+            rule if FROM_EITHER.contains(&rule) => rule.severity,
             rule if by_candidate => rule.severity,
             _ => Severity::Warn,
         }

@@ -57,6 +57,8 @@ pub const TENSOR_UNREADABLE: Rule = rule("tensor-unreadable", Severity::Incomple
 pub const STATISTICS_MISSING: Rule = rule("statistics-missing", Severity::Incomplete).absence();
 /// A statistic is a text or a list, which says nothing of the numbers.
 pub const STATISTICS_UNREADABLE: Rule = rule("statistics-unreadable", Severity::Incomplete).absence();
+/// Statistics of a tensor are not those of its data.
+pub const STATISTICS_CONTRADICT: Rule = rule("statistics-contradict", Severity::Incomplete).absence();
 /// Data of a tensor was saved on one side only.
 pub const DATA_MISSING: Rule = rule("data-missing", Severity::Incomplete).absence();
 /// A backward call recorded another node of a composite function on each side.
@@ -125,6 +127,7 @@ pub const RULES: &[&Rule] = &[
     &TENSOR_UNREADABLE,
     &STATISTICS_MISSING,
     &STATISTICS_UNREADABLE,
+    &STATISTICS_CONTRADICT,
     &DATA_MISSING,
     &DECOMPOSED_OTHERWISE,
     &REQUIRES_GRAD_MISSING,
