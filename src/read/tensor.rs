@@ -157,6 +157,10 @@ impl TensorData {
     /// Collects elements that do not lie in row-major order: out of what they span, where that is in memory or little enough
     /// to be read at once; else by small pages, so that rows of a transposed tensor share what was fetched.
     fn gather(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
+        if buffer.is_empty() {
+            // Behind the last element there is none to read.
+            return Ok(());
+        }
         let size = self.dtype.size();
         let spanned = self.span(start_element, (buffer.len() / size) as u64);
         let Some(bytes) = self.bytes_of(&spanned)? else { return self.gather_by_pages(start_element, buffer) };
