@@ -35,6 +35,7 @@ mod zero_gradient;
 use super::context::Context;
 use super::curves::Curves;
 use super::rl::Rollouts;
+use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Statement};
 use crate::result::finding::Finding;
 
@@ -59,7 +60,7 @@ pub struct Cause {
     /// Causes a dump may show that explain what curves show of this one.
     explained_by: &'static [&'static str],
     /// Codes of findings that are further evidence of this cause where a dump or a curve shows it.
-    supported_by: &'static [&'static str],
+    supported_by: &'static [&'static Rule],
 }
 
 impl Cause {
@@ -104,7 +105,7 @@ impl Cause {
     }
 
     pub(super) fn is_supported_by(&self, finding: &Finding) -> bool {
-        self.supported_by.contains(&finding.code.as_str())
+        finding.is_any(self.supported_by)
     }
 }
 
@@ -150,9 +151,14 @@ pub fn find(code: &str) -> Option<&'static Cause> {
     ALL.into_iter().find(|cause| cause.code == code)
 }
 
-/// A diagnosis from findings of the config check with one of these codes; nothing where there are none.
-fn from_findings(cause: &Cause, sureness: super::Sureness, findings: &[&Finding], codes: &[&str]) -> Option<Diagnosis> {
-    let mut fitting = findings.iter().filter(|finding| codes.contains(&finding.code.as_str())).peekable();
+/// A diagnosis from findings of the config check of one of `rules`; nothing where there are none.
+fn from_findings(
+    cause: &Cause,
+    sureness: super::Sureness,
+    findings: &[&Finding],
+    rules: &[&Rule],
+) -> Option<Diagnosis> {
+    let mut fitting = findings.iter().filter(|finding| finding.is_any(rules)).peekable();
     let first = fitting.peek()?;
     let diagnosis = Diagnosis::new(cause, first.place.as_str(), sureness);
     Some(diagnosis.because_all(fitting.take(MOST_FINDINGS).map(|finding| finding_as_evidence(finding))))

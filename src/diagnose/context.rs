@@ -8,6 +8,7 @@ use super::values::{Data, TensorCache};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::dump::update::takes_weights;
+use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
@@ -96,9 +97,9 @@ impl<'a> Context<'a> {
         self.cache.data(self.folders, both)
     }
 
-    /// Findings of the unit with this code.
-    pub(super) fn findings_of(&self, code: &'static str) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(move |finding| finding.code == code)
+    /// Findings of the unit of this rule.
+    pub(super) fn findings_of(&self, rule: &'static Rule) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().filter(move |finding| finding.is(rule))
     }
 }
 
@@ -139,9 +140,9 @@ impl<'a> Suspect<'a> {
         api_of(&self.name.base)
     }
 
-    /// Whether the culprit's finding has this code.
-    pub(super) fn is(&self, codes: &[&str]) -> bool {
-        codes.contains(&self.culprit.code.as_str())
+    /// Whether the culprit's finding is of one of `rules`.
+    pub(super) fn is(&self, rules: &[&Rule]) -> bool {
+        self.culprit.is_any(rules)
     }
 
     /// Error of the culprit relative to scale; infinite where it has no size.

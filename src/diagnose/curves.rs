@@ -2,6 +2,7 @@
 
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::rl;
+use crate::judge::rule::Rule;
 use crate::result::finding::Finding;
 use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
@@ -28,9 +29,9 @@ impl<'a> Curves<'a> {
         Some(Self { loss, gradients, findings: findings.iter().filter(told).collect() })
     }
 
-    /// The first finding with one of these codes.
-    pub(super) fn finding(&self, codes: &[&str]) -> Option<&'a Finding> {
-        self.findings.iter().copied().find(|finding| codes.contains(&finding.code.as_str()))
+    /// The first finding of one of `rules`.
+    pub(super) fn finding(&self, rules: &[&Rule]) -> Option<&'a Finding> {
+        self.findings.iter().copied().find(|finding| finding.is_any(rules))
     }
 
     /// Whether both runs start from the same weights and data, as the first losses show.

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 
 use crate::dtype::Dtype;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf};
@@ -108,7 +109,12 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
 
 /// Whether elements would show more than the culprit's numbers do: a differing shape, type or argument is seen whole.
 fn is_in_statistics(culprit: &Culprit) -> bool {
-    !matches!(culprit.code.as_str(), "dtype-differs" | "shape-differs" | "argument-differs" | "requires-grad-differs")
+    !culprit.is_any(&[
+        &dump_rules::DTYPE_DIFFERS,
+        &dump_rules::SHAPE_DIFFERS,
+        &dump_rules::ARGUMENT_DIFFERS,
+        &dump_rules::REQUIRES_GRAD_DIFFERS,
+    ])
 }
 
 fn is_module(op: &str) -> bool {

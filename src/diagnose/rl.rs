@@ -1,6 +1,7 @@
 //! Evidence that rules see of a run of reinforcement learning.
 
 use crate::judge::loss::rl;
+use crate::judge::rule::Rule;
 use crate::result::finding::Finding;
 use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
@@ -20,8 +21,8 @@ impl<'a> Rollouts<'a> {
         (!units.is_empty()).then(|| Self { units, findings: findings.iter().filter(told).collect() })
     }
 
-    /// The first finding with this code.
-    pub(super) fn finding(&self, code: &str) -> Option<&'a Finding> {
-        self.findings.iter().copied().find(|finding| finding.code == code)
+    /// The first finding of `rule`.
+    pub(super) fn finding(&self, rule: &Rule) -> Option<&'a Finding> {
+        self.findings.iter().copied().find(|finding| finding.is(rule))
     }
 }

@@ -279,7 +279,7 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
         part.observations
             .iter()
             .map(|one| &one.finding)
-            .any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == name)
+            .any(|finding| finding.is(&SELECTOR_UNUSED) && finding.place == name)
     };
     let fitted = limits(policy)
         .into_iter()

@@ -107,7 +107,7 @@ fn check(
 /// Adds the causes of growth to the rank that shows them: the one that stands out, else the one that grew most.
 fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
     let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit));
-    let is_slower = |rank: &JudgedRank| culprit::has(rank, rules::SLOWER.code);
+    let is_slower = |rank: &JudgedRank| culprit::has(rank, &rules::SLOWER);
     let growth = |rank: &JudgedRank| rank.measures.as_ref().map_or(0.0, |measures| measures.test.ratio);
     let grown_most = || {
         let slower = judged.iter().enumerate().filter(|(_, rank)| is_slower(rank));
@@ -145,8 +145,8 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
         };
         let findings: Vec<Finding> = findings.into_iter().map(named_unit).collect();
         let counts = |finding: &Finding| decide(&finding.code, &finding.place, finding.severity, policy).counts();
-        let suspect = |code: &str| findings.iter().find(|finding| finding.code == code && counts(finding));
-        let suspect = suspect(rules::SLOWER.code).or_else(|| suspect(rules::AICPU.code));
+        let suspect = |rule| findings.iter().find(|finding| finding.is(rule) && counts(finding));
+        let suspect = suspect(&rules::SLOWER).or_else(|| suspect(&rules::AICPU));
         if let (Some(cause), Some(finding)) = (cause, suspect) {
             unit.culprit = Some(named(unit.rank, finding, &cause));
             unit.cause = Some(cause);

@@ -22,59 +22,40 @@ pub use rules::RULES;
 
 /// The rules of the checkpoint check.
 pub mod rules {
-    use crate::judge::rule::Rule;
-    use crate::verdict::{CheckId, Severity};
+    use crate::judge::rule::rules;
 
-    const fn rule(code: &'static str, severity: Severity) -> Rule {
-        Rule::new(CheckId::Checkpoint, code, severity)
+    rules! {
+        CheckId::Checkpoint;
+
+        /// A parameter differs by more than another precision explains.
+        DIVERGES = "parameter-diverges", Fail;
+        /// A parameter differs by more than noise, as much as another precision or algorithm makes.
+        DRIFTS = "parameter-drifts", Warn;
+        /// A parameter differs at all, under the profile that allows no difference.
+        NOT_BIT_EXACT = "parameter-not-bit-exact", Fail;
+        /// An integer or boolean tensor differs.
+        INTEGER_DIFFERS = "parameter-integer-differs", Fail;
+        /// Places or signs of NaN and infinity differ.
+        NON_FINITE_DIFFERS = "parameter-non-finite-differs", Fail;
+        /// NaN or infinity at the same places on both sides.
+        NON_FINITE = "parameter-non-finite", Warn;
+        /// Shapes differ.
+        SHAPE_DIFFERS = "parameter-shape-differs", Fail;
+        /// Element types differ; between floating-point types it is a warning.
+        DTYPE_DIFFERS = "parameter-dtype-differs", Fail;
+        /// A parameter is there on one side only.
+        MISSING = "parameter-missing", Incomplete;
+        /// A prefix of all names is there on one side only.
+        PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete;
+        /// A parameter cannot be read.
+        UNREAD = "parameter-unread", Incomplete absence;
+        /// States of random generators, and of what hands out data, are there and are not judged.
+        STATE = "checkpoint-state", Info;
+        /// Nothing could be compared.
+        NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
+        /// A checkpoint is there on one side only.
+        UNPAIRED = "checkpoint-missing", Incomplete absence;
     }
-
-    /// A parameter differs by more than another precision explains.
-    pub const DIVERGES: Rule = rule("parameter-diverges", Severity::Fail);
-    /// A parameter differs by more than noise, as much as another precision or algorithm makes.
-    pub const DRIFTS: Rule = rule("parameter-drifts", Severity::Warn);
-    /// A parameter differs at all, under the profile that allows no difference.
-    pub const NOT_BIT_EXACT: Rule = rule("parameter-not-bit-exact", Severity::Fail);
-    /// An integer or boolean tensor differs.
-    pub const INTEGER_DIFFERS: Rule = rule("parameter-integer-differs", Severity::Fail);
-    /// Places or signs of NaN and infinity differ.
-    pub const NON_FINITE_DIFFERS: Rule = rule("parameter-non-finite-differs", Severity::Fail);
-    /// NaN or infinity at the same places on both sides.
-    pub const NON_FINITE: Rule = rule("parameter-non-finite", Severity::Warn);
-    /// Shapes differ.
-    pub const SHAPE_DIFFERS: Rule = rule("parameter-shape-differs", Severity::Fail);
-    /// Element types differ; between floating-point types it is a warning.
-    pub const DTYPE_DIFFERS: Rule = rule("parameter-dtype-differs", Severity::Fail);
-    /// A parameter is there on one side only.
-    pub const MISSING: Rule = rule("parameter-missing", Severity::Incomplete);
-    /// A prefix of all names is there on one side only.
-    pub const PREFIX_DIFFERS: Rule = rule("parameter-prefix-differs", Severity::Incomplete);
-    /// A parameter cannot be read.
-    pub const UNREAD: Rule = rule("parameter-unread", Severity::Incomplete).absence();
-    /// States of random generators, and of what hands out data, are there and are not judged.
-    pub const STATE: Rule = rule("checkpoint-state", Severity::Info);
-    /// Nothing could be compared.
-    pub const NOTHING_COMPARED: Rule = rule("checkpoint-not-compared", Severity::Incomplete).absence();
-    /// A checkpoint is there on one side only.
-    pub const UNPAIRED: Rule = rule("checkpoint-missing", Severity::Incomplete).absence();
-
-    /// All of them.
-    pub const RULES: &[&Rule] = &[
-        &DIVERGES,
-        &DRIFTS,
-        &NOT_BIT_EXACT,
-        &INTEGER_DIFFERS,
-        &NON_FINITE_DIFFERS,
-        &NON_FINITE,
-        &SHAPE_DIFFERS,
-        &DTYPE_DIFFERS,
-        &MISSING,
-        &PREFIX_DIFFERS,
-        &UNREAD,
-        &STATE,
-        &NOTHING_COMPARED,
-        &UNPAIRED,
-    ];
 }
 
 /// One judged checkpoint; its verdict follows from the findings once the policy has applied them.

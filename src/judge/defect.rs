@@ -64,7 +64,7 @@ const NUMERIC: [&Rule; 44] = [
 
 /// Whether `other` is a consequence of `root`, which both belong to `check`.
 pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
-    let is_numeric = |finding: &Finding| NUMERIC.iter().any(|rule| rule.code == finding.code);
+    let is_numeric = |finding: &Finding| finding.is_any(&NUMERIC);
     let Some((first, second)) = units(check, root).zip(units(check, other)) else { return false };
     // Numbers may follow from a fault of an exact kind where values flow.
     let may_begin = is_numeric(&root.finding) || matches!(first, Unit::Dump(_) | Unit::Monitor(_));

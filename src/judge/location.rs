@@ -1,37 +1,35 @@
 //! Findings about the places both sides come from, and about a baseline's standing.
 
-use super::rule::Rule;
-use super::rule::artifacts::rule;
+use super::rule::{Rule, rules};
 use crate::policy::value::Date;
 use crate::result::finding::Finding;
 use crate::verdict::{Profile, Severity, Side};
 
-/// Nothing lies at a location.
-pub const MISSING: Rule = rule("location-missing", Severity::Incomplete).absence();
-/// The files at a location are not those that were demanded: another digest, a run of a fork.
-pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete).absence();
-/// The run, job, release or package that a forge's artifact came from.
-pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
-/// The forge deletes the baseline soon.
-pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);
-/// A forge's artifact without a digest; the profile `release` requires one.
-pub const UNPROVED: Rule = rule("baseline-unproved", Severity::Info);
-/// The baseline is not what its manifest says.
-pub const CHANGED: Rule = rule("baseline-changed", Severity::Incomplete);
-/// The profile demands a baseline with a manifest, and there is none.
-pub const UNVERIFIED: Rule = rule("baseline-unverified", Severity::Incomplete);
-/// The baseline is older than the policy allows.
-pub const OLD: Rule = rule("baseline-old", Severity::Warn);
-/// Code, data, weights or configuration moved since the baseline was recorded.
-pub const MOVED: Rule = rule("baseline-moved", Severity::Warn);
+rules! {
+    CheckId::Artifacts;
 
-/// The baseline or limits that a stranger's change is judged against are part of that change.
-pub const IN_CHANGE: Rule = rule("input-in-change", Severity::Incomplete);
+    /// Nothing lies at a location.
+    MISSING = "location-missing", Incomplete absence;
+    /// The files at a location are not those that were demanded: another digest, a run of a fork.
+    REFUSED = "location-refused", Incomplete absence;
+    /// The run, job, release or package that a forge's artifact came from.
+    ORIGIN = "baseline-origin", Info;
+    /// The forge deletes the baseline soon.
+    EXPIRING = "baseline-expiring", Warn;
+    /// A forge's artifact without a digest; the profile `release` requires one.
+    UNPROVED = "baseline-unproved", Info;
+    /// The baseline is not what its manifest says.
+    CHANGED = "baseline-changed", Incomplete;
+    /// The profile demands a baseline with a manifest, and there is none.
+    UNVERIFIED = "baseline-unverified", Incomplete;
+    /// The baseline is older than the policy allows.
+    OLD = "baseline-old", Warn;
+    /// Code, data, weights or configuration moved since the baseline was recorded.
+    MOVED = "baseline-moved", Warn;
 
-/// All of them.
-pub const RULES: &[&Rule] =
-    &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED, &IN_CHANGE];
-
+    /// The baseline or limits that a stranger's change is judged against are part of that change.
+    IN_CHANGE = "input-in-change", Incomplete;
+}
 /// Days before a forge deletes a baseline that deserve a warning.
 const EXPIRES_SOON: i32 = 14;
 

@@ -87,7 +87,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
         let of_run = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
         let mut of_run = Run::new(of_run, settings)?.judge()?;
         // What rollouts are like under a reward that teaches nothing says nothing about the engines.
-        of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.code == code::RL_REWARD_DEAD.code));
+        of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.is(&code::RL_REWARD_DEAD)));
         judged.extend(of_run);
     }
     judged.extend(rl_alone(pairing, settings)?);

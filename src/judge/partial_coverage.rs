@@ -2,32 +2,28 @@
 //!
 //! The findings warn; a policy that accepts quick looks sets their severity to `info`.
 
-use super::rule::{Rule, artifacts};
+use super::rule::rules;
 use crate::compare::measurements::Measurements;
 use crate::compare::sample::unseen_share;
 use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Severity};
 
-const fn rule(code: &'static str) -> Rule {
-    artifacts::rule(code, Severity::Warn)
+rules! {
+    CheckId::Artifacts;
+
+    /// Only a sample of the elements was looked at.
+    SAMPLED = "data-sampled", Warn;
+    /// Tensors were compared by checksum. What is equal is known to be; what is not is judged by what was recorded of it, and
+    /// then this is a quick look as any other, and warns.
+    CHECKSUMMED = "data-checksummed", Info;
+    /// Only some operations' data was read; of the others, what was recorded was compared.
+    NARROWED = "data-narrowed", Warn;
+    /// Time was up before all data was read; of the rest, what was recorded was compared.
+    STOPPED = "data-stopped", Warn;
+
+    /// A limit of the policy for named operations or parameters is so wide that a known defect passes there.
+    LIMIT_WIDE = "limit-wide", Warn;
 }
-
-/// Only a sample of the elements was looked at.
-pub const SAMPLED: Rule = rule("data-sampled");
-/// Tensors were compared by checksum. What is equal is known to be; what is not is judged by what was recorded of it, and
-/// then this is a quick look as any other, and warns.
-pub const CHECKSUMMED: Rule = artifacts::rule("data-checksummed", Severity::Info);
-/// Only some operations' data was read; of the others, what was recorded was compared.
-pub const NARROWED: Rule = rule("data-narrowed");
-/// Time was up before all data was read; of the rest, what was recorded was compared.
-pub const STOPPED: Rule = rule("data-stopped");
-
-/// A limit of the policy for named operations or parameters is so wide that a known defect passes there.
-pub const LIMIT_WIDE: Rule = rule("limit-wide");
-
-/// All of them.
-pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED, &LIMIT_WIDE];
-
 /// Findings about the coverage of `check`, from the counts of `measurements` since the last call.
 pub fn findings(check: CheckId, measurements: &Measurements) -> Vec<Finding> {
     let partial_coverage = measurements.partial_coverage();

@@ -23,7 +23,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
         let verdict = general.iter().map(|issue| issue.finding.severity.verdict()).max();
         let mut case = case(CheckId::Artifacts, "artifacts", verdict.unwrap_or(Verdict::Pass), &general);
         // A pass without a baseline has to say what it is.
-        if let Some(issue) = general.iter().find(|issue| issue.finding.code == NO_BASELINE.code) {
+        if let Some(issue) = general.iter().find(|issue| issue.finding.is(&NO_BASELINE)) {
             case.set_system_out(&issue.message);
         }
         suite.add_test_case(case);

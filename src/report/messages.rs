@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::texts::{self, CheckTexts};
+use crate::result::finding::Finding;
 
 /// A language of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +32,9 @@ struct Entry {
     message: String,
     #[serde(default)]
     help: String,
+    /// Helps in place of that one, by the cause that the finding names.
+    #[serde(default)]
+    help_by_cause: BTreeMap<String, String>,
     /// Texts for a run without a baseline, where the others speak of two runs.
     #[serde(default)]
     alone: Option<Box<Self>>,
@@ -84,12 +88,13 @@ pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static s
     Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
 }
 
-/// The texts of a code, as templates over a finding's facts: message and help; of a run without a baseline its own, where there are
+/// The texts of a finding, as templates over its facts: message and help; of a run without a baseline its own, where there are
 /// some.
-pub(super) fn templates(code: &str, language: Language, is_alone: bool) -> Option<(&'static str, &'static str)> {
-    let entry = Catalogue::of(language).0.get(code)?;
+pub(super) fn templates(finding: &Finding, language: Language, is_alone: bool) -> Option<(&'static str, &'static str)> {
+    let entry = Catalogue::of(language).0.get(&finding.code)?;
     let entry = entry.alone.as_deref().filter(|_| is_alone).unwrap_or(entry);
-    Some((entry.message.trim_end(), entry.help.trim_end()))
+    let help = finding.text("cause").and_then(|cause| entry.help_by_cause.get(cause)).unwrap_or(&entry.help);
+    Some((entry.message.trim_end(), help.trim_end()))
 }
 
 /// Largest ratio that is written as a percentage: an error of a thousand times is no share of anything.

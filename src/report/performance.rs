@@ -6,6 +6,8 @@ use serde::Serialize;
 use super::messages::{duration, ratio, rounded};
 use super::writer::{Writer, safe};
 use crate::error::Result;
+use crate::judge::performance::rules as performance_rules;
+use crate::judge::rule::Rule;
 use crate::result::GateResult;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
@@ -13,18 +15,18 @@ use crate::result::unit::{OperatorTimes, PerformanceUnit, Phase, profiles};
 use crate::verdict::{CheckId, Verdict};
 
 /// Causes that a headline names, the most telling first.
-const TELLING: [&str; 11] = [
-    "performance-slow-rank",
-    "performance-fusion-lost",
-    "performance-aicpu",
-    "performance-frequency",
-    "performance-conversions",
-    "performance-dataloading",
-    "performance-host-bound",
-    "performance-slow-link",
-    "performance-overlap-lost",
-    "performance-communication",
-    "performance-operator-slower",
+const TELLING: [&Rule; 11] = [
+    &performance_rules::SLOW_RANK,
+    &performance_rules::FUSION_LOST,
+    &performance_rules::AICPU,
+    &performance_rules::FREQUENCY,
+    &performance_rules::CONVERSIONS,
+    &performance_rules::DATALOADING,
+    &performance_rules::HOST_BOUND,
+    &performance_rules::SLOW_LINK,
+    &performance_rules::OVERLAP_LOST,
+    &performance_rules::COMMUNICATION,
+    &performance_rules::OPERATOR_SLOWER,
 ];
 
 /// Profiles for templates.
@@ -138,7 +140,7 @@ pub(super) fn of_finding(finding: &Finding) -> bool {
 
 /// Findings that say why a rank's step grew, the most telling first.
 pub(super) fn reasons<'a>(result: &'a GateResult, place: &str) -> Vec<&'a Finding> {
-    let order = |finding: &Finding| TELLING.iter().position(|code| *code == finding.code);
+    let order = |finding: &Finding| TELLING.iter().position(|rule| finding.is(rule));
     let is_reason = |finding: &&Finding| of_finding(finding) && finding.place == place && order(finding).is_some();
     let mut reasons: Vec<&Finding> = result.findings.iter().filter(is_reason).collect();
     reasons.sort_by_key(|finding| order(finding));

@@ -193,7 +193,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether a likely cause is about findings of this code: its advice takes the place of theirs.
+    /// Whether a likely cause is about findings of the code: its advice takes the place of theirs.
     fn is_diagnosed(&self, code: &str) -> bool {
         let names = |cause: &Diagnosis, finding: &Finding| {
             let told = Some(&Fact::Text(finding.code.clone()));

@@ -139,7 +139,7 @@ impl Writer {
     ///
     /// A code that this version does not know (a result of a later version) is shown by its code and place.
     pub fn finding(&self, finding: &Finding) -> Result<Text> {
-        let Some((message, help)) = messages::templates(&finding.code, self.language, self.is_alone) else {
+        let Some((message, help)) = messages::templates(finding, self.language, self.is_alone) else {
             let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
             return Ok(Text { message, help: String::new() });
         };

@@ -196,6 +196,14 @@ impl Finding {
         self
     }
 
+    /// The text of a fact; `None` where there is none of this name, or it is no text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.facts.get(name)? {
+            Fact::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Weighs it differently from its rule's default.
     #[must_use]
     pub fn with_severity(mut self, severity: Severity) -> Self {

@@ -3,6 +3,7 @@
 use super::super::context::{Context, Suspect};
 use super::super::value_pair::ValuePair;
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Value;
 use crate::read::json::Json;
@@ -16,12 +17,13 @@ const OF_DEVICES: [&str; 8] = ["cuda", "npu", "cpu", "nccl", "hccl", "gloo", "0x
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&["argument-differs", "requires-grad-differs"]) {
+    if suspect.is(&[&dump_rules::ARGUMENT_DIFFERS, &dump_rules::REQUIRES_GRAD_DIFFERS]) {
         let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }
-    let evidence =
-        other_text(&suspect).filter(|_| suspect.is(&["output-diverges", "other-precision", "input-differs"]))?;
+    let evidence = other_text(&suspect).filter(|_| {
+        suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::INPUT_DIFFERS])
+    })?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
 }
 

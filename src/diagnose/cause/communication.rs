@@ -2,18 +2,20 @@
 
 use super::super::context::Context;
 use super::Cause;
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    supported_by: &["determinism-collectives", "env-device-count-differs", "env-pair-differs"],
+    supported_by: &[&config_rules::COLLECTIVES, &config_rules::ENV_DEVICE_COUNT, &config_rules::ENV_PAIR_DIFFERS],
     links: &[super::RANDOMNESS_NOTES],
     ..Cause::new("communication")
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.culprit.op.starts_with("Distributed."))?;
-    if !suspect.is_made() || suspect.is(&["argument-differs"]) {
+    if !suspect.is_made() || suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]) {
         return None;
     }
     let evidence = Statement::new("collective-differs")

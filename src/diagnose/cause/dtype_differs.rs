@@ -2,6 +2,7 @@
 
 use super::super::context::{Context, api_of};
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
@@ -9,10 +10,10 @@ use crate::result::finding::{Fact, Finding};
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
+    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::DTYPE_DIFFERS]))?;
     let evidence = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
-    Some(diagnosis.because_all(context.findings_of("operations-missing").find_map(missing_cast)))
+    Some(diagnosis.because_all(context.findings_of(&dump_rules::OPERATIONS_MISSING).find_map(missing_cast)))
 }
 
 /// A cast that only one side made.

@@ -3,6 +3,7 @@
 use super::super::context::Context;
 use super::super::curves::{Curves, differences};
 use super::Cause;
+use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -18,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
         "silent-corruption",
         "communication",
     ],
-    supported_by: &["curve-grad-norm"],
+    supported_by: &[&curve_rules::GRAD_NORM],
     links: &["https://docs.pytorch.org/docs/stable/notes/gradcheck.html"],
     ..Cause::new("gradient-only")
 };

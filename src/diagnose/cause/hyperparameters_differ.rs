@@ -3,6 +3,8 @@
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::rl::Rollouts;
 use super::{Cause, finding_as_evidence, from_findings};
+use crate::judge::config::rules as config_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
 
@@ -19,7 +21,7 @@ pub(super) const CAUSE: Cause = Cause {
         "reduced-precision",
         "other-algorithm",
     ],
-    supported_by: &["hyperparameter-one-sided"],
+    supported_by: &[&config_rules::HYPER_ONE_SIDED],
     ..Cause::new("hyperparameters-differ")
 };
 
@@ -28,7 +30,7 @@ pub(super) const CAUSE: Cause = Cause {
 const UPDATED_OTHERWISE: f64 = 2e-4;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    if let Some(finding) = curves.finding(&["learning-rate-differs"]) {
+    if let Some(finding) = curves.finding(&[&curve_rules::LEARNING_RATE]) {
         return Some(of_rate(finding));
     }
     let mut steps = differences(curves.loss);
@@ -47,8 +49,8 @@ fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
     let of_constant = |finding: &Finding| {
         Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain).because(finding_as_evidence(finding))
     };
-    let rate = rollouts.finding("learning-rate-differs").map(of_rate);
-    rate.or_else(|| rollouts.finding("rl-constant").map(of_constant))
+    let rate = rollouts.finding(&curve_rules::LEARNING_RATE).map(of_rate);
+    rate.or_else(|| rollouts.finding(&curve_rules::RL_CONSTANT).map(of_constant))
 }
 
 fn of_rate(finding: &Finding) -> Diagnosis {
@@ -61,6 +63,6 @@ fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
         &CAUSE,
         Sureness::Likely,
         findings,
-        &["hyperparameter-differs", "hyperparameter-contradicts", "env-device-count-differs"],
+        &[&config_rules::HYPER_DIFFERS, &config_rules::HYPER_CONTRADICTS, &config_rules::ENV_DEVICE_COUNT],
     )
 }

@@ -10,6 +10,8 @@ use super::super::value_pair::operations_of;
 use super::Cause;
 use super::optimizer_differs::is_of_most;
 use super::wrong_weights_or_data::is_other_weight;
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::{Statistic, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -17,21 +19,21 @@ pub(super) const CAUSE: Cause = Cause {
     in_dump,
     is_last_resort: true,
     supported_by: &[
-        "pip-version-differs",
-        "pip-rule-broken",
-        "pip-others-differ",
-        "dataset-differs",
-        "weights-nearly-equal",
+        &config_rules::PIP_VERSION_DIFFERS,
+        &config_rules::PIP_RULE_BROKEN,
+        &config_rules::PIP_OTHERS_DIFFER,
+        &config_rules::DATASET_DIFFERS,
+        &config_rules::WEIGHTS_NEARLY,
     ],
     ..Cause::new("input-differs")
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    if suspect.is(&["non-finite-differs"]) {
+    if suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]) {
         return of_sentinels(&suspect);
     }
-    if !suspect.is(&["input-differs"]) || is_other_weight(&suspect) {
+    if !suspect.is(&[&dump_rules::INPUT_DIFFERS]) || is_other_weight(&suspect) {
         return None;
     }
     // What the optimizer moved was not built on the host.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Dump;
 use crate::read::frame::{Frame, innermost_own};
@@ -20,8 +21,10 @@ pub(super) const CAUSE: Cause =
 const MOST_NAMES: usize = 6;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let gaps: Vec<&Finding> =
-        context.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
+    let gaps: Vec<&Finding> = context
+        .findings_of(&dump_rules::OPERATIONS_MISSING)
+        .filter(|finding| finding.severity >= Severity::Warn)
+        .collect();
     let first = gaps.first()?;
     // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
     if context.unit.compared == 0 {
@@ -57,8 +60,10 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
     const BETWEEN: usize = 2;
     // A module's result is what the calls inside it made.
     let is_of_module =
-        suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&["output-diverges"]);
-    let is_given = !suspect.is_made() && suspect.is(&["input-differs", "integer-differs"]) && !is_weight(suspect);
+        suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&[&dump_rules::OUTPUT_DIVERGES]);
+    let is_given = !suspect.is_made()
+        && suspect.is(&[&dump_rules::INPUT_DIFFERS, &dump_rules::INTEGER_DIFFERS])
+        && !is_weight(suspect);
     if !is_of_module && !is_given {
         return None;
     }
@@ -86,7 +91,7 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
 
 /// A culprit that the candidate alone runs, and nothing in its place on the baseline.
 fn alone(context: &Context<'_>) -> Option<Diagnosis> {
-    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
     if replaced(context).is_some() {
         return None;
     }
@@ -100,7 +105,7 @@ fn alone(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// The operation that the baseline runs where the culprit, which the candidate alone runs, stands.
 pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
-    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
     let order = usize::try_from(culprit.order).ok()?;
     let operations = &context.input.comparison.operations;
     let after = operations.iter().skip(order).take_while(|one| !one.is_paired());

@@ -6,13 +6,15 @@
 use super::super::context::{Context, Suspect};
 use super::Cause;
 use super::wrong_weights_or_data::is_choice;
+use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(context, &suspect);
+    let is_tie = suspect.is(&[&dump_rules::NEAR_TIE])
+        || suspect.is(&[&dump_rules::INTEGER_DIFFERS]) && chooses_equals(context, &suspect);
     if !is_tie || !is_choice(context, &suspect) {
         return None;
     }

@@ -31,7 +31,7 @@ fn alone(culprit: &Culprit, findings: &[Finding]) -> Option<Statement> {
     };
     let is_same = |finding: &&Finding| {
         let tested = text(finding, "op").map(|tested| OpName::parse(&tested));
-        errors.iter().any(|rule| rule.code == finding.code)
+        finding.is_any(errors)
             && tested.is_some_and(|tested| tested.base == op.base && tested.direction == op.direction)
     };
     let finding = findings.iter().find(is_same)?;

@@ -6,11 +6,12 @@
 use super::super::context::Context;
 use super::super::updates::{Update, Updates};
 use super::{Cause, gradient_reduction};
+use crate::judge::config::rules as config_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    supported_by: &["hyperparameter-one-sided", "hyperparameter-differs"],
+    supported_by: &[&config_rules::HYPER_ONE_SIDED, &config_rules::HYPER_DIFFERS],
     ..Cause::new("optimizer-differs")
 };
 

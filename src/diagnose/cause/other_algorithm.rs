@@ -17,6 +17,7 @@ use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::unseen_indices;
 use crate::judge::dump::limits::band;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
@@ -37,7 +38,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !suspect.is_made() {
         return of_undumped(context, &suspect);
     }
-    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() {
+    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION]) || !suspect.error().is_finite() {
         return None;
     }
     let data = context.data(&suspect.value);
@@ -67,7 +68,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let is_sum = suspect.value.records().is_some_and(|(record, _)| record.elements() == 1);
     let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
-    let is_plain = suspect.is(&["output-diverges"]) && !is_unseen;
+    let is_plain = suspect.is(&[&dump_rules::OUTPUT_DIVERGES]) && !is_unseen;
     let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
 }
@@ -75,8 +76,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// An input that is part of the graph, is no weight and was made by nothing that was dumped: code between two dumped calls
 /// computes something else.
 fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
-    let codes = ["input-differs"];
-    if !suspect.is(&codes)
+    let rules = [&dump_rules::INPUT_DIFFERS];
+    if !suspect.is(&rules)
         || suspect.is_backward()
         || is_weight(suspect)
         || !is_in_graph(suspect)

@@ -8,6 +8,7 @@ use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::value_pair::operations_of;
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::{Leaf, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -27,8 +28,13 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Evidence that the candidate's value is another tensor's.
 pub(super) fn values_of_another(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Vec<Statement>> {
-    let codes = ["input-differs", "output-diverges", "other-precision", "checksum-differs"];
-    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&codes))?;
+    let rules = [
+        &dump_rules::INPUT_DIFFERS,
+        &dump_rules::OUTPUT_DIVERGES,
+        &dump_rules::OTHER_PRECISION,
+        &dump_rules::CHECKSUM_DIFFERS,
+    ];
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&rules))?;
     if !is_telling(&candidate) || is_same(&baseline, &candidate) {
         return None;
     }

@@ -8,6 +8,9 @@ use super::super::curves::Curves;
 use super::super::value_pair::ValuePair;
 use super::saturation::saturated;
 use super::{Cause, finding_as_evidence};
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::read::dump::Leaf;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Side;
@@ -16,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_curves,
     explained_by: &["saturation", "silent-corruption"],
-    supported_by: &["weights-non-finite-one-sided"],
+    supported_by: &[&config_rules::WEIGHTS_BROKE],
     links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],
     ..Cause::new("overflow")
 };
@@ -27,14 +30,15 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// An operation that only one side runs.
 fn on_one_side(context: &Context<'_>) -> Option<Diagnosis> {
-    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "not-a-number-appears")?;
+    let culprit =
+        context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::NOT_A_NUMBER_APPEARS]))?;
     let side = culprit.side.unwrap_or(Side::Candidate).as_str();
     let evidence = Statement::new("not-a-number-on-one-side").with("side", side).with("op", culprit.op.as_str());
     Some(Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Certain).because(evidence))
 }
 
 fn on_both_sides(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]))?;
     if saturated(&suspect).is_some() {
         return None;
     }
@@ -74,7 +78,7 @@ fn is_recorded_broken(leaf: Leaf<'_>) -> bool {
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    let finding = curves.finding(&["curve-hidden-failure", "curve-non-finite"])?;
+    let finding = curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE])?;
     let diagnosis =
         Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));
     Some(diagnosis.advise(Statement::new("overflow-in-curve")))

@@ -6,12 +6,14 @@ use super::super::fingerprint::{is_same, is_telling};
 use super::super::trace::Trace;
 use super::super::value_pair::{operations_of, values_of};
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("overwritten") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&["input-differs"]))?;
+    let suspect =
+        context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
     let (baseline, candidate) = suspect.value.records()?;
     if suspect.is_backward() || !is_telling(&baseline) || is_same(&baseline, &candidate) {
         return None;

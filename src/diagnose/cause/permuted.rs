@@ -7,6 +7,7 @@ use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{has_same_values, is_telling};
 use super::super::values::{Data, count_of};
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("permuted") };
@@ -16,8 +17,14 @@ const FEWEST: usize = 8;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    let codes = ["input-differs", "output-diverges", "other-precision", "integer-differs", "checksum-differs"];
-    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&codes))?;
+    let rules = [
+        &dump_rules::INPUT_DIFFERS,
+        &dump_rules::OUTPUT_DIVERGES,
+        &dump_rules::OTHER_PRECISION,
+        &dump_rules::INTEGER_DIFFERS,
+        &dump_rules::CHECKSUM_DIFFERS,
+    ];
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&rules))?;
     let place = suspect.culprit.tensor.as_str();
     if let Some(data) = context.data(&suspect.value) {
         let tolerance = tolerance_of(&suspect, &data);

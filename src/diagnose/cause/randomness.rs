@@ -6,6 +6,9 @@
 
 use super::super::context::{Context, Suspect};
 use super::{Cause, from_findings};
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::read::json::Json;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
@@ -14,11 +17,11 @@ pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_config,
     supported_by: &[
-        "curve-randomness",
-        "first-step-differs",
-        "determinism-dropout",
-        "determinism-hash-seed",
-        "determinism-seed-all",
+        &curve_rules::RANDOMNESS,
+        &curve_rules::FIRST_STEP,
+        &config_rules::DROPOUT,
+        &config_rules::HASH_SEED,
+        &config_rules::SEED_ALL,
     ],
     links: &[super::RANDOMNESS_NOTES],
     ..Cause::new("randomness")
@@ -58,12 +61,12 @@ const DRAWS: [&str; 27] = [
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| !suspect.is_backward())?;
     if !suspect.is(&[
-        "output-diverges",
-        "other-precision",
-        "input-differs",
-        "integer-differs",
-        "checksum-differs",
-        "near-tie",
+        &dump_rules::OUTPUT_DIVERGES,
+        &dump_rules::OTHER_PRECISION,
+        &dump_rules::INPUT_DIFFERS,
+        &dump_rules::INTEGER_DIFFERS,
+        &dump_rules::CHECKSUM_DIFFERS,
+        &dump_rules::NEAR_TIE,
     ]) {
         return None;
     }
@@ -123,5 +126,10 @@ fn drawing(suspect: &Suspect<'_>) -> Option<Draw> {
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
-    from_findings(&CAUSE, Sureness::Likely, findings, &["seed-differs", "random-count-differs", "random-unmatched"])
+    from_findings(
+        &CAUSE,
+        Sureness::Likely,
+        findings,
+        &[&config_rules::SEED_DIFFERS, &config_rules::RANDOM_COUNT, &config_rules::RANDOM_UNMATCHED],
+    )
 }

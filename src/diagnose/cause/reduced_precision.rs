@@ -13,13 +13,19 @@ use super::super::values::Data;
 use super::Cause;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::{Statistic, TensorRecord};
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    supported_by: &["env-pair-differs", "env-watched-differs", "weights-precision-differs"],
+    supported_by: &[
+        &config_rules::ENV_PAIR_DIFFERS,
+        &config_rules::ENV_WATCHED_DIFFERS,
+        &config_rules::WEIGHTS_PRECISION,
+    ],
     links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     ..Cause::new("reduced-precision")
 };
@@ -47,7 +53,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
     let (wide, narrow) = suspect.value.dtypes()?;
-    if suspect.is(&["dtype-differs"]) {
+    if suspect.is(&[&dump_rules::DTYPE_DIFFERS]) {
         let evidence =
             Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
         let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
@@ -56,7 +62,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if suspect.is_backward() && !suspect.is_made() {
         return of_gradient(&suspect, wide, narrow);
     }
-    if !suspect.is_made() || !suspect.is(&["output-diverges", "other-precision"]) || wide != narrow {
+    if !suspect.is_made()
+        || !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION])
+        || wide != narrow
+    {
         return None;
     }
     let data = context.data(&suspect.value);
@@ -87,7 +96,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// A gradient that a backward call receives, made by one that was not dumped: the error's size is all that is known.
 fn of_gradient(suspect: &Suspect<'_>, wide: Dtype, narrow: Dtype) -> Option<Diagnosis> {
-    if !suspect.is(&["input-differs"]) || wide != narrow || wide != Dtype::F32 {
+    if !suspect.is(&[&dump_rules::INPUT_DIFFERS]) || wide != narrow || wide != Dtype::F32 {
         return None;
     }
     let types = [("fp16", 2f64.powi(-11)), ("bf16", 2f64.powi(-8))];
@@ -127,7 +136,7 @@ pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str]
         Dtype::F32 | Dtype::C64 if fits(fp16) => Some((&["fp16", "HF32", "TF32"], fp16)),
         Dtype::F32 | Dtype::C64 if fits(of_bf16) => Some((&["bf16"], of_bf16)),
         Dtype::F64 | Dtype::C128 if fits(of_f32) => Some((&["fp32"], of_f32)),
-        Dtype::F16 | Dtype::BF16 if suspect.is(&["other-precision"]) => Some((&["fp16", "bf16"], 0.0)),
+        Dtype::F16 | Dtype::BF16 if suspect.is(&[&dump_rules::OTHER_PRECISION]) => Some((&["fp16", "bf16"], 0.0)),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::rl::Rollouts;
 use super::{Cause, finding_as_evidence};
+use crate::judge::loss::code as curve_rules;
 use crate::kind::Role;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::unit::CurveUnit;
@@ -13,7 +14,8 @@ pub(super) const CAUSE: Cause = Cause { in_rl, ..Cause::new("reward-dead") };
 const ZERO: f64 = 1e-6;
 
 fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
-    let finding = rollouts.finding("rl-reward-dead").filter(|finding| finding.severity == Severity::Fail)?;
+    let finding =
+        rollouts.finding(&curve_rules::RL_REWARD_DEAD).filter(|finding| finding.severity == Severity::Fail)?;
     let learns_nothing = |unit: &&&CurveUnit| {
         let judged = matches!(unit.role, Some(Role::Centred | Role::GradNorm));
         judged && is_zero(&unit.series.candidate) && !is_zero(&unit.series.baseline)

@@ -2,17 +2,19 @@
 
 use super::super::rl::Rollouts;
 use super::{Cause, finding_as_evidence};
+use crate::judge::loss::code as curve_rules;
+use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause = Cause { in_rl, ..Cause::new("rollout-mismatch") };
 
 /// Settings that differ, and a reward that teaches nothing, change what rollouts are like.
-const EXPLAINS: [&str; 3] = ["rl-constant", "learning-rate-differs", "rl-reward-dead"];
+const EXPLAINS: [&Rule; 3] = [&curve_rules::RL_CONSTANT, &curve_rules::LEARNING_RATE, &curve_rules::RL_REWARD_DEAD];
 
 fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
-    let finding = rollouts.finding("rl-mismatch")?;
-    if EXPLAINS.iter().any(|code| rollouts.finding(code).is_some()) {
+    let finding = rollouts.finding(&curve_rules::RL_MISMATCH)?;
+    if EXPLAINS.iter().any(|rule| rollouts.finding(rule).is_some()) {
         return None;
     }
     let sureness = if finding.severity == Severity::Fail { Sureness::Likely } else { Sureness::Possible };

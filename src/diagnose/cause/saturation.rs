@@ -6,12 +6,20 @@
 use super::super::context::{Context, Suspect};
 use super::Cause;
 use crate::dtype::Dtype;
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::read::dump::TensorRecord;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    supported_by: &["determinism-inf-nan-mode", "curve-non-finite", "curve-hidden-failure", "curve-spikes"],
+    supported_by: &[
+        &config_rules::INF_NAN_MODE,
+        &curve_rules::NON_FINITE,
+        &curve_rules::HIDDEN_FAILURE,
+        &curve_rules::SPIKES,
+    ],
     links: &[super::ACCURACY_NOTES],
     ..Cause::new("saturation")
 };
@@ -20,7 +28,7 @@ pub(super) const CAUSE: Cause = Cause {
 const LARGEST: [f64; 3] = [65504.0, 3.389_531_389_251_535_5e38, 3.402_823_466_385_288_6e38];
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+    let suspect = context.suspect().filter(|suspect| suspect.is(&[&dump_rules::NON_FINITE_DIFFERS]))?;
     let (side, largest) = saturated(&suspect)?;
     let evidence = Statement::new("saturated").with("side", side).with("largest", largest);
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);

@@ -6,12 +6,14 @@
 use super::super::context::Context;
 use super::super::factor;
 use super::Cause;
+use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("scaled") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&["input-differs"]))?;
+    let suspect =
+        context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
     let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.01);
     let factor = factor::of_value(context, &suspect.value, tolerance)?;
     let (record, _) = suspect.value.records()?;

@@ -10,19 +10,23 @@ use super::super::part::{Outlier, Part};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_evidence};
 use crate::compare::dump::Basis;
+use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_curves,
     explained_by: &["saturation", "overflow"],
-    supported_by: &["curve-spikes", "curve-peak"],
+    supported_by: &[&curve_rules::SPIKES, &curve_rules::PEAK],
     ..Cause::new("silent-corruption")
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(Suspect::is_made)?;
-    if !suspect.is(&["output-diverges", "other-precision", "outliers"]) || suspect.error().is_infinite() {
+    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::OUTLIERS])
+        || suspect.error().is_infinite()
+    {
         return None;
     }
     let place = suspect.culprit.tensor.as_str();
@@ -46,7 +50,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     if let Some(data) = data.filter(|_| !follows_indices(&suspect)) {
         let shape = suspect.value.records().map_or(&[][..], |(record, _)| record.shape);
-        let found = match suspect.is(&["outliers"]) {
+        let found = match suspect.is(&[&dump_rules::OUTLIERS]) {
             true => data.largest_error().map(|outlier| outlier_at(&outlier)),
             false => data.wrong_part(shape, suspect.limit()).map(|part| part_of(&part)),
         };
@@ -58,7 +62,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if let Some(evidence) = one_end(&suspect).filter(|_| by_statistics && !suspect.is_backward()) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
     }
-    let alone = alone.filter(|_| by_statistics && suspect.is(&["output-diverges"]))?;
+    let alone = alone.filter(|_| by_statistics && suspect.is(&[&dump_rules::OUTPUT_DIVERGES]))?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
 }
 
@@ -121,10 +125,11 @@ const OUTSTANDING: f64 = 3.0;
 const JUMP: f64 = 1e-2;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    if curves.finding(&["curve-hidden-failure", "curve-non-finite", "learning-rate-differs"]).is_some() {
+    if curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE, &curve_rules::LEARNING_RATE]).is_some()
+    {
         return None;
     }
-    let finding = curves.finding(&["curve-abrupt-onset", "curve-peak"])?;
+    let finding = curves.finding(&[&curve_rules::ONSET, &curve_rules::PEAK])?;
     let calm = differences(curves.loss).take_while(|(_, difference)| *difference <= EQUAL).count();
     let mut rest = differences(curves.loss).skip(calm);
     let (step, jump) = rest.next()?;

@@ -5,6 +5,9 @@ use super::super::curves::Curves;
 use super::super::trace::Trace;
 use super::missing_operations::explains;
 use super::{Cause, finding_as_evidence, from_findings, other_tensor};
+use crate::judge::config::rules as config_rules;
+use crate::judge::dump::rules as dump_rules;
+use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
 
@@ -14,11 +17,11 @@ pub(super) const CAUSE: Cause = Cause {
     in_config,
     explained_by: &["randomness"],
     supported_by: &[
-        "weights-nearly-equal",
-        "weights-precision-differs",
-        "first-step-differs",
-        "digest-differs",
-        "seed-differs",
+        &config_rules::WEIGHTS_NEARLY,
+        &config_rules::WEIGHTS_PRECISION,
+        &curve_rules::FIRST_STEP,
+        &config_rules::DIGEST_DIFFERS,
+        &config_rules::SEED_DIFFERS,
     ],
     ..Cause::new("wrong-weights-or-data")
 };
@@ -32,7 +35,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return of_indices(context, &suspect);
     }
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&["integer-differs", "near-tie"]) && !is_choice(context, &suspect) && !explains(context, &suspect) {
+    if suspect.is(&[&dump_rules::INTEGER_DIFFERS, &dump_rules::NEAR_TIE])
+        && !is_choice(context, &suspect)
+        && !explains(context, &suspect)
+    {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
@@ -48,7 +54,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// others, and nothing recorded tells that from another loss.
 fn of_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let (loss, _) = suspect.value.records()?;
-    if !suspect.is(&["output-diverges", "other-precision"]) || loss.elements() != 1 {
+    if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION]) || loss.elements() != 1 {
         return None;
     }
     let labels = unseen_indices(context, suspect)?;
@@ -78,32 +84,32 @@ pub(super) fn is_choice(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
 
 /// A weight of other numbers, not of other digits.
 pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
-    suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED && is_weight(suspect)
+    suspect.is(&[&dump_rules::INPUT_DIFFERS]) && suspect.error() >= UNRELATED && is_weight(suspect)
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    if curves.finding(&["curve-hidden-failure", "curve-non-finite"]).is_some() {
+    if curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE]).is_some() {
         return None;
     }
-    if let Some(finding) = curves.finding(&["curve-data-order"]) {
-        let onset = curves.finding(&["curve-abrupt-onset"]).map(finding_as_evidence);
+    if let Some(finding) = curves.finding(&[&curve_rules::ORDER]) {
+        let onset = curves.finding(&[&curve_rules::ONSET]).map(finding_as_evidence);
         let diagnosis =
             Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));
         return Some(diagnosis.because_all(onset).advise(Statement::new("data-order")));
     }
-    let finding = curves.finding(&["curve-step-1"])?;
+    let finding = curves.finding(&[&curve_rules::STEP_1])?;
     Some(Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Possible).because(finding_as_evidence(finding)))
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
-    let codes = [
-        "weights-differ",
-        "weights-one-sided",
-        "weights-precision-differs",
-        "dataset-differs",
-        "dataset-one-sided",
-        "dataset-kind-differs",
-        "digest-differs",
+    let rules = [
+        &config_rules::WEIGHTS_DIFFER,
+        &config_rules::WEIGHTS_ONE_SIDED,
+        &config_rules::WEIGHTS_PRECISION,
+        &config_rules::DATASET_DIFFERS,
+        &config_rules::DATASET_ONE_SIDED,
+        &config_rules::DATASET_KIND,
+        &config_rules::DIGEST_DIFFERS,
     ];
-    from_findings(&CAUSE, Sureness::Likely, findings, &codes)
+    from_findings(&CAUSE, Sureness::Likely, findings, &rules)
 }

@@ -10,6 +10,7 @@ use super::super::trace::Trace;
 use super::super::value_pair::operations_of;
 use super::super::value_pair::values_of;
 use super::Cause;
+use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf};
@@ -18,7 +19,7 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    supported_by: &["curve-grad-norm"],
+    supported_by: &[&curve_rules::GRAD_NORM],
     links: &["https://docs.pytorch.org/docs/stable/generated/torch.index_select.html"],
     ..Cause::new("zero-gradient")
 };

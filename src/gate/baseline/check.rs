@@ -46,7 +46,7 @@ pub fn findings(
 /// That the baseline fits its manifest, where `standing`, what [`findings`] says of it, does not deny it. A waiver makes
 /// no baseline a verified one: `standing` is what was found before any applied.
 pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> Option<Verified> {
-    if standing.iter().any(|finding| finding.code == rules::CHANGED.code) {
+    if standing.iter().any(|finding| finding.is(&rules::CHANGED)) {
         return None;
     }
     let Recorded { commit, image, hardware, versions, .. } = manifest.recorded.clone();

@@ -115,7 +115,7 @@ const MOVES: [&Rule; 9] = [
 
 /// Reason why two runs with these findings are not repeats of each other; `None` where they may be.
 pub fn difference<'a>(mut findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
-    let moves = |finding: &&Finding| MOVES.iter().any(|rule| rule.code == finding.code);
+    let moves = |finding: &&Finding| finding.is_any(&MOVES);
     let other = findings.find(|finding| finding.severity > Severity::Info && !moves(finding))?;
     Some(format!("`{}` at `{}` (`precision-gate explain {}`)", other.code, other.place, other.code))
 }

@@ -99,7 +99,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         walk.step(*step, &paired.matched);
     }
     let walked = walk.finish();
-    let of_jumps = verdict_of(walked.findings.iter().filter(|finding| finding.code == rules::JUMP.code));
+    let of_jumps = verdict_of(walked.findings.iter().filter(|finding| finding.is(&rules::JUMP)));
     findings.extend(walked.findings.iter().cloned());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {

@@ -17,7 +17,7 @@ pub(super) fn consistent(result: &GateResult) -> Checked {
     demand(has_none == result.baseline.is_none(), "baseline", || {
         "is there in a result of mode `health`, or missing in a comparison".into()
     })?;
-    let is_said = result.measured.iter().any(|one| one.finding.code == NO_BASELINE.code);
+    let is_said = result.measured.iter().any(|one| one.finding.is(&NO_BASELINE));
     demand(result.is_alone() == is_said, "mode", || {
         format!(
             "contradicts the finding `{}`, which stands in every result without a baseline and in no other",

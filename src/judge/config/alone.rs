@@ -7,6 +7,7 @@ use super::rules::{
     SIDES_SWAPPED,
 };
 use super::{Context, Judged, judge};
+use crate::judge::rule::Rule;
 use crate::pair::setting;
 use crate::policy::config::ConfigPolicy;
 use crate::read::json::Json;
@@ -16,7 +17,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::verdict::Side;
 
 /// Findings about settings that a reproducible run sets.
-const OFF: [&str; 3] = [HASH_SEED.code, COLLECTIVES.code, CUBLAS_WORKSPACE.code];
+const OFF: [&Rule; 3] = [&HASH_SEED, &COLLECTIVES, &CUBLAS_WORKSPACE];
 
 /// Findings about one pack.
 pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judged {
@@ -33,19 +34,18 @@ pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judge
 
 /// A finding as it is said of one pack; `None` for what is said of the other side, or of two packs.
 fn own(finding: Finding) -> Option<Finding> {
-    let of_two = [DEVICE_DIFFERS, SIDES_SWAPPED, SEED_ALL, DATASET_ORDER, DROPOUT].map(|rule| rule.code);
-    let of_two = of_two.contains(&finding.code.as_str());
+    let of_two = finding.is_any(&[&DEVICE_DIFFERS, &SIDES_SWAPPED, &SEED_ALL, &DATASET_ORDER, &DROPOUT]);
     let is_said_of = |name: &str, side: Side| match finding.facts.get(name) {
         Some(Fact::Text(text)) => text.split(", ").any(|one| one == side.as_str()),
         _ => false,
     };
-    let is_device = finding.code == DEVICE_DIFFERS.code && is_said_of("side", Side::Candidate);
+    let is_device = finding.is(&DEVICE_DIFFERS) && is_said_of("side", Side::Candidate);
     let of_other = finding.facts.contains_key("side") && !is_said_of("side", Side::Candidate)
         || finding.facts.contains_key("sides") && !is_said_of("sides", Side::Candidate);
     if of_other || of_two && !is_device {
         return None;
     }
-    if OFF.contains(&finding.code.as_str()) {
+    if finding.is_any(&OFF) {
         return Some(Finding::new(&DETERMINISM_OFF, &finding.place).with("what", "variable"));
     }
     let mut finding = finding;

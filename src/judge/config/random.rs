@@ -42,7 +42,7 @@ fn judge_rank(context: &Context<'_>, rank: u64, ours: &Calls, theirs: &Calls) ->
             findings.push(finding.with("step", 0_u64).with("rank", rank).with("places", broken));
         }
     }
-    if findings.iter().any(|finding| finding.code == RANDOM_EMPTY.code) {
+    if findings.iter().any(|finding| finding.is(&RANDOM_EMPTY)) {
         return findings;
     }
     let ops: BTreeSet<&str> = ours.iter().chain(theirs).map(|(op, _)| op.as_str()).collect();

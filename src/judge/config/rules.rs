@@ -1,18 +1,10 @@
 //! Codes of the config check.
 
-use crate::judge::rule::Rule;
-use crate::verdict::{CheckId, Severity};
-
-macro_rules! rules {
-    ($($(#[$doc:meta])+ $name:ident = $code:literal, $severity:ident $($absence:ident)?;)+) => {
-        $($(#[$doc])+ pub const $name: Rule = Rule::new(CheckId::Config, $code, Severity::$severity)$(.$absence())?;)+
-
-        /// All of them.
-        pub const RULES: &[&Rule] = &[$(&$name),+];
-    };
-}
+use crate::judge::rule::rules;
 
 rules! {
+    CheckId::Config;
+
     /// A member cannot be read.
     MEMBER_DAMAGED = "pack-member-damaged", Incomplete absence;
     /// A member was refused: it leads out of the archive, is a link, or is encrypted.

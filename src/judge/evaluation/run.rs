@@ -168,8 +168,8 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
     let chance = |unit: &EvaluationUnit| binomial::upper_tail(unit.worse + unit.better, unit.paired, expected);
     let chances: Vec<f64> = family.iter().map(|draft| chance(&draft.unit)).collect();
     for (draft, chance) in family.iter_mut().zip(corrected(&chances, evaluation)) {
-        let says = |code| draft.findings.iter().any(|finding| finding.code == code);
-        if says(rules::DROP.code) || says(rules::BETTER.code) && !is_exact {
+        let says = |rule| draft.findings.iter().any(|finding| finding.is(rule));
+        if says(&rules::DROP) || says(&rules::BETTER) && !is_exact {
             continue;
         }
         if is_exact && draft.unit.worse + draft.unit.better > 0 {
@@ -223,7 +223,7 @@ fn lengths_of(drafts: &mut [Draft<'_>], texts: &Texts<'_>) {
     for places in by_task.into_values() {
         let has_drop = |place: &&usize| {
             let draft = drafts.get(**place);
-            draft.is_some_and(|draft| draft.findings.iter().any(|finding| finding.code == rules::DROP.code))
+            draft.is_some_and(|draft| draft.findings.iter().any(|finding| finding.is(&rules::DROP)))
         };
         let Some(place) = places.iter().find(has_drop).or(places.first()) else { continue };
         let Some(draft) = drafts.get_mut(*place) else { continue };

@@ -9,17 +9,17 @@ use crate::compare::curve::factor::{Known, factor};
 use crate::compare::curve::finite;
 use crate::compare::curve::rollback::rollback;
 use crate::compare::curve::smoothing::{Mean, smoothing};
+use crate::judge::rule::Rule;
 use crate::pair::curve::CurvePair;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
 /// Findings that such a course explains.
-const EXPLAINED: [&str; 5] =
-    [code::MEAN.code, code::TAIL.code, code::SPREAD.code, code::DEPARTURE.code, code::HEAD.code];
+const EXPLAINED: [&Rule; 5] = [&code::MEAN, &code::TAIL, &code::SPREAD, &code::DEPARTURE, &code::HEAD];
 
 /// Says what happened to a loss, where the level has something to say.
 pub fn judge(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    let explained = results.findings.iter().filter(|finding| EXPLAINED.contains(&finding.code.as_str()));
+    let explained = results.findings.iter().filter(|finding| finding.is_any(&EXPLAINED));
     let Some(worst) = explained.map(|finding| finding.severity).max() else { return };
     if !scaled(pair, worst, results) && !rolled_back(pair, worst, results) {
         smoothed(pair, results);

@@ -65,7 +65,7 @@ impl RuleResults {
 
     /// Whether there is a finding of `rule`.
     pub fn says(&self, rule: &Rule) -> bool {
-        self.findings.iter().any(|finding| finding.code == rule.code)
+        self.findings.iter().any(|finding| finding.is(rule))
     }
 
     /// Adds a rule that was applied by other means than its limits alone.

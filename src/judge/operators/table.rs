@@ -147,7 +147,7 @@ fn evidence(
     for row in rows.iter().filter(|row| row.evidence == RowEvidence::NotCompared) {
         evidence.example("not-compared", row.name.as_str());
     }
-    for file in findings.iter().filter(|finding| finding.code == rules::FILE_DAMAGED.code) {
+    for file in findings.iter().filter(|finding| finding.is(&rules::FILE_DAMAGED)) {
         evidence.damaged += 1;
         evidence.example("damaged", file.place.as_str());
     }

@@ -4,6 +4,7 @@ use super::causes::adding;
 use super::rank::JudgedRank;
 use super::rules;
 use crate::compare::performance::statistics::median;
+use crate::judge::rule::Rule;
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
@@ -57,7 +58,7 @@ pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
 
 /// Finding about the rank that holds up the others, where several became slower.
 pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
-    let slower = judged.iter().filter(|rank| has(rank, rules::SLOWER.code)).count();
+    let slower = judged.iter().filter(|rank| has(rank, &rules::SLOWER)).count();
     let rank = judged.get(standing.place)?;
     if slower < 2 {
         return None;
@@ -70,17 +71,17 @@ pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
     Some(finding.with("phase", if is_host { Phase::Free } else { Phase::Computing }.as_str()))
 }
 
-/// Whether a rank has a finding of this code.
-pub fn has(rank: &JudgedRank, code: &str) -> bool {
-    rank.findings.iter().any(|finding| finding.code == code)
+/// Whether a rank has a finding of `rule`.
+pub fn has(rank: &JudgedRank, rule: &Rule) -> bool {
+    rank.findings.iter().any(|finding| finding.is(rule))
 }
 
 /// Phase and operators that took the time of a rank; those of the AI CPU alone where its step did not grow.
 pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
     let measures = rank.measures.as_ref()?;
     let delta = measures.test.delta();
-    if !has(rank, rules::SLOWER.code) {
-        let aicpu = rank.findings.iter().find(|finding| finding.code == rules::AICPU.code)?;
+    if !has(rank, &rules::SLOWER) {
+        let aicpu = rank.findings.iter().find(|finding| finding.is(&rules::AICPU))?;
         let operators = match aicpu.facts.get("names") {
             Some(crate::result::finding::Fact::List(names)) => names.clone(),
             _ => Vec::new(),

@@ -88,7 +88,7 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     let by = paired_by(baseline, candidate, source);
     let costs = costs(baseline, candidate, by, warmup);
     findings.extend(workload(&place, by, &costs));
-    let is_other = findings.iter().any(|finding| finding.code == rules::WORKLOAD_DIFFERS.code);
+    let is_other = findings.iter().any(|finding| finding.is(&rules::WORKLOAD_DIFFERS));
     let few = few_steps(&place, &unit.steps);
     let is_empty = unit.steps.contains(&0);
     findings.extend(few);

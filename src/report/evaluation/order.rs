@@ -2,18 +2,24 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use crate::judge::evaluation::rules as evaluation_rules;
+use crate::judge::rule::Rule;
 use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, Unit};
 use crate::verdict::CheckId;
 
-/// Codes that say why a score dropped.
-const REASONS: [&str; 3] =
-    ["evaluation-shard-pattern", "evaluation-overlong-generation", "evaluation-truncated-generation"];
+/// Rules that say why a score dropped.
+const REASONS: [&Rule; 3] =
+    [&evaluation_rules::SHARD_PATTERN, &evaluation_rules::OVERLONG, &evaluation_rules::TRUNCATED];
 
-/// Codes about a score that got worse.
-const DROPS: [&str; 4] =
-    ["evaluation-drop", "evaluation-small-drop", "evaluation-possible-drop", "evaluation-answers-changed"];
+/// Rules about a score that got worse.
+const DROPS: [&Rule; 4] = [
+    &evaluation_rules::DROP,
+    &evaluation_rules::SMALL_DROP,
+    &evaluation_rules::POSSIBLE_DROP,
+    &evaluation_rules::ANSWERS_CHANGED,
+];
 
 /// The scores of a result, the worst first: by verdict, then by the drop against the margin.
 pub(in crate::report) fn scores(result: &GateResult) -> Vec<&EvaluationUnit> {
@@ -85,7 +91,7 @@ pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Findin
 
 /// Findings that say why the score of `finding` dropped; none where it is not about a score that got worse.
 pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
-    if !DROPS.contains(&finding.code.as_str()) {
+    if !finding.is_any(&DROPS) {
         return Vec::new();
     }
     let task = |finding: &Finding| match finding.facts.get("task") {
@@ -94,6 +100,6 @@ pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) 
     };
     let is_alike =
         |other: &Finding| other.place == finding.place || (task(other).is_some() && task(other) == task(finding));
-    let reason = |code: &&str| result.findings.iter().find(|other| other.code == **code && is_alike(other));
+    let reason = |rule: &&Rule| result.findings.iter().find(|other| other.is(rule) && is_alike(other));
     REASONS.iter().filter_map(reason).collect()
 }

@@ -104,7 +104,7 @@ impl Builder<'_> {
     fn left_out_names(&self) -> BTreeSet<String> {
         /// Names that the line shows.
         const SHOWN: usize = 3;
-        let findings = self.result.findings.iter().filter(|finding| finding.code == LEFT_OUT.code);
+        let findings = self.result.findings.iter().filter(|finding| finding.is(&LEFT_OUT));
         let of = |finding: &Finding| match finding.facts.get("examples") {
             Some(Fact::List(names)) if !names.is_empty() => names.clone(),
             _ => vec![finding.place.clone()],

@@ -7,6 +7,7 @@ use minijinja::{Value, context};
 use super::words::{capital, expression, indexed, without_direction};
 use super::{Builder, Columns, Opening};
 use crate::error::Result;
+use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
@@ -61,7 +62,7 @@ impl Builder<'_> {
 
     /// The finding that the baseline is off at a culprit.
     fn baseline_off(&self, culprit: &Culprit) -> Option<&Finding> {
-        let is_of = |finding: &&Finding| finding.code == "baseline-off" && finding.place == culprit.tensor;
+        let is_of = |finding: &&Finding| finding.is(&dump_rules::BASELINE_OFF) && finding.place == culprit.tensor;
         self.result.findings.iter().find(is_of).filter(|_| culprit.reference.is_some())
     }
 
@@ -186,7 +187,7 @@ impl Builder<'_> {
         if let Some(headline) = self.headline_of_code(finding, culprit)? {
             return Ok(headline);
         }
-        if culprit.is_none() && finding.code != "output-diverges" {
+        if culprit.is_none() && !finding.is(&dump_rules::OUTPUT_DIVERGES) {
             return self.message(finding);
         }
         let mut facts = self.facts_of(finding, culprit)?;
@@ -198,8 +199,12 @@ impl Builder<'_> {
 
     fn headline_of_code(&self, finding: &Finding, culprit: Option<&Culprit>) -> Result<Option<String>> {
         let key = format!("headline_code_{}", finding.code);
-        let known = phrases::find(&key, self.writer.language()).is_some();
-        if known { self.phrase_over(&key, self.facts_of(finding, culprit)?) } else { Ok(None) }
+        let of_cause = finding.text("cause").map(|cause| format!("{key}_{cause}"));
+        let is_known = |key: &String| phrases::find(key, self.writer.language()).is_some();
+        match of_cause.filter(is_known).or(Some(key).filter(is_known)) {
+            Some(key) => self.phrase_over(&key, self.facts_of(finding, culprit)?),
+            None => Ok(None),
+        }
     }
 
     /// A headline over facts; `None` where the result lacks one of them, as a result of another version may.

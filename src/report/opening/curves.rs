@@ -6,7 +6,9 @@ use super::numbers::minus;
 use super::words::capital;
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
+use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
+use crate::judge::rule::Rule;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{ratio, short};
 use crate::report::writer::safe;
@@ -19,26 +21,26 @@ use crate::result::unit::CurveUnit;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that say a curve differs, by how much or where.
-const DIFFERS: [&str; 10] = [
-    "curve-mean",
-    "curve-tail",
-    "curve-spread",
-    "curve-departure",
-    "curve-peak",
-    "curve-head",
-    "curve-step-1",
-    "curve-spikes",
-    "curve-grad-norm",
-    "curve-abrupt-onset",
+const DIFFERS: [&Rule; 10] = [
+    &curve_rules::MEAN,
+    &curve_rules::TAIL,
+    &curve_rules::SPREAD,
+    &curve_rules::DEPARTURE,
+    &curve_rules::PEAK,
+    &curve_rules::HEAD,
+    &curve_rules::STEP_1,
+    &curve_rules::SPIKES,
+    &curve_rules::GRAD_NORM,
+    &curve_rules::ONSET,
 ];
 
 /// Findings that say what happened: they lead before those that say by how much.
-const HAPPENED: [&str; 4] = ["curve-zero", "curve-frozen", "curve-scaled", "curve-rollback"];
+const HAPPENED: [&Rule; 4] = [&curve_rules::ZERO, &curve_rules::FROZEN, &curve_rules::SCALED, &curve_rules::ROLLBACK];
 
 impl Builder<'_> {
     /// The opening of a curve.
     pub(super) fn curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
-        let happened = HAPPENED.iter().find_map(|code| self.beside(finding, code));
+        let happened = HAPPENED.iter().find_map(|rule| self.beside(finding, rule));
         let finding = happened.filter(|happened| happened.severity >= finding.severity).unwrap_or(finding);
         let mut opening = Opening { picture: "loss", ..Opening::saying(safe(self.headline_of_curve(unit, finding)?)) };
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
@@ -72,17 +74,17 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The finding of this code about the curve that `finding` is about, where it counts.
-    fn beside(&self, finding: &Finding, code: &str) -> Option<&Finding> {
+    /// The finding of `rule` about the curve that `finding` is about, where it counts.
+    fn beside(&self, finding: &Finding, rule: &Rule) -> Option<&Finding> {
         let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
-        all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
+        all.find(|other| other.is(rule) && other.place == finding.place && other.severity >= Severity::Warn)
     }
 
     fn headline_of_curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
-        let own = |code: &str| self.beside(finding, code);
+        let own = |rule: &Rule| self.beside(finding, rule);
         let (metric, subject) = (self.metric(unit)?, self.metric_subject(unit)?);
         let metric_first = safe(capital(&metric.to_string()));
-        if let Some(broken) = own("curve-non-finite") {
+        if let Some(broken) = own(&curve_rules::NON_FINITE) {
             return self.not_finite(unit, broken, [&metric, &subject]);
         }
         if let Some(key) = headline_in_rl(unit, finding) {
@@ -90,7 +92,7 @@ impl Builder<'_> {
             let limit = finding.facts.get("limit").map(|fact| self.writer.fact("limit", fact));
             return self.writer.phrase(key, &context! { metric, subject, value, limit });
         }
-        if !DIFFERS.contains(&finding.code.as_str()) {
+        if !finding.is_any(&DIFFERS) {
             return self.headline_of_finding(finding);
         }
         let tail = wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| value.0);
@@ -102,18 +104,18 @@ impl Builder<'_> {
         let limit = mean.and_then(|rule| rule.fail.or(rule.warn)).map(|limit| limit.0);
         let tail = tail.map(f64::abs);
         let mean = mean.and_then(|rule| rule.value).map(|value| value.0);
-        if let Some(first) = own("curve-step-1") {
+        if let Some(first) = own(&curve_rules::STEP_1) {
             let [value, limit] =
                 ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
             return self.writer.phrase("headline_curve_first", &context! { metric, subject, value, limit });
         }
-        if (own("curve-peak").is_some() || own("curve-spikes").is_some())
+        if (own(&curve_rules::PEAK).is_some() || own(&curve_rules::SPIKES).is_some())
             && let Some(spike) = self.spike(unit, &metric_first, tail, &direction)?
         {
             return Ok(spike);
         }
         if unit.first_diverging_step.is_none()
-            && let Some(departure) = own("curve-departure")
+            && let Some(departure) = own(&curve_rules::DEPARTURE)
         {
             return self.headline_of_finding(departure);
         }
@@ -263,15 +265,15 @@ impl Builder<'_> {
 
 /// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.
 fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
+    const HEADLINES: [(&Rule, &str); 4] = [
+        (&curve_rules::RL_REWARD_DEAD, "headline_rl_dead"),
+        (&curve_rules::RL_REWARD_LOWER, "headline_rl_reward"),
+        (&curve_rules::WORSE, "headline_rl_eval"),
+        (&curve_rules::RL_MISMATCH, "headline_rl_mismatch"),
+    ];
     let failed = finding.severity == Severity::Fail && unit.mode == rl::MODE;
-    Some(match finding.code.as_str() {
-        _ if !failed => return None,
-        "rl-reward-dead" => "headline_rl_dead",
-        "rl-reward-lower" => "headline_rl_reward",
-        "curve-worse" => "headline_rl_eval",
-        "rl-mismatch" => "headline_rl_mismatch",
-        _ => return None,
-    })
+    let (_, headline) = HEADLINES.into_iter().find(|(rule, _)| failed && finding.is(rule))?;
+    Some(headline)
 }
 
 /// A value in a narrow column: a percentage with its sign where the sign counts, or a plain count.

@@ -4,6 +4,7 @@ use minijinja::{Value, context};
 
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
+use crate::judge::performance::rules::SLOWER;
 use crate::report::messages::{duration, rounded};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
@@ -18,9 +19,11 @@ impl Builder<'_> {
     /// The opening of a finding about a profile.
     pub(super) fn performance(&self, finding: &Finding) -> Result<Opening> {
         let reasons = performance::reasons(self.result, &finding.place);
-        let told = match finding.code.as_str() {
-            "performance-slower" => self.headline_of_slower(finding, reasons.first().copied())?,
-            _ => self.headline_of_finding(finding)?,
+        let is_slower = finding.is(&SLOWER);
+        let told = if is_slower {
+            self.headline_of_slower(finding, reasons.first().copied())?
+        } else {
+            self.headline_of_finding(finding)?
         };
         let mut opening = Opening { picture: "performance", ..Opening::saying(safe(told)) };
         let unit = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
@@ -38,7 +41,7 @@ impl Builder<'_> {
             opening.picture = "";
         }
         self.advise(&mut opening, None, finding)?;
-        if finding.code == "performance-slower" {
+        if is_slower {
             self.reasons_of_growth(&mut opening, &reasons)?;
             // Step times of all ranks are one fact, which the table of ranks tells.
             let is_alike = |other: &Finding| {

@@ -4,6 +4,8 @@ use minijinja::{Value, context};
 
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
+use crate::judge::config::rules as config_rules;
+use crate::judge::rule::Rule;
 use crate::report::messages::short;
 use crate::report::writer::safe;
 use crate::result::finding::{Fact, Finding};
@@ -14,16 +16,16 @@ const MOST_DIGITS: usize = 9;
 /// Names that a headline shows.
 const MOST_NAMES: usize = 3;
 
-/// The kinds of setting: the end of the phrase, and the codes of findings that say it differs.
-const KINDS: [(&str, &[&str]); 8] = [
-    ("hyperparameters", &["hyperparameter-differs", "hyperparameter-path-differs"]),
-    ("pip", &["pip-version-differs", "pip-package-missing", "pip-rule-broken"]),
-    ("env", &["env-pair-differs", "env-watched-differs", "env-device-count-differs"]),
-    ("dataset", &["dataset-differs", "dataset-kind-differs", "dataset-one-sided"]),
-    ("weights", &["weights-differ", "weights-one-sided", "weights-precision-differs"]),
-    ("seed", &["seed-differs"]),
-    ("random", &["random-count-differs", "random-unmatched"]),
-    ("digest", &["digest-differs"]),
+/// The kinds of setting: the end of the phrase, and the rules whose findings say it differs.
+const KINDS: [(&str, &[&Rule]); 8] = [
+    ("hyperparameters", &[&config_rules::HYPER_DIFFERS, &config_rules::HYPER_PATH]),
+    ("pip", &[&config_rules::PIP_VERSION_DIFFERS, &config_rules::PIP_PACKAGE_MISSING, &config_rules::PIP_RULE_BROKEN]),
+    ("env", &[&config_rules::ENV_PAIR_DIFFERS, &config_rules::ENV_WATCHED_DIFFERS, &config_rules::ENV_DEVICE_COUNT]),
+    ("dataset", &[&config_rules::DATASET_DIFFERS, &config_rules::DATASET_KIND, &config_rules::DATASET_ONE_SIDED]),
+    ("weights", &[&config_rules::WEIGHTS_DIFFER, &config_rules::WEIGHTS_ONE_SIDED, &config_rules::WEIGHTS_PRECISION]),
+    ("seed", &[&config_rules::SEED_DIFFERS]),
+    ("random", &[&config_rules::RANDOM_COUNT, &config_rules::RANDOM_UNMATCHED]),
+    ("digest", &[&config_rules::DIGEST_DIFFERS]),
 ];
 
 /// Kinds whose likely cause gives better advice than each finding does.
@@ -31,13 +33,13 @@ const CAUSED: [&str; 3] = ["hyperparameters", "dataset", "weights"];
 
 /// The findings as severe as `finding` that say the same of settings; empty where it is not about a setting.
 pub(super) fn alike<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
-    let Some((_, codes)) = kind_of(finding) else { return Vec::new() };
-    let is_alike = |other: &&Finding| other.severity == finding.severity && codes.contains(&other.code.as_str());
+    let Some((_, rules)) = kind_of(finding) else { return Vec::new() };
+    let is_alike = |other: &&Finding| other.severity == finding.severity && other.is_any(rules);
     findings.iter().filter(is_alike).collect()
 }
 
-fn kind_of(finding: &Finding) -> Option<(&'static str, &'static [&'static str])> {
-    KINDS.into_iter().find(|(_, codes)| codes.contains(&finding.code.as_str()))
+fn kind_of(finding: &Finding) -> Option<(&'static str, &'static [&'static Rule])> {
+    KINDS.into_iter().find(|(_, rules)| finding.is_any(rules))
 }
 
 /// A recorded text with its long numbers in four digits: `max 1.105065107345581, min -0.08` reads `max 1.105, min -0.08`.
@@ -122,7 +124,7 @@ impl Builder<'_> {
 
     /// A setting that differs as the devices do, so that nobody makes it equal.
     fn expected(&self) -> Result<Option<String>> {
-        let found = self.result.findings.iter().find(|finding| finding.code == "hyperparameter-equivalent");
+        let found = self.result.findings.iter().find(|finding| finding.is(&config_rules::HYPER_EQUIVALENT));
         let Some((finding, (baseline, candidate))) = found
             .and_then(|finding| Some((finding, finding.facts.get("baseline").zip(finding.facts.get("candidate"))?)))
         else {
