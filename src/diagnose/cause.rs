@@ -109,6 +109,13 @@ impl Cause {
     }
 }
 
+/// A value that an operation made which nothing dumped.
+pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
+/// A gradient that was lost between two operations.
+pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
+/// Advice to write an index otherwise, whose backward gives zeros.
+pub const GRADIENT_OF_INDEX: &str = "zero-gradient-of-index";
+
 /// PyTorch's notes on what is reproducible.
 const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/randomness.html";
 /// PyTorch's notes on the accuracy of what it computes.

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use super::cause::{LOST_IN_GAP, MADE_BY_UNDUMPED};
 use crate::dtype::Dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
@@ -147,7 +148,7 @@ fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
 /// The last operation before each gap that a diagnosis found.
 fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
     let evidence = diagnoses.into_iter().flat_map(|diagnosis| &diagnosis.evidence);
-    let gaps = evidence.filter(|evidence| matches!(evidence.code.as_str(), "lost-in-gap" | "made-by-undumped"));
+    let gaps = evidence.filter(|evidence| evidence.is_any(&[LOST_IN_GAP, MADE_BY_UNDUMPED]));
     gaps.filter_map(|evidence| match evidence.facts.get("before") {
         Some(Fact::Text(before)) => Some(before.as_str()),
         _ => None,

@@ -3,6 +3,7 @@
 use minijinja::Value;
 use serde::Serialize;
 
+use crate::judge::rule::Rule;
 use crate::verdict::{CheckId, Severity};
 
 /// One finding.
@@ -25,6 +26,13 @@ pub struct FindingRow {
     pub is_culprit: bool,
     /// Values of both sides, baseline first, where the finding tells a difference of two values.
     pub sides: Option<[Value; 2]>,
+}
+
+impl FindingRow {
+    /// Whether it is of `rule`.
+    pub fn is(&self, rule: &Rule) -> bool {
+        self.code == rule.code
+    }
 }
 
 /// A waived finding.

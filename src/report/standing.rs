@@ -39,7 +39,7 @@ impl Standing<'_> {
 
     /// Lines below the headline: both sides are one and the same, or waivers cover failures beside those that count.
     pub(super) fn notes(&self, headline: &Value) -> Result<Vec<Value>> {
-        let identical = self.findings.iter().filter(|row| row.code == SIDES_IDENTICAL.code && row.message != *headline);
+        let identical = self.findings.iter().filter(|row| row.is(&SIDES_IDENTICAL) && row.message != *headline);
         let mut notes: Vec<Value> = identical.map(|row| row.message.clone()).collect();
         if self.writer.is_alone() {
             notes.push(safe(self.writer.word("note_no_baseline")?));

@@ -73,6 +73,11 @@ impl Statement {
         self.facts.insert(name.to_owned(), fact.into());
         self
     }
+
+    /// Whether it is one of the statements of these codes.
+    pub fn is_any(&self, codes: &[&str]) -> bool {
+        codes.contains(&self.code.as_str())
+    }
 }
 
 impl Diagnosis {

@@ -101,3 +101,42 @@ fn the_places_that_are_left_out_are_there() {
         assert!(root().join(place).exists() || root().join(format!("{place}.rs")).exists(), "{place}: {reason}");
     }
 }
+
+/// Ways to ask for a code by its text.
+const ASKED: [&str; 6] =
+    ["code == \"", "code != \"", "code == &\"", "matches!(finding.code", "match finding.code", "match culprit.code"];
+
+/// Comparisons of a finding's code with a text, or with the code of a rule that is named there: `Finding::is` asks for the rule.
+#[test]
+fn findings_are_asked_for_their_rule() {
+    let mut found = Vec::new();
+    files(&root().join("src"), &mut found);
+    let mut wrong = Vec::new();
+    for path in found {
+        let text = fs::read_to_string(&path).expect("a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let is_asked = |line: &&str| {
+            let of_constant = |side: &str| {
+                let asked = side.split([' ', ')', ',']).next().unwrap_or_default().strip_suffix(".code");
+                asked.is_some_and(|name| name.ends_with(|letter: char| letter.is_ascii_uppercase()))
+            };
+            let is_by_rule = line.split_once("code == ").is_some_and(|(_, side)| of_constant(side));
+            !line.trim_start().starts_with("//") && (is_by_rule || ASKED.iter().any(|way| line.contains(way)))
+        };
+        wrong.extend(code.lines().filter(is_asked).map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Messages have no condition on what a finding is called: each has a sentence of its own.
+#[test]
+fn sentences_have_no_condition_on_a_code() {
+    let mut found = Vec::new();
+    files(&root().join("templates/messages"), &mut found);
+    for path in found {
+        let text = fs::read_to_string(&path).expect("messages");
+        for condition in ["if code", "code ==", "if cause", "cause ==", "finding_code"] {
+            assert!(!text.contains(condition), "{}: {condition}", path.display());
+        }
+    }
+}

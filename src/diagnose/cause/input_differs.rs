@@ -56,7 +56,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
         None if is_in_graph(&suspect) => match before(context, &suspect) {
             Some(before) => {
-                let evidence = Statement::new("made-by-undumped").with("before", before).with("op", op);
+                let evidence = Statement::new(super::MADE_BY_UNDUMPED).with("before", before).with("op", op);
                 let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
                 // The program made it, with another call or another formula.
                 Diagnosis { sureness: Sureness::Possible, ..diagnosis }

@@ -90,7 +90,7 @@ fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis
     }
     let op = suspect.culprit.op.as_str();
     let before = before(context, suspect)?;
-    let evidence = Statement::new("made-by-undumped").with("before", before).with("op", op);
+    let evidence = Statement::new(super::MADE_BY_UNDUMPED).with("before", before).with("op", op);
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
     Some(diagnosis.because(agree).because(evidence).advise(Statement::new("input-of-undumped")))

@@ -75,7 +75,7 @@ fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>
     }
     let api = suspect.api().to_owned();
     if PICKS.contains(&api.as_str()) {
-        return diagnosis.advise(Statement::new("zero-gradient-of-index").with("api", api));
+        return diagnosis.advise(Statement::new(super::GRADIENT_OF_INDEX).with("api", api));
     }
     diagnosis
 }
@@ -112,7 +112,7 @@ fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) 
         return diagnosis;
     };
     let dump = context.input.candidate;
-    let statement = Statement::new("lost-in-gap")
+    let statement = Statement::new(super::LOST_IN_GAP)
         .with("before", before.name)
         .with("after", suspect.culprit.op.as_str())
         .with("places", gap_places(dump, &suspect.name, &OpName::parse(before.name)));

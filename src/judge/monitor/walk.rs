@@ -225,9 +225,10 @@ impl<'a> Walk<'a> {
         } else {
             return None;
         };
-        let error = match rule.code {
-            code if code == rules::NON_FINITE.code => f64::INFINITY,
-            _ => measure::error(pair, |_| 0.0).map_or(0.0, |measured| measured.error),
+        let error = if *rule == rules::NON_FINITE {
+            f64::INFINITY
+        } else {
+            measure::error(pair, |_| 0.0).map_or(0.0, |measured| measured.error)
         };
         self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, f64::INFINITY);
         (self.reach <= Reach::Exact).then_some(Defect {

@@ -6,6 +6,7 @@ use minijinja::{Value, context};
 
 use super::words::{capital, expression, indexed, without_direction};
 use super::{Builder, Columns, Opening};
+use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::{Direction, OpName};
@@ -68,7 +69,7 @@ impl Builder<'_> {
 
     /// The line to write in place of an index whose backward fails: `h.index_select(0, order)` for `h[order]`.
     fn fix_of_index(&self, culprit: &Culprit, cause: Option<&Diagnosis>) -> Result<Option<String>> {
-        let is_index = cause.is_some_and(|cause| cause.advice.code == "zero-gradient-of-index");
+        let is_index = cause.is_some_and(|cause| cause.advice.is_any(&[GRADIENT_OF_INDEX]));
         let code = frame_of(culprit).filter(|_| is_index).and_then(|frame| expression(&frame.code));
         let Some((code, (tensor, index))) = code.as_deref().and_then(|code| Some((code, indexed(code)?))) else {
             return Ok(None);
