@@ -4,14 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use precision_gate::check::Command;
+use precision_gate::fetch::Digest;
 use precision_gate::gate::Request;
+use precision_gate::gate::recheck::decide_again;
 use precision_gate::report::messages::Language;
 use precision_gate::report::rewrite::rewrite;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 
 use super::{checked, fixture, judged, policy_of};
 
-fn all_fixtures() -> Vec<String> {
+/// Names of all pairs.
+pub(super) fn all_fixtures() -> Vec<String> {
     let mut found = Vec::new();
     for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators", "performance"] {
         for entry in fs::read_dir(crate::data::fixture(kind)).expect("a folder").flatten() {
@@ -26,20 +30,39 @@ fn all_fixtures() -> Vec<String> {
     found
 }
 
+/// The result as `report` and `signoff` read it.
+fn decided_again(mut result: GateResult) -> Result<GateResult, String> {
+    let lines = Digest::of(b"").to_string();
+    decide_again(&mut result, "result.json", Some(&lines)).map_err(|error| error.to_string())?;
+    Ok(result)
+}
+
+/// The first line in which two results differ. Documents are made of a result, so equal ones give equal documents.
+fn difference(before: &GateResult, after: &GateResult) -> Option<String> {
+    if before == after {
+        return None;
+    }
+    let [before, after] = [before, after].map(|result| format!("{result:#?}"));
+    let differ = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+    Some(format!("{differ:?}"))
+}
+
 /// Contradictions that are found in honest results under one policy; there have to be none.
 fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
     let parsed = policy_of(policy);
     let mut wrong = Vec::new();
     for name in all_fixtures().iter().filter(|name| only.iter().any(|kind| name.starts_with(kind))) {
         let result = judged(&fixture(name), &parsed, checks);
-        match checked(result.clone(), &parsed) {
-            Err(error) => wrong.push(format!("{name} ({policy}): {error}")),
-            Ok(mut rechecked) => {
-                rewrite(&mut rechecked.result, "result.json", Language::En).expect("texts");
-                if rechecked.result != result {
-                    let [before, after] = [&result, &rechecked.result].map(|result| format!("{result:#?}"));
-                    let differ = before.lines().zip(after.lines()).find(|(before, after)| before != after);
-                    wrong.push(format!("{name} ({policy}): {differ:?}"));
+        for (command, again) in [
+            ("publish", checked(result.clone(), &parsed).map(|rechecked| rechecked.result)),
+            ("report and signoff", decided_again(result.clone())),
+        ] {
+            match again {
+                Err(error) => wrong.push(format!("{command} {name} ({policy}): {error}")),
+                Ok(mut again) => {
+                    rewrite(&mut again, "result.json", Language::En).expect("texts");
+                    wrong
+                        .extend(difference(&result, &again).map(|what| format!("{command} {name} ({policy}): {what}")));
                 }
             }
         }
