@@ -46,7 +46,7 @@ pub mod rules {
         /// A parameter is there on one side only.
         MISSING = "parameter-missing", Incomplete;
         /// A prefix of all names is there on one side only.
-        PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete;
+        PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete absence;
         /// A parameter cannot be read.
         UNREAD = "parameter-unread", Incomplete absence;
         /// States of random generators, and of what hands out data, are there and are not judged.

@@ -7,7 +7,7 @@
 use super::performance::culprit::standing_out;
 use super::register;
 use super::rule::Rule;
-use super::{dump, evaluation, loss, monitor, operators, performance};
+use super::{checkpoint, dump, evaluation, loss, monitor, operators, performance};
 use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::result::observation::Observation;
@@ -66,9 +66,13 @@ const NUMERIC: [&Rule; 44] = [
 pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
     let is_numeric = |finding: &Finding| finding.is_any(&NUMERIC);
     let Some((first, second)) = units(check, root).zip(units(check, other)) else { return false };
-    // Numbers may follow from a fault of an exact kind where values flow.
+    if root.of == other.of && is_uncovered_by(root, other) {
+        return true;
+    }
+    // Numbers may follow from a fault of an exact kind where values flow, and in a row so does the fault itself.
     let may_begin = is_numeric(&root.finding) || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
-    if root.of != other.of || !is_numeric(&other.finding) || !may_begin {
+    let is_same = matches!(first, Unit::Monitor(_)) && root.finding.code == other.finding.code;
+    if root.of != other.of || !(is_numeric(&other.finding) || is_same) || !may_begin {
         return false;
     }
     match (first, second) {
@@ -84,6 +88,36 @@ pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
         (Unit::Performance(_), Unit::Performance(_)) => root.units == other.units || waits_for(check, root, other),
         _ => false,
     }
+}
+
+/// Places that are not judged where a waiver covers `root`: those that `other`, which follows from it, is about.
+pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
+    let of_root = root.is(&loss::code::NON_FINITE) && other.is(&loss::code::COVERAGE);
+    if of_root { count(root) } else { 1 }
+}
+
+/// Places without numbers to compare that a waiver of `finding` accepts: they have no partner, or one of another shape.
+pub fn places_without_numbers(finding: &Finding) -> u64 {
+    const RULES: [&Rule; 3] =
+        [&operators::rules::MISSING, &checkpoint::rules::MISSING, &checkpoint::rules::SHAPE_DIFFERS];
+    if finding.is_any(&RULES) { count(finding).max(1) } else { 0 }
+}
+
+fn count(finding: &Finding) -> u64 {
+    match finding.facts.get("count") {
+        Some(Fact::Count(count)) => *count,
+        _ => 0,
+    }
+}
+
+/// Whether steps of a curve are not covered because they are not finite, which `root` says.
+fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
+    let is_of_both = root.finding.is(&loss::code::NON_FINITE) && other.finding.is(&loss::code::COVERAGE);
+    let numbers = || {
+        let [both, baseline, limit] = ["both", "baseline", "limit"].map(|name| number(&other.finding, name));
+        Some((both? + number(&root.finding, "count")?, limit? * baseline?))
+    };
+    is_of_both && root.units == other.units && numbers().is_some_and(|(seen, needed)| seen >= needed)
 }
 
 /// The findings of `result` that block and are the root of a defect, in the order in which they were measured. An absence is

@@ -57,7 +57,12 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
         observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
     for observation in observations {
         let one = behind(observation, &accepted, check, policy);
-        let one = one.unwrap_or_else(|| apply([observation.finding.clone()], policy));
+        let one = one.unwrap_or_else(|| {
+            let one = apply([observation.finding.clone()], policy);
+            let accepted = one.waived.iter().map(|waived| defect::places_without_numbers(&waived.finding)).sum();
+            count_behind(observation, check, accepted);
+            one
+        });
         sum.add(observation, &one.findings);
         applied.join(one);
     }
@@ -96,13 +101,18 @@ fn behind(
     if !decision.counts() || !finding.counts() {
         return None;
     }
-    let (_, waiver) = accepted.iter().find(|(root, _)| defect::follows(root, observation, check))?;
-    let unit = observation.units.first().and_then(|place| check.units.get_mut(*place));
-    if let Some(evidence) = unit.and_then(|unit| unit.evidence_mut()) {
-        evidence.behind_waived += 1;
-    }
+    let (root, waiver) = accepted.iter().find(|(root, _)| defect::follows(root, observation, check))?;
+    count_behind(observation, check, defect::places_behind(&root.finding, finding));
     let finding = Finding { severity: decision.severity, ..finding.clone() };
     Some(AppliedPolicy { waived: vec![covered(finding, waiver, true)], ..AppliedPolicy::default() })
+}
+
+/// Counts places of an observation's unit as not judged.
+fn count_behind(observation: &Observation, check: &mut Check, places: u64) {
+    let unit = observation.units.first().and_then(|place| check.units.get_mut(*place));
+    if let Some(evidence) = unit.and_then(|unit| unit.evidence_mut()) {
+        evidence.behind_waived = evidence.behind_waived.saturating_add(places);
+    }
 }
 
 /// A required check of which nothing could be read is incomplete, whatever the policy says of its findings.

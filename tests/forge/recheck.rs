@@ -3,6 +3,7 @@
 mod fixtures;
 mod forgery;
 mod mutations;
+mod pasted;
 mod reproductions;
 mod uploads;
 

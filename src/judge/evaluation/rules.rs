@@ -39,21 +39,21 @@ rules! {
     /// A task that the policy requires was not judged.
     REQUIRED_TASK_MISSING = "evaluation-required-task-missing", Incomplete absence;
     /// The task's version or prompt differs.
-    VERSION_DIFFERS = "evaluation-task-version-differs", Incomplete;
+    VERSION_DIFFERS = "evaluation-task-version-differs", Incomplete absence;
     /// The number of examples before the question differs.
-    SHOTS_DIFFER = "evaluation-shots-differ", Incomplete;
+    SHOTS_DIFFER = "evaluation-shots-differ", Incomplete absence;
     /// The settings of generation differ.
-    GENERATION_SETTINGS_DIFFER = "evaluation-generation-settings-differ", Incomplete;
+    GENERATION_SETTINGS_DIFFER = "evaluation-generation-settings-differ", Incomplete absence;
     /// The number of documents asked differs.
-    LIMIT_DIFFERS = "evaluation-limit-differs", Incomplete;
+    LIMIT_DIFFERS = "evaluation-limit-differs", Incomplete absence;
     /// Documents differ under one number.
-    DOCS_DIFFER = "evaluation-docs-differ", Incomplete;
+    DOCS_DIFFER = "evaluation-docs-differ", Incomplete absence;
     /// Prompts of a sample differ.
-    PROMPTS_DIFFER = "evaluation-prompts-differ", Incomplete;
+    PROMPTS_DIFFER = "evaluation-prompts-differ", Incomplete absence;
     /// Samples stand on one side only, for no reason that was told otherwise.
     SAMPLES_UNPAIRED = "evaluation-samples-unpaired", Incomplete absence;
     /// A sample stands twice on a side.
-    DUPLICATE_SAMPLES = "evaluation-duplicate-samples", Info;
+    DUPLICATE_SAMPLES = "evaluation-duplicate-samples", Info absence;
     /// A file or line cannot be read.
     DAMAGED = "evaluation-damaged", Incomplete absence;
     /// The harness could not compute a metric, or a request failed.

@@ -105,6 +105,8 @@ pub struct Walked {
 pub struct Walk<'a> {
     setting: Setting<'a>,
     reach: Reach,
+    /// Exact rules that an accepted defect broke: what is of the same kind behind it follows from it.
+    accepted: Vec<&'static Rule>,
     precision: Precision,
     /// The largest error of the rows so far.
     growth: f64,
@@ -149,6 +151,7 @@ impl<'a> Walk<'a> {
     pub fn new(setting: Setting<'a>) -> Self {
         Self {
             reach: Reach::All,
+            accepted: Vec::new(),
             precision: Precision::default(),
             growth: 0.0,
             gradient: 0.0,
@@ -231,7 +234,7 @@ impl<'a> Walk<'a> {
             measure::error(pair, |_| 0.0).map_or(0.0, |measured| measured.error)
         };
         self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, f64::INFINITY);
-        (self.reach <= Reach::Exact).then_some(Defect {
+        (self.reach <= Reach::Exact && !self.accepted.contains(&rule)).then_some(Defect {
             rule,
             severity: rule.severity,
             statistic,
@@ -409,6 +412,7 @@ impl<'a> Walk<'a> {
         if is_waived {
             // Numbers behind an accepted defect say nothing; a fault of an exact kind is another one.
             self.reach = self.reach.max(Reach::Exact);
+            self.accepted.push(defect.rule);
         }
         if !counts {
             // What is let through is inherited by what follows.

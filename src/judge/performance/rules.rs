@@ -24,7 +24,7 @@ rules! {
     /// The sides have profiles of different ranks.
     RANKS_DIFFER = "performance-ranks-differ", Incomplete absence;
     /// The sides compute with other shapes: another batch or another length.
-    WORKLOAD_DIFFERS = "performance-workload-differs", Incomplete;
+    WORKLOAD_DIFFERS = "performance-workload-differs", Incomplete absence;
     /// Two profiles of a rank hold the same steps.
     STEPS_TWICE = "performance-steps-twice", Incomplete;
     /// The profiler was set differently, so that its own cost differs.
