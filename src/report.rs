@@ -3,6 +3,7 @@
 //! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
 //! alone; [`messages`] holds what people read, one folder per language.
 
+mod account;
 pub mod annotations;
 pub mod badge;
 pub mod causes;

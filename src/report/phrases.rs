@@ -154,6 +154,8 @@ mod tests {
             "axis_",
             "evaluation_",
             "operators_",
+            "account_",
+            "fallback_",
             "performance_",
             "place_",
             "reason_",

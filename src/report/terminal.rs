@@ -217,6 +217,7 @@ impl Page<'_> {
     /// Every check, checker, rule, unit and cause.
     fn everything(&self) -> Result<Vec<String>> {
         let mut lines = self.checks()?;
+        lines.extend(self.account()?);
         for check in &self.result.checks {
             lines.extend(self.details(check)?);
         }
@@ -244,6 +245,19 @@ impl Page<'_> {
                 plain(check.compared.to_string()),
                 plain(check.reason.to_string()),
             ]);
+        }
+        Ok(if rows.len() > 1 { self.table(&rows) } else { Vec::new() })
+    }
+
+    fn account(&self) -> Result<Vec<String>> {
+        let mut rows = vec![self.heads(&["section_account", "account_offered", "compared", "account_rest"])?];
+        for row in &self.view.account {
+            let check = self.word(&format!("check_{}", row.check.as_str()))?;
+            let unit = row.unit.to_string();
+            let name = if unit.is_empty() { check } else { format!("  {unit}") };
+            rows.push(
+                [name, row.offered.to_string(), row.compared.to_string(), row.rest.to_string()].map(plain).into(),
+            );
         }
         Ok(if rows.len() > 1 { self.table(&rows) } else { Vec::new() })
     }

@@ -7,6 +7,7 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::account::{self, AccountRow};
 use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};
@@ -60,6 +61,8 @@ pub struct View {
     pub findings: Vec<FindingRow>,
     /// Rules as applied, the worst first.
     pub rules: Vec<RuleRow>,
+    /// Account of the evidence: each check, and its units of which something was left.
+    pub account: Vec<AccountRow>,
     /// Evaluations; `None` where there are none.
     pub evaluation: Option<EvaluationView>,
     /// Profiles; `None` where there are none.
@@ -158,6 +161,7 @@ impl View {
             culprit,
             findings,
             rules: outcomes::rows(result, writer)?,
+            account: account::rows(result, writer)?,
             evaluation: evaluation::view(result, writer)?,
             performance: performance::view(result, writer)?,
             source: source_rules::view(result, writer)?,

@@ -1,0 +1,89 @@
+//! The account of evidence for reading: what each unit offered, how much of it was compared, and what became of the rest.
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::phrases;
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::result::GateResult;
+use crate::result::finding::Fact;
+use crate::result::unit::Evidence;
+use crate::verdict::CheckId;
+
+/// Units that have a row of their own; the others are as whole, or one of thousands of ranks.
+const MOST_ROWS: usize = 100;
+
+/// A row of the account.
+#[derive(Debug, Serialize)]
+pub struct AccountRow {
+    /// The check.
+    pub check: CheckId,
+    /// The unit; empty in the sum of a check.
+    pub unit: Value,
+    /// Places of a thing that both runs have.
+    pub offered: u64,
+    /// Of these, compared.
+    pub compared: u64,
+    /// The rest, in words; empty where there is none.
+    pub rest: Value,
+}
+
+/// Rows of `result`: the sum of each check, then its units of which something was left.
+pub(super) fn rows(result: &GateResult, writer: &Writer) -> Result<Vec<AccountRow>> {
+    let mut rows = Vec::new();
+    for check in &result.checks {
+        let accounts = || check.units.iter().filter_map(|unit| Some((unit.place(), unit.evidence()?)));
+        let (offered, compared) = accounts().fold((0_u64, 0_u64), |(offered, compared), (_, one)| {
+            (offered.saturating_add(one.offered), compared.saturating_add(one.compared))
+        });
+        if accounts().all(|(_, evidence)| evidence.is_empty()) {
+            continue;
+        }
+        rows.push(AccountRow { check: check.id, unit: "".into(), offered, compared, rest: "".into() });
+        for (place, evidence) in accounts() {
+            let rest = rest(evidence, writer)?;
+            if rest.is_empty() || rows.len() >= MOST_ROWS {
+                continue;
+            }
+            let unit = writer.fact("unit", &Fact::Text(place));
+            let Evidence { offered, compared, .. } = *evidence;
+            rows.push(AccountRow { check: check.id, unit, offered, compared, rest: safe(rest) });
+        }
+    }
+    Ok(rows)
+}
+
+/// Words for what was not compared, and for how.
+fn rest(evidence: &Evidence, writer: &Writer) -> Result<String> {
+    let [baseline, candidate] = evidence.one_sided;
+    let counts = [
+        ("equal_trivially", evidence.equal_trivially),
+        ("behind_waived", evidence.behind_waived),
+        ("shown_only", evidence.shown_only),
+        ("not_compared", evidence.not_compared),
+        ("unread", evidence.unread),
+        ("damaged", evidence.damaged),
+        ("contradicting", evidence.contradicting),
+        ("only_baseline", baseline),
+        ("only_candidate", candidate),
+        ("left_out", evidence.left_out),
+    ];
+    let mut said = Vec::new();
+    for (state, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let names = examples(evidence, &state.replace('_', "-"), writer);
+        said.push(writer.phrase(&format!("account_{state}"), &context! { count, names })?);
+    }
+    for way in &evidence.fallbacks {
+        let names = examples(evidence, way, writer);
+        let known = phrases::find(&format!("fallback_{way}"), writer.language());
+        let way = safe(known.map_or_else(|| writer.name(way), str::to_owned));
+        said.push(writer.phrase("account_fallback", &context! { way, names })?);
+    }
+    Ok(said.join(&writer.word("semicolon")?))
+}
+
+fn examples(evidence: &Evidence, state: &str, writer: &Writer) -> Value {
+    let names = evidence.examples.get(state).into_iter().flatten().map(|name| writer.name(name));
+    safe(names.collect::<Vec<_>>().join(", "))
+}
