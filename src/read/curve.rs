@@ -12,6 +12,8 @@ mod beside;
 mod collector;
 mod database;
 mod expression;
+mod file;
+mod format;
 mod frames;
 pub(super) mod lines;
 mod megatron;
@@ -19,6 +21,7 @@ mod mindspeed;
 pub mod mlflow;
 mod numbering;
 mod page_json;
+mod pattern;
 mod points;
 mod records;
 mod shape;
@@ -33,170 +36,15 @@ mod trainer_state;
 pub mod updates;
 mod wandb;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room, Source};
-use crate::read::metric;
-use beside::{Beside, Key};
-use collector::Collector;
-use log::LogPattern;
-use stored::StoredSeries;
-use updates::Updates;
+use pattern::LogPattern;
 
+pub use file::{CurveFile, Note};
+pub use format::{Format, Logged};
 pub use text::{Readable, readable};
-
-/// Meaning of a logged loss: one step, or a window of steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
-    /// The mean over the steps since the last logged one.
-    Windows,
-    /// The step's own value.
-    Samples,
-}
-
-/// Something about a file that a reader of the report should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// The file ends in the middle of a record, or of what it is packed in; what came before was read.
-    Truncated,
-    /// Lines that look like data and could not be read.
-    SkippedLines(u64),
-    /// Name of the encoding that a text was taken to have, as it does not say.
-    EncodingGuessed(&'static str),
-}
-
-/// Canonical name of the training loss.
-const LOSS: &str = "loss";
-
-/// One file with curves.
-#[derive(Clone, Debug)]
-pub struct CurveFile {
-    /// Path below the side's root.
-    pub path: String,
-    /// Name of the run, where its tracker has one.
-    pub run: Option<String>,
-    /// Name of the file's format, for people: `HF trainer_state.json`.
-    pub format: &'static str,
-    /// Its metrics, in the order of the file.
-    pub series: Vec<StoredSeries>,
-    /// Meaning of the logged losses.
-    pub logged: Logged,
-    /// Steps between two log lines, where the file says so.
-    pub interval: Option<u64>,
-    /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
-    pub margins: BTreeMap<String, f64>,
-    /// Remarks for a reader of the report.
-    pub notes: Vec<Note>,
-    /// Skipped updates by its lines; `None` where they say nothing.
-    pub updates: Option<Updates>,
-}
-
-impl CurveFile {
-    /// `total_loss` is the loss of a file that has no other.
-    fn new(source: &dyn ByteSource, format: Format, mut series: Vec<StoredSeries>) -> Self {
-        let is_loss = |series: &StoredSeries| metric::canonical(series.name()) == LOSS;
-        if !series.iter().any(is_loss) {
-            let total = series.iter_mut().find(|series| metric::canonical(series.name()) == "total_loss");
-            total.into_iter().for_each(|series| series.rename(LOSS));
-        }
-        Self {
-            path: source.name().to_owned(),
-            run: None,
-            format: format.name(),
-            series,
-            logged: format.logged(),
-            interval: None,
-            margins: BTreeMap::new(),
-            notes: Vec::new(),
-            updates: None,
-        }
-    }
-
-    /// All its metrics with their points.
-    #[cfg(test)]
-    fn loaded(&self) -> Vec<series::Series> {
-        self.series.iter().map(|series| series.load().expect("readable").into_owned()).collect()
-    }
-
-    fn with_note(mut self, note: Option<Note>) -> Self {
-        self.notes.extend(note);
-        self
-    }
-}
-
-/// A curve format.
-#[derive(Clone, Debug)]
-pub enum Format {
-    /// `trainer_state.json` of transformers.
-    TrainerState,
-    /// One JSON object per line.
-    JsonLines,
-    /// One JSON array of objects.
-    JsonRecords,
-    /// One JSON object with an object per step, or with an object of steps per metric.
-    StepsJson,
-    /// A series downloaded from TensorBoard's page.
-    PageJson,
-    /// torchtitan's `step loss` per line.
-    StepLoss,
-    /// Megatron-LM's golden values.
-    Megatron,
-    /// MindSpeed's baselines: bare lists.
-    MindSpeed,
-    /// TensorBoard event file.
-    TensorBoard,
-    /// Log that W&B keeps on disk.
-    Wandb,
-    /// Log that SwanLab keeps on disk.
-    SwanLab,
-    /// Trackio's database.
-    Trackio,
-    /// One metric of MLflow's file store.
-    Mlflow,
-    /// MLflow's database.
-    MlflowDatabase,
-    /// Comma-, semicolon- or tab-separated table with a header line.
-    Table,
-    /// Training log.
-    Log,
-    /// Training log read by the user's own pattern.
-    Pattern(LogPattern),
-}
-
-impl Format {
-    /// The name people know it by.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::TrainerState => "HF trainer_state.json",
-            Self::JsonLines => "JSON lines",
-            Self::JsonRecords => "JSON records",
-            Self::StepsJson => "JSON by step",
-            Self::PageJson => "TensorBoard JSON",
-            Self::StepLoss => "torchtitan loss list",
-            Self::Megatron => "Megatron golden JSON",
-            Self::MindSpeed => "MindSpeed baseline JSON",
-            Self::TensorBoard => "TensorBoard events",
-            Self::Wandb => "W&B log",
-            Self::SwanLab => "SwanLab log",
-            Self::Trackio => "Trackio database",
-            Self::Mlflow => "MLflow metric",
-            Self::MlflowDatabase => "MLflow database",
-            Self::Table => "CSV table",
-            Self::Log | Self::Pattern(_) => "training log",
-        }
-    }
-
-    /// Megatron's log lines and the Trainer's history hold means over the logging interval; the other formats
-    /// hold what they were given, which is a sample unless a history beside them says otherwise.
-    fn logged(&self) -> Logged {
-        match self {
-            Self::TrainerState | Self::Log | Self::Pattern(_) => Logged::Windows,
-            _ => Logged::Samples,
-        }
-    }
-}
 
 /// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
 ///

@@ -16,7 +16,7 @@ use crate::read::curve::updates::{Update, Updates, updates_of};
 pub(super) fn of_files(files: &[CurveFile]) -> Result<Option<Updates>> {
     let mut all = Vec::new();
     for file in files {
-        all.extend(updates_of(file)?);
+        all.extend(updates_of(file.updates.as_ref(), &file.series)?);
     }
     all.sort_by_key(|updates| updates.records.first().and_then(|record| record.step));
     let mut runs: Vec<Updates> = Vec::new();

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{Collector, CurveFile, Format, records};
+use super::collector::Collector;
+use super::file::CurveFile;
+use super::format::Format;
+use super::records;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::read::json;

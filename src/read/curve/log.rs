@@ -11,18 +11,21 @@ pub mod unknown;
 use std::sync::{Arc, LazyLock};
 
 use regex::{Captures, Regex};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 
+use super::beside::{Beside, Key};
+use super::collector::Collector;
 use super::expression::constant;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use super::lines::{self, Lines};
 use super::series::Counter;
 use super::updates::UpdateLines;
-use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
 use crate::read::metric;
+
+pub use super::pattern::LogPattern;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
@@ -31,37 +34,6 @@ static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\
 static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
-
-/// A regular expression for log lines: named groups, `step` among them where lines are numbered.
-#[derive(Clone, Debug)]
-pub struct LogPattern(Regex);
-
-impl LogPattern {
-    /// Checks a pattern: it must compile, and name at least one metric.
-    pub fn parse(pattern: &str) -> Result<Self, String> {
-        let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
-        if regex.capture_names().flatten().any(|name| metric::step_rank(name).is_none()) {
-            return Ok(Self(regex));
-        }
-        Err("names no metric: write a group such as `(?<loss>\\S+)`, and `(?<step>\\d+)` beside it".into())
-    }
-}
-
-impl<'de> Deserialize<'de> for LogPattern {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for LogPattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "LogPattern".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "regex"})
-    }
-}
 
 /// One line that holds values.
 #[derive(Clone, Debug, PartialEq)]

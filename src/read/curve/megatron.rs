@@ -7,7 +7,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Collector, CurveFile, Format, lines, records, series::Series};
+use super::collector::Collector;
+use super::file::CurveFile;
+use super::format::Format;
+use super::lines;
+use super::records;
+use super::series::Series;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::read::json::{Json, Parser};

@@ -3,7 +3,10 @@
 //! `<metric> margin` beside a list is that metric's own tolerance, not a curve. `memo info` lists memory per
 //! rank; the largest is kept. A list named as a step counter numbers the others, where a file has one.
 
-use super::{CurveFile, Format, records, series::Series};
+use super::file::CurveFile;
+use super::format::Format;
+use super::records;
+use super::series::Series;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::kind::Role;

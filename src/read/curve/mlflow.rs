@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::collector::Collector;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use super::lines::{self, Lines};
-use super::{Collector, CurveFile, Format, Note};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Files, Room, read_all};
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::collector::Collector;
+use super::file::CurveFile;
+use super::format::Format;
 use super::records::number;
 use super::series::MAX_POINTS;
-use super::{Collector, CurveFile, Format};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::read::curve::lines;

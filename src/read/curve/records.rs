@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use super::beside::{Beside, Key};
+use super::collector::Collector;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use super::lines::{self, Lines};
-use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;

@@ -3,7 +3,10 @@
 //! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
 //! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.
 
-use super::{Format, page_json, records, steps_json};
+use super::format::Format;
+use super::page_json;
+use super::records;
+use super::steps_json;
 use crate::fetch::Memory;
 use crate::kind::Role;
 use crate::read::json::{Json, Parser};

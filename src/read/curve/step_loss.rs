@@ -1,7 +1,9 @@
 //! torchtitan's loss files: `step loss` per line, no header, full `float32` precision.
 
+use super::file::CurveFile;
+use super::format::Format;
 use super::lines::{self, Lines};
-use super::{CurveFile, Format, series::Series};
+use super::series::Series;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 

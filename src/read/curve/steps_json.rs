@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Collector, CurveFile, Format, lines, records};
+use super::collector::Collector;
+use super::file::CurveFile;
+use super::format::Format;
+use super::lines;
+use super::records;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;

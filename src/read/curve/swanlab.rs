@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use prost::Message;
 
+use super::collector::Collector;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use super::frames::{self, Kind};
-use super::{Collector, CurveFile, Format, Note};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::read::metric;

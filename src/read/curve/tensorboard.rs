@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use prost::Message;
 
-use super::{Collector, CurveFile, Format, Note};
+use super::collector::Collector;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Room};
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use encoding_rs::{Encoding, GB18030, UTF_16BE, UTF_16LE};
 
+use super::file::Note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source};
 use crate::read::archive::Cursor;
 use crate::read::archive::folder::{ends_early, expanded, is_compressed};
-use crate::read::curve::Note;
 
 /// Bytes that a packed or encoded file may become: a log of a month has some hundred megabytes.
 const MOST: u64 = 256 << 20;

@@ -6,7 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Collector, CurveFile, Format, Logged, records};
+use super::collector::Collector;
+use super::file::CurveFile;
+use super::format::{Format, Logged};
+use super::records;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;

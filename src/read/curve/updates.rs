@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::CurveFile;
 use super::expression::constant;
 use super::lines;
+use super::stored::StoredSeries;
 use crate::error::Result;
 use crate::read::metric;
 
@@ -164,17 +164,17 @@ fn is_count(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|last| COUNTS.contains(&last))
 }
 
-/// Updates by a file: its lines, or the metrics that count them.
+/// Updates by a file: what its lines told, else what its metrics count.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn updates_of(file: &CurveFile) -> Result<Option<Updates>> {
-    if file.updates.is_some() {
-        return Ok(file.updates.clone());
+pub fn updates_of(told: Option<&Updates>, metrics: &[StoredSeries]) -> Result<Option<Updates>> {
+    if told.is_some() {
+        return Ok(told.cloned());
     }
     let mut by_step: BTreeMap<u64, Update> = BTreeMap::new();
     let mut is_told = false;
-    for series in file.series.iter().filter(|series| is_scale(series.name()) || is_count(series.name())) {
+    for series in metrics.iter().filter(|series| is_scale(series.name()) || is_count(series.name())) {
         let series = series.load()?;
         let of_step = |step: u64| Update { step: series.steps.is_numbered().then_some(step), ..Update::default() };
         if is_scale(&series.name) {

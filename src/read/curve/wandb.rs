@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use prost::Message;
 
+use super::collector::Collector;
+use super::file::{CurveFile, Note};
+use super::format::Format;
 use super::frames::{self, Kind};
-use super::{Collector, CurveFile, Format, Note, records};
+use super::records;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::read::curve::lines;

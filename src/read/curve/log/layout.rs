@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::constant;
+use crate::read::curve::expression::constant;
 use crate::read::curve::lines;
 use crate::read::curve::series::Counter;
 use crate::read::json::{self, Json};

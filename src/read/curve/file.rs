@@ -1,0 +1,79 @@
+//! One file with curves: its metrics, and what a reader of the report should know about it.
+
+use std::collections::BTreeMap;
+
+use super::format::{Format, Logged};
+use super::stored::StoredSeries;
+use super::updates::Updates;
+use crate::fetch::ByteSource;
+use crate::read::metric;
+
+/// Something about a file that a reader of the report should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The file ends in the middle of a record, or of what it is packed in; what came before was read.
+    Truncated,
+    /// Lines that look like data and could not be read.
+    SkippedLines(u64),
+    /// Name of the encoding that a text was taken to have, as it does not say.
+    EncodingGuessed(&'static str),
+}
+
+/// Canonical name of the training loss.
+const LOSS: &str = "loss";
+
+/// One file with curves.
+#[derive(Clone, Debug)]
+pub struct CurveFile {
+    /// Path below the side's root.
+    pub path: String,
+    /// Name of the run, where its tracker has one.
+    pub run: Option<String>,
+    /// Name of the file's format, for people: `HF trainer_state.json`.
+    pub format: &'static str,
+    /// Its metrics, in the order of the file.
+    pub series: Vec<StoredSeries>,
+    /// Meaning of the logged losses.
+    pub logged: Logged,
+    /// Steps between two log lines, where the file says so.
+    pub interval: Option<u64>,
+    /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
+    pub margins: BTreeMap<String, f64>,
+    /// Remarks for a reader of the report.
+    pub notes: Vec<Note>,
+    /// Skipped updates by its lines; `None` where they say nothing.
+    pub updates: Option<Updates>,
+}
+
+impl CurveFile {
+    /// `total_loss` is the loss of a file that has no other.
+    pub(super) fn new(source: &dyn ByteSource, format: Format, mut series: Vec<StoredSeries>) -> Self {
+        let is_loss = |series: &StoredSeries| metric::canonical(series.name()) == LOSS;
+        if !series.iter().any(is_loss) {
+            let total = series.iter_mut().find(|series| metric::canonical(series.name()) == "total_loss");
+            total.into_iter().for_each(|series| series.rename(LOSS));
+        }
+        Self {
+            path: source.name().to_owned(),
+            run: None,
+            format: format.name(),
+            series,
+            logged: format.logged(),
+            interval: None,
+            margins: BTreeMap::new(),
+            notes: Vec::new(),
+            updates: None,
+        }
+    }
+
+    /// All its metrics with their points.
+    #[cfg(test)]
+    pub(super) fn loaded(&self) -> Vec<super::series::Series> {
+        self.series.iter().map(|series| series.load().expect("readable").into_owned()).collect()
+    }
+
+    pub(super) fn with_note(mut self, note: Option<Note>) -> Self {
+        self.notes.extend(note);
+        self
+    }
+}

@@ -1,0 +1,84 @@
+//! Formats of curve files, and what the losses in them mean.
+
+use super::pattern::LogPattern;
+
+/// Meaning of a logged loss: one step, or a window of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// The mean over the steps since the last logged one.
+    Windows,
+    /// The step's own value.
+    Samples,
+}
+
+/// A curve format.
+#[derive(Clone, Debug)]
+pub enum Format {
+    /// `trainer_state.json` of transformers.
+    TrainerState,
+    /// One JSON object per line.
+    JsonLines,
+    /// One JSON array of objects.
+    JsonRecords,
+    /// One JSON object with an object per step, or with an object of steps per metric.
+    StepsJson,
+    /// A series downloaded from TensorBoard's page.
+    PageJson,
+    /// torchtitan's `step loss` per line.
+    StepLoss,
+    /// Megatron-LM's golden values.
+    Megatron,
+    /// MindSpeed's baselines: bare lists.
+    MindSpeed,
+    /// TensorBoard event file.
+    TensorBoard,
+    /// Log that W&B keeps on disk.
+    Wandb,
+    /// Log that SwanLab keeps on disk.
+    SwanLab,
+    /// Trackio's database.
+    Trackio,
+    /// One metric of MLflow's file store.
+    Mlflow,
+    /// MLflow's database.
+    MlflowDatabase,
+    /// Comma-, semicolon- or tab-separated table with a header line.
+    Table,
+    /// Training log.
+    Log,
+    /// Training log read by the user's own pattern.
+    Pattern(LogPattern),
+}
+
+impl Format {
+    /// The name people know it by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TrainerState => "HF trainer_state.json",
+            Self::JsonLines => "JSON lines",
+            Self::JsonRecords => "JSON records",
+            Self::StepsJson => "JSON by step",
+            Self::PageJson => "TensorBoard JSON",
+            Self::StepLoss => "torchtitan loss list",
+            Self::Megatron => "Megatron golden JSON",
+            Self::MindSpeed => "MindSpeed baseline JSON",
+            Self::TensorBoard => "TensorBoard events",
+            Self::Wandb => "W&B log",
+            Self::SwanLab => "SwanLab log",
+            Self::Trackio => "Trackio database",
+            Self::Mlflow => "MLflow metric",
+            Self::MlflowDatabase => "MLflow database",
+            Self::Table => "CSV table",
+            Self::Log | Self::Pattern(_) => "training log",
+        }
+    }
+
+    /// Megatron's log lines and the Trainer's history hold means over the logging interval; the other formats
+    /// hold what they were given, which is a sample unless a history beside them says otherwise.
+    pub(super) fn logged(&self) -> Logged {
+        match self {
+            Self::TrainerState | Self::Log | Self::Pattern(_) => Logged::Windows,
+            _ => Logged::Samples,
+        }
+    }
+}
