@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::local::LocalFile;
-use super::{ByteSource, Memory, Source};
+use super::source::{ByteSource, Memory, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Opened;
 use super::disk::Disk;
+use super::files::Opened;
 use super::local::LocalFiles;
 use super::location::Location;
 #[cfg(feature = "network")]

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use ahead::ReadAhead;
 
-use super::{ByteSource, FileEntry, Files, Source, past_end};
+use super::files::{FileEntry, Files};
+use super::source::{ByteSource, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A file or folder on this machine.

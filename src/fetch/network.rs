@@ -11,6 +11,7 @@ pub(crate) mod limited;
 pub(super) mod object;
 mod obs;
 mod pool;
+mod pooled;
 mod remote;
 mod rest;
 mod runtime;
@@ -35,11 +36,11 @@ use self::runtime::Background;
 use self::store::{Object, RetryingStore, Store};
 use self::web::{Ask, Clients};
 use super::disk::Disk;
+use super::files::{Files, Opened};
 use super::location::{BucketLocation, HttpLocation, Location};
 use super::origin::Trust;
 use super::progress::Progress;
 use super::settings::Settings;
-use super::{Files, Opened};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Memory the program itself takes beside the blocks of remote objects: records, buffers of each thread, the network.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Opened;
 use super::disk::Disk;
+use super::files::Opened;
 use super::location::Location;
 use super::origin::Trust;
 use super::progress::Progress;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::Disk;
+use super::disk::Disk;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Memory of a run, and its overflow on disk.

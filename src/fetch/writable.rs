@@ -8,21 +8,19 @@ mod branch;
 mod bucket;
 mod folder;
 mod git;
+mod place;
 
 pub use git::{change_since, commits_between, origin_of};
+pub use place::{BRANCH, Writable};
 
-use std::sync::Arc;
-
+use super::fetcher::Fetcher;
+use super::files::Files;
 use super::location::Location;
-use super::{Fetcher, Files};
 use crate::error::Result;
 use branch::Branch;
 #[cfg(feature = "network")]
 use bucket::Prefix;
 use folder::Folder;
-
-/// Prefix of a branch of the repository as a writable place: `branch:NAME`.
-pub const BRANCH: &str = "branch:";
 
 /// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
 ///
@@ -39,28 +37,4 @@ pub fn open<'a>(location: &str, fetcher: &'a Fetcher) -> Result<Box<dyn Writable
         #[cfg(not(feature = "network"))]
         elsewhere => Err(super::offline::refused(&elsewhere)),
     }
-}
-
-/// A place to write.
-pub trait Writable: Send + Sync {
-    /// The place as it may be printed.
-    fn location(&self) -> &str;
-
-    /// Files in `folder`, `/`-separated; in the place as a whole where it is empty.
-    ///
-    /// # Errors
-    /// `NotFound` where there is no such place or folder (yet), `Denied`, `Unavailable`.
-    fn files(&self, folder: &str) -> Result<Arc<dyn Files>>;
-
-    /// Writes a file as a whole, unless one of that name is there.
-    ///
-    /// # Errors
-    /// `Denied`, and `Unavailable` after retries.
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()>;
-
-    /// Removes files; one that is not there is no error.
-    ///
-    /// # Errors
-    /// As [`put`](Self::put).
-    fn remove(&self, paths: &[String]) -> Result<()>;
 }

@@ -14,10 +14,11 @@ use super::web::{self, Ask};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::digest::Digest;
 use crate::fetch::disk::Disk;
+use crate::fetch::files::{FileEntry, Files};
 use crate::fetch::local::LocalFile;
 use crate::fetch::progress::Progress;
 use crate::fetch::retry::{Failure, Retry};
-use crate::fetch::{FileEntry, Files, Source};
+use crate::fetch::source::Source;
 use crate::output;
 
 /// GitLab's digest of a package file.

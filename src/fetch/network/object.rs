@@ -22,7 +22,7 @@ const SEE_LOCATIONS: &str = concat!("see ", documentation!("locations.md"));
 const MAX_OBJECTS: usize = 2_000_000;
 
 /// A bucket that can be asked.
-pub(in crate::fetch) struct Bucket {
+pub(crate) struct Bucket {
     operator: Operator,
     /// `s3://bucket`
     name: String,
@@ -85,7 +85,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `Denied`, `Unavailable` after `retry`.
-    pub(in crate::fetch) async fn put(&self, key: &str, bytes: &[u8], retry: &Retry) -> Result<()> {
+    pub(crate) async fn put(&self, key: &str, bytes: &[u8], retry: &Retry) -> Result<()> {
         retry.run(async || self.put_once(key, bytes).await.map_err(|error| self.failure(key, &error))).await
     }
 
@@ -104,7 +104,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `Denied`, `Unavailable` after `retry`.
-    pub(in crate::fetch) async fn remove(&self, key: &str, retry: &Retry) -> Result<()> {
+    pub(crate) async fn remove(&self, key: &str, retry: &Retry) -> Result<()> {
         retry.run(async || self.operator.delete(key).await.map_err(|error| self.failure(key, &error))).await
     }
 

@@ -12,14 +12,13 @@ mod tests;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use self::block_cache::{BlockCache, Found, State};
+use super::pooled::PooledObject;
 use super::runtime::Background;
-use super::store::{Object, RetryingStore};
 use crate::error::{Error, Result};
-use crate::fetch::RoomAhead;
+use crate::fetch::files::RoomAhead;
 
 /// A page: what one look at a header or a directory costs.
 const PAGE: u64 = 64 << 10;
@@ -35,25 +34,6 @@ const BLOCKS: u64 = 128;
 const LONG: u64 = 4;
 /// Bytes that one request brings a reader that moves forward and did not say how far.
 const STRETCH: u64 = 64 << 20;
-
-/// An object of a location, ready to be read.
-pub(super) struct PooledObject {
-    /// Distinguishes it from all others of this pool.
-    id: u64,
-    /// Store that holds it.
-    store: Arc<RetryingStore>,
-    /// Address of the object in its store.
-    pub(super) object: Object,
-    /// Number of readers that have it open.
-    pub(super) readers: AtomicUsize,
-}
-
-impl PooledObject {
-    /// `object` of `store`; no other object of the pool may have this `id`.
-    pub(super) fn new(id: u64, store: Arc<RetryingStore>, object: Object) -> Self {
-        Self { id, store, object, readers: AtomicUsize::new(0) }
-    }
-}
 
 /// The blocks of all remote objects of a run.
 pub(super) struct Pool {

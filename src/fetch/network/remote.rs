@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::pool::{Pool, PooledObject};
+use super::pool::Pool;
+use super::pooled::PooledObject;
 use super::store::{Object, RetryingStore};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, FileEntry, Files, RoomAhead, Source, past_end};
+use crate::fetch::files::{FileEntry, Files, RoomAhead};
+use crate::fetch::source::{ByteSource, Source, past_end};
 
 /// Files at a remote location.
 pub(super) struct RemoteFiles {

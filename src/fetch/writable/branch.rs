@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::git::{Git, With, failed};
-use super::{BRANCH, Writable};
+use super::place::{BRANCH, Writable};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::files::{FileEntry, Files};
 use crate::fetch::retry::{Again, Retry, spread};
-use crate::fetch::{FileEntry, Files, Memory, Source};
+use crate::fetch::source::{Memory, Source};
 
 /// Pushes that may be rejected because others were faster. With each, one of them has written; more parallel jobs than this
 /// on one branch belong into a bucket.
@@ -24,7 +25,7 @@ const NO_PIPELINE: &str = "[skip ci]";
 const OTHERWISE: &str = "keep the records in a folder, in s3:// or in obs://";
 
 /// A branch at a remote.
-pub(in crate::fetch) struct Branch {
+pub(super) struct Branch {
     git: Git,
     remote: String,
     /// `refs/heads/NAME`
@@ -39,7 +40,7 @@ impl Branch {
     ///
     /// # Errors
     /// `Usage` where that is not a name of a branch, there is no git, no repository or no remote.
-    pub(in crate::fetch) fn open(folder: &Path, name: &str, retry: Retry) -> Result<Self> {
+    pub(super) fn open(folder: &Path, name: &str, retry: Retry) -> Result<Self> {
         let location = format!("{BRANCH}{name}");
         let wrong = |message: &str| Error::new(ErrorKind::Usage, &location, message);
         if !is_name(name) {

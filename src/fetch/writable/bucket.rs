@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Writable;
+use super::place::Writable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::fetcher::Fetcher;
+use crate::fetch::files::Files;
 use crate::fetch::location::{BucketLocation, Location};
 use crate::fetch::network::object::Bucket;
-use crate::fetch::{Files, Trust, progress};
+use crate::fetch::origin::Trust;
+use crate::fetch::progress;
 
 /// A prefix in a bucket of S3 or OBS.
-pub(in crate::fetch) struct Prefix<'a> {
+pub(super) struct Prefix<'a> {
     fetcher: &'a Fetcher,
     at: Location,
     bucket: Arc<Bucket>,
@@ -24,7 +26,7 @@ impl<'a> Prefix<'a> {
     ///
     /// # Errors
     /// `Usage` where the location is none that can be written, and what keeps a bucket from being asked.
-    pub(in crate::fetch) fn new(fetcher: &'a Fetcher, at: Location) -> Result<Self> {
+    pub(super) fn new(fetcher: &'a Fetcher, at: Location) -> Result<Self> {
         let shown = at.to_string();
         if !matches!(&at, Location::S3(bucket) | Location::Obs(bucket) if bucket.digest.is_none()) {
             return Err(Error::new(ErrorKind::Usage, shown, "is not a location for writing")

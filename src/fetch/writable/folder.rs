@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Writable;
+use super::place::Writable;
 use crate::error::{Error, Result};
-use crate::fetch::Files;
+use crate::fetch::files::Files;
 use crate::fetch::local::LocalFiles;
 use crate::output;
 
 /// A folder of this machine, or one that several machines share.
-pub(in crate::fetch) struct Folder {
+pub(super) struct Folder {
     location: String,
     root: PathBuf,
 }
 
 impl Folder {
     /// The folder at `path`, which need not be there yet.
-    pub(in crate::fetch) fn new(path: &str) -> Self {
+    pub(super) fn new(path: &str) -> Self {
         Self { location: path.to_owned(), root: PathBuf::from(path) }
     }
 

@@ -3,8 +3,8 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use super::PooledObject;
 use super::block_cache::{BlockCache, Turn};
+use crate::fetch::network::pooled::PooledObject;
 
 /// Drives stream `id` of `cache` until it is through, fails, or is given up.
 pub(super) async fn run(cache: &BlockCache, object: &PooledObject, id: u64) {

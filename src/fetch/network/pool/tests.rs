@@ -8,9 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
+use super::super::pooled::PooledObject;
 use super::super::runtime::Background;
 use super::super::store::{Object, Pieces, RetryingStore, Store};
-use super::{Pool, PooledObject, SMALLEST_BLOCK};
+use super::{Pool, SMALLEST_BLOCK};
 use crate::fetch::retry::{Failure, Retry};
 
 /// Objects whose bytes tell their place; remembers what it was asked for, and what it sent.

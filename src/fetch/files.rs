@@ -1,0 +1,56 @@
+//! Files at an open location.
+
+use std::sync::Arc;
+
+use super::origin::Origin;
+use super::source::Source;
+use crate::error::Result;
+
+/// One file of an artifact folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Path below the folder, `/`-separated.
+    pub path: String,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// Files at a location: one file, or a folder of files.
+pub trait Files: Send + Sync {
+    /// The location as the user gave it.
+    fn location(&self) -> &str;
+
+    /// All files, sorted by path. A single file is listed under its own name.
+    fn list(&self) -> &[FileEntry];
+
+    /// Entries that were left out, with the reason (a link that leads out of the folder, an unreadable folder).
+    fn skipped(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    /// Opens one listed file.
+    fn open(&self, path: &str) -> Result<Source>;
+
+    /// Room for what may be [expected](super::source::ByteSource::expect) long before it is read; none where the files lie on this machine,
+    /// which gains nothing by it.
+    fn room_ahead(&self) -> RoomAhead {
+        RoomAhead::default()
+    }
+}
+
+/// An open location.
+pub struct Opened {
+    /// Files at the location.
+    pub files: Arc<dyn Files>,
+    /// Origin of a forge's artifact; `None` for other locations.
+    pub origin: Option<Origin>,
+}
+
+/// Room for files that are on their way before anybody reads them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoomAhead {
+    /// Number of files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
