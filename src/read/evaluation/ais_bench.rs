@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::damage::Damage;
 use super::place::{self, InRun};
-use super::{Damage, Harness, Run, Samples, Score, ScoreName, Task};
+use super::question::Samples;
+use super::run::{Harness, Run, Score, ScoreName, Task};
 use crate::fetch::Files;
 use crate::kind::SampleId;
 use draft::Draft;

@@ -4,7 +4,15 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::{Damage, FileKind, Generations, Harness, Run, ais_bench, eval_scope, generation, lm_eval, place};
+use super::ais_bench;
+use super::damage::Damage;
+use super::eval_scope;
+use super::generation;
+use super::kind::FileKind;
+use super::lm_eval;
+use super::place;
+use super::run::{Harness, Run};
+use super::tokens::Generations;
 use crate::fetch::Files;
 
 /// A file of an evaluation.

@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::damage::Damage;
 use super::names::Names;
 use super::place::{self, InRun};
+use super::question::Value;
+use super::run::{Harness, Run, Task};
 use super::samples::{self, Gathered};
-use super::{Damage, Harness, Run, Task, Value};
 use crate::fetch::Files;
 use config::Config;
 use report::Report;

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Damage, Generation, Generations, Token, place, samples, setting};
+use super::damage::Damage;
+use super::place;
+use super::samples;
+use super::setting;
+use super::tokens::{Generation, Generations, Token};
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json};
 

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::damage::Damage;
+use super::place;
+use super::run::{Harness, Run, Task};
 use super::samples::{self, Gathered};
-use super::{Damage, Harness, Run, Task, place};
 use crate::fetch::{Files, Source};
 use results::Results;
 

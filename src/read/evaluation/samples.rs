@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::damage::Damage;
 use super::digest::Digest;
 use super::lines::{self, Line};
-use super::{Damage, Sample, Samples, TextPlace};
+use super::question::{Sample, Samples, TextPlace};
 use crate::fetch::ByteSource;
 use crate::kind::SampleId;
 

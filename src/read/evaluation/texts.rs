@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::lines::MAX_LINE;
-use super::{SampleTexts, TextPlace};
+use super::question::{SampleTexts, TextPlace};
 use crate::error::{Error, Result};
 use crate::fetch::{FileEntry, Files, Source};
 use crate::read::json::{self, Json};

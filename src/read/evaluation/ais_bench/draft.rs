@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::digest::Digest;
-use super::super::{Sample, TextPlace, Value, setting};
+use super::super::question::{Sample, TextPlace, Value};
+use super::super::setting;
 use crate::kind::SampleId;
 use crate::read::json::Json;
 

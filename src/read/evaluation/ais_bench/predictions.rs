@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::cursor::{Cursor, Parsed};
+use super::super::damage::Damage;
 use super::super::digest::Digest;
+use super::super::document;
 use super::super::lines::Line;
-use super::super::{Damage, document, samples};
-use super::Draft;
+use super::super::samples;
+use super::draft::Draft;
 use super::results;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source};

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::{TextPlace, document, samples};
-use super::Draft;
+use super::super::document;
+use super::super::question::TextPlace;
+use super::super::samples;
+use super::draft::Draft;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::kind::SampleId;

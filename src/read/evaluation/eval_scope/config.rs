@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Task, setting};
+use super::super::run::Task;
+use super::super::setting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, read_all};
 use crate::read::json::{self, Json};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Score, ScoreName, Task, document};
+use super::super::document;
+use super::super::run::{Score, ScoreName, Task};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::Json;

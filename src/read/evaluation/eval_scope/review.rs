@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::Line;
+use super::super::question::{Sample, Value};
 use super::super::samples::{self, Filtered};
-use super::super::{Sample, Value};
 use crate::kind::SampleId;
 
 /// Content of a line.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::names::Names;
+use super::super::run::{ScoreName, Task};
 use super::super::samples::Gathered;
-use super::super::{ScoreName, Task};
 use crate::kind::SampleId;
 
 /// Pairs of a file and a task that are compared by content.

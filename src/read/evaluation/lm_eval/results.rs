@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Score, ScoreName, Task, document, setting};
+use super::super::document;
+use super::super::run::{Score, ScoreName, Task};
+use super::super::setting;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::Json;

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::{self, Line};
+use super::super::question::{Sample, Value};
 use super::super::samples::{self, Filtered};
-use super::super::{Sample, Value};
 use crate::fetch::ByteSource;
 
 /// Keys of a line that are no metrics.

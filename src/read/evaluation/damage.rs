@@ -1,0 +1,12 @@
+//! What cannot be read of an evaluation.
+
+/// Damage of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: String,
+    /// Line, from 1; `None` where the whole file cannot be read.
+    pub line: Option<u64>,
+    /// Reason, in English, as readers give it.
+    pub reason: String,
+}
