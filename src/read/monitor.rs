@@ -9,110 +9,16 @@ mod cells;
 mod name;
 mod place;
 mod rank;
+mod row;
 mod table;
 mod texts;
-
-use crate::kind::{MonitorKind, Statistic};
-use std::sync::Arc;
+mod version;
 
 pub use alerts::{Alerts, read as read_alerts, recognise as recognise_alerts};
 pub use cells::Header;
 pub use name::decimals;
 pub use place::Place;
 pub use rank::{Keyed, Keys, RankTables, Step};
+pub use row::{Row, Statistics};
 pub use table::{Damage, Table};
-
-/// The tool that wrote a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// `TrainerMon`: rounded decimals, a file per kind.
-    V1,
-    /// `TrainerMonitorV2`: full numbers, a file per monitor.
-    V2,
-}
-
-/// Statistics of a tensor; `None` where a column is not there.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Statistics([Option<f64>; 4]);
-
-impl Statistics {
-    /// One of them.
-    pub fn get(&self, statistic: Statistic) -> Option<f64> {
-        self.0.get(statistic as usize).copied().flatten()
-    }
-
-    /// Those that were written.
-    pub fn written(&self) -> impl Iterator<Item = (Statistic, f64)> + '_ {
-        Statistic::ALL.into_iter().filter_map(|statistic| Some((statistic, self.get(statistic)?)))
-    }
-
-    /// The larger magnitude of max and min; `None` where neither was written, or one is not finite.
-    pub fn largest(&self) -> Option<f64> {
-        let ends = [self.get(Statistic::Max), self.get(Statistic::Min)];
-        ends.into_iter().flatten().map(f64::abs).reduce(f64::max).filter(|value| value.is_finite())
-    }
-
-    /// Whether every statistic that was written is finite.
-    pub fn are_finite(&self) -> bool {
-        self.0.iter().flatten().all(|value| value.is_finite())
-    }
-
-    /// Whether all of them are the same numbers, to the bit.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.0.map(|value| value.map(f64::to_bits)) == other.0.map(|value| value.map(f64::to_bits))
-    }
-
-    fn set(&mut self, statistic: Statistic, value: f64) {
-        if let Some(place) = self.0.get_mut(statistic as usize) {
-            *place = Some(value);
-        }
-    }
-}
-
-/// One row: a tensor at a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// MonitorKind of the tensor.
-    pub kind: MonitorKind,
-    /// Stage of the pipeline on this rank; 0 for an unsplit model.
-    pub stage: i64,
-    /// Its name as the tool wrote it.
-    pub name: Arc<str>,
-    /// Its name as both tools would write it.
-    pub canonical: Arc<str>,
-    /// The step as written.
-    pub step: u64,
-    /// Micro step, from 0, where the table counts them.
-    pub micro_step: Option<u64>,
-    /// The statistics.
-    pub statistics: Statistics,
-    /// Number of NaN, where it was recorded.
-    pub nans: Option<f64>,
-    /// Shape, where it was recorded.
-    pub shape: Option<Arc<str>>,
-    /// Element type, where it was recorded.
-    pub dtype: Option<Arc<str>>,
-}
-
-impl Row {
-    /// Whether the row says that there was no tensor: the tool writes `nan` into every column then.
-    pub fn is_absent(&self) -> bool {
-        says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
-    }
-
-    /// Whether nothing but NaN was written, and no column says whether there was a tensor.
-    pub fn is_undecided(&self) -> bool {
-        let columns = self.nans.is_none() && self.dtype.is_none() && self.shape.is_none();
-        let mut written = self.statistics.written().peekable();
-        columns && written.peek().is_some() && written.all(|(_, value)| value.is_nan())
-    }
-}
-
-/// Whether statistics, number of NaN, shape and type, as far as they were recorded, all are NaN.
-fn says_absent(statistics: &Statistics, nans: Option<f64>, words: [Option<&str>; 2]) -> bool {
-    let says_so = nans.is_some() || words.iter().any(Option::is_some);
-    says_so
-        && nans.is_none_or(f64::is_nan)
-        && words.into_iter().flatten().all(|word| word == "nan")
-        && statistics.written().all(|(_, value)| value.is_nan())
-}
+pub use version::Version;

@@ -1,7 +1,9 @@
 //! Header and cells of a table.
 
+use super::place::Place;
+use super::row::{Row, Statistics, says_absent};
 use super::texts::{Name, Texts};
-use super::{Place, Row, Statistics, Version, says_absent};
+use super::version::Version;
 use crate::kind::{MonitorKind, Statistic};
 
 /// Content of a column.

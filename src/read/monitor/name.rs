@@ -1,6 +1,6 @@
 //! Names of tensors as both versions of the monitor would write them, and the digits of their numbers.
 
-use super::Version;
+use super::version::Version;
 use crate::kind::MonitorKind;
 
 /// The name without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and

@@ -4,7 +4,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Damage, Row, Table, Version};
+use super::cells::Header;
+use super::row::Row;
+use super::table::{Damage, Table};
+use super::version::Version;
 use crate::error::Result;
 use crate::kind::MonitorKind;
 
@@ -101,7 +104,7 @@ impl RankTables {
 
     /// Whether any table records a statistic with a number that can be compared.
     pub fn has_statistics(&self) -> bool {
-        self.tables.iter().filter_map(|table| table.header.as_ref()).any(super::Header::has_statistics)
+        self.tables.iter().filter_map(|table| table.header.as_ref()).any(Header::has_statistics)
     }
 
     /// Whether any table has a row.

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use super::cells::{Broken, Cells, Line, float, form};
+use super::cells::{Broken, Cells, Header, Line, float, form};
+use super::name;
+use super::place::Place;
+use super::row::Row;
 use super::texts::Texts;
-use super::{Header, Place, Row, Version, name};
+use super::version::Version;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source};
 use crate::kind::MonitorKind;

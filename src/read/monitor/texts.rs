@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Version, name};
+use super::name;
+use super::version::Version;
 use crate::kind::MonitorKind;
 
 /// Shapes and element types that are stored once; further ones are stored with their rows.

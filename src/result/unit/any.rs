@@ -2,7 +2,8 @@
 
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::{Culprit, Evidence};
+use crate::result::unit::culprit::Culprit;
+use crate::result::unit::evidence::Evidence;
 use crate::verdict::Verdict;
 
 /// A unit of any kind, as reports, history and the gate see it.

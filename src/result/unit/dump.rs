@@ -1,12 +1,95 @@
-//! A step and rank of a dump, as documents see it.
+//! A step and rank of a dump, and how documents see it.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, DumpUnit, Evidence, unit_place};
+use super::culprit::{Culprit, Place, unit_place};
+use super::evidence::Evidence;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
+
+/// A step and rank of a dump.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DumpUnit {
+    /// The step, from its folder's name.
+    pub step: u64,
+    /// The rank; null for `proc*` folders.
+    pub rank: Option<u64>,
+    /// Kind of data that was compared: `tensor`, `statistics`, `md5`, `xor`.
+    pub data: String,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Tensors and values compared.
+    pub compared: u64,
+    /// Parameters of the candidate without a partner.
+    pub unmatched_candidate: u64,
+    /// Parameters of the baseline without a partner.
+    pub unmatched_baseline: u64,
+    /// Paired, and not comparable.
+    pub not_compared: u64,
+    /// States of all values of both sides.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
+    /// The first operation that adds error, or the first leaf input or exact property that differs.
+    pub culprit: Option<Culprit>,
+    /// The next operation that adds error of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner_up: Option<Culprit>,
+    /// Unit that the error came from, where it was not made here.
+    pub inherited_from: Option<Place>,
+    /// Operations that msprobe's `overflow_check` names at this step and rank, by its rule; absent where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msprobe_overflow: Option<Vec<String>>,
+    /// Rules as applied, worst values first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+    /// Error against execution order, thinned, extremes kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<ProfilePoint>,
+}
+
+impl DumpUnit {
+    /// A unit of which nothing could be read.
+    pub fn unread(step: u64, rank: Option<u64>) -> Self {
+        Self {
+            step,
+            rank,
+            data: String::new(),
+            verdict: Verdict::Incomplete,
+            compared: 0,
+            unmatched_candidate: 0,
+            unmatched_baseline: 0,
+            not_compared: 0,
+            evidence: Evidence::default(),
+            culprit: None,
+            runner_up: None,
+            inherited_from: None,
+            msprobe_overflow: None,
+            rules: Vec::new(),
+            profile: Vec::new(),
+        }
+    }
+}
+
+/// One point of the divergence profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfilePoint {
+    /// Position in execution order, from 0.
+    pub order: u64,
+    /// The operation.
+    pub op: String,
+    /// The largest error of its outputs, relative to scale.
+    pub error: Number,
+    /// The noise limit there.
+    pub limit: Number,
+    /// Whether the operation is suspected of adding error.
+    #[serde(default)]
+    pub suspect: bool,
+}
 
 impl AnyUnit for DumpUnit {
     fn verdict(&self) -> Verdict {

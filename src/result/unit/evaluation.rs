@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, Evidence};
+use super::culprit::Culprit;
+use super::evidence::Evidence;
 use crate::kind::SampleId;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;

@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, CurveSeries, Evidence};
-use crate::kind::{MonitorKind, Statistic};
+use super::culprit::Culprit;
+use super::curve::CurveSeries;
+use super::evidence::Evidence;
+use crate::kind::MonitorKind;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -109,73 +111,6 @@ pub struct MonitorMap {
     pub layers: Vec<String>,
     /// For each layer, the worst error over its limit at each column; null where nothing was compared.
     pub cells: Vec<Vec<Option<Number>>>,
-}
-
-/// Reason for the difference of a monitor's culprit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MonitorCause {
-    /// NaN or infinity is born here.
-    NonFinite,
-    /// The batch differs.
-    Data,
-    /// The runs start from different parameters.
-    InitialState,
-    /// A parameter changed outside the optimizer.
-    State,
-    /// All gradients differ by one factor.
-    Scaled,
-    /// The forward pass.
-    Forward,
-    /// The backward pass.
-    Backward,
-    /// The reduction of gradients.
-    Communication,
-    /// The optimizer.
-    Optimizer,
-}
-
-impl MonitorCause {
-    /// The cause as results name it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NonFinite => "non-finite",
-            Self::Data => "data",
-            Self::InitialState => "initial-state",
-            Self::State => "state",
-            Self::Scaled => "scaled",
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-            Self::Communication => "communication",
-            Self::Optimizer => "optimizer",
-        }
-    }
-}
-
-/// Facts of a culprit that only a monitor knows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MonitorCulprit {
-    /// The tensor's name as the candidate's file has it.
-    pub name: String,
-    /// Stage of the pipeline on its rank.
-    pub stage: i64,
-    /// Micro step, from 0.
-    pub micro_step: u64,
-    /// The update that the row belongs to: its step, and one less of a moment that is recorded before the update.
-    pub update: i64,
-    /// The statistic that differs most; `nans`, `dtype` or `shape` where that is what differs.
-    pub statistic: String,
-    /// Reason for the difference.
-    pub cause: MonitorCause,
-    /// The factor that all gradients share; null for other causes.
-    pub factor: Option<f64>,
-}
-
-impl MonitorCulprit {
-    /// The column of a statistic, as [`MonitorCulprit::statistic`] names it.
-    pub fn statistic(&self) -> Option<Statistic> {
-        Statistic::ALL.into_iter().find(|statistic| statistic.as_str() == self.statistic)
-    }
 }
 
 impl AnyUnit for MonitorUnit {

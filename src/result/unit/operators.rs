@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, Evidence};
-use crate::kind::Direction;
+use super::culprit::Culprit;
+use super::evidence::Evidence;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -61,21 +61,6 @@ impl StatusCounts {
     pub fn judged(&self) -> u64 {
         self.pass.saturating_add(self.warning).saturating_add(self.error)
     }
-}
-
-/// Facts of a culprit that only operator tests know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OperatorCulprit {
-    /// Name of the test, as its unit has it.
-    pub table: String,
-    /// The operator: `Functional.gelu.0`.
-    pub api: String,
-    /// Direction; null where the table names the operator only.
-    pub direction: Option<Direction>,
-    /// Number of the output; null where the table names none.
-    pub output: Option<u64>,
-    /// The row in the candidate's table.
-    pub row: String,
 }
 
 impl AnyUnit for OperatorsUnit {

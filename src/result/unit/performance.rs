@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
-use super::{Culprit, Evidence};
+use super::culprit::{Culprit, PerformanceCause, Phase};
+use super::evidence::Evidence;
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -127,32 +128,6 @@ impl Phases {
     }
 }
 
-/// Phase of a step; together they fill it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// A computing kernel runs.
-    Computing,
-    /// Only communication runs.
-    Communication,
-    /// Nothing runs.
-    Free,
-}
-
-impl Phase {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Computing, Self::Communication, Self::Free];
-
-    /// The name as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Computing => "computing",
-            Self::Communication => "communication",
-            Self::Free => "free",
-        }
-    }
-}
-
 /// An operator's cost per step, baseline and candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorTimes {
@@ -173,17 +148,6 @@ pub struct OperatorTimes {
 /// A judged step: its number and its period in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Period(pub u64, pub Number);
-
-/// Phase and operators that took the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PerformanceCause {
-    /// The phase that explains most.
-    pub phase: Phase,
-    /// Names of operators that add time, the largest first.
-    pub operators: Vec<String>,
-    /// Part of the step's growth that the phase explains; may pass 1, and be null where a step did not grow.
-    pub share: Option<Number>,
-}
 
 /// The culprit of a check of performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
