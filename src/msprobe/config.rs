@@ -5,94 +5,20 @@
 
 mod dataset;
 mod env;
+mod exception;
 mod hyperparameters;
 mod pip;
 mod random;
+mod sheet;
 mod value;
 mod weights;
 
-use std::fmt;
-
 use super::table::{Cell, Table};
-use crate::error::Error;
-use crate::read::pack::{Checker, Malformed, Pack};
+use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
 
-/// The exception a checker ends with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exception {
-    /// A file could not be unpacked or is not JSON, or a cell may not be written.
-    Runtime,
-    /// A key is absent.
-    Key,
-    /// A value is of the wrong type.
-    Type,
-    /// A number was expected in a name.
-    Value,
-    /// The weights folder is not laid out in steps and ranks.
-    Plain,
-    /// A text is not UTF-8.
-    UnicodeDecode,
-    /// Nested too deep.
-    Recursion,
-}
-
-impl fmt::Display for Exception {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Runtime => "RuntimeError",
-            Self::Key => "KeyError",
-            Self::Type => "TypeError",
-            Self::Value => "ValueError",
-            Self::Plain => "Exception",
-            Self::UnicodeDecode => "UnicodeDecodeError",
-            Self::Recursion => "MsprobeException",
-        })
-    }
-}
-
-impl From<&Error> for Exception {
-    fn from(_: &Error) -> Self {
-        Self::Runtime
-    }
-}
-
-impl From<Malformed> for Exception {
-    fn from(malformed: Malformed) -> Self {
-        match malformed {
-            Malformed::MissingKey => Self::Key,
-            Malformed::WrongType => Self::Type,
-        }
-    }
-}
-
-/// The level of a checker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// No row speaks against it.
-    Pass,
-    /// Only warnings.
-    Warning,
-    /// At least one error.
-    Error,
-}
-
-impl Level {
-    /// The text in sheets and summary.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// Rows of a sheet with the level they add up to.
-struct Sheet {
-    rows: Vec<Vec<Cell<'static>>>,
-    level: Level,
-}
+pub use exception::Exception;
+pub use sheet::Level;
 
 /// Result of msprobe for one checker.
 #[derive(Clone, Debug)]
@@ -181,29 +107,4 @@ pub fn summary(reports: &[Report]) -> Table {
         columns: vec!["filename".into(), "pass_check".into()],
         rows: reports.iter().filter_map(row).collect(),
     }
-}
-
-/// `error` where any cell of the last column says so, else `warning` where any does, else `pass`.
-fn worst_level(rows: &[Vec<Cell<'static>>]) -> Level {
-    let level = |row: &Vec<Cell<'static>>| match row.last() {
-        Some(Cell::Text(text)) if text == "error" => Level::Error,
-        Some(Cell::Text(text)) if text == "warning" => Level::Warning,
-        _ => Level::Pass,
-    };
-    rows.iter().map(level).max().unwrap_or(Level::Pass)
-}
-
-/// `error` where `false` stands in the column, else `pass`.
-fn level_of_booleans(rows: &[Vec<Cell<'static>>], column: usize) -> Level {
-    let any_false = rows.iter().any(|row| row.get(column) == Some(&Cell::Bool(false)));
-    if any_false { Level::Error } else { Level::Pass }
-}
-
-fn step_and_rank((step, rank): (u64, u64)) -> [Cell<'static>; 2] {
-    [step, rank].map(whole)
-}
-
-/// A whole number, as text where a cell cannot hold it.
-fn whole(value: u64) -> Cell<'static> {
-    i64::try_from(value).map_or_else(|_| Cell::from(value.to_string()), Cell::Int)
 }

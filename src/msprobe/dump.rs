@@ -8,12 +8,15 @@ mod difference;
 mod hash;
 pub mod mapping;
 mod metrics;
+mod mode;
+mod pair;
 mod pairing;
 mod ptdbg;
 mod verdict;
 
 pub use metrics::Measured;
-pub use pairing::Matching;
+pub use mode::{Mode, mode};
+pub use pair::{Matching, Pair, Place, RowPair};
 
 use rayon::prelude::*;
 
@@ -22,86 +25,6 @@ use crate::msprobe::table::{Cell, Rows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
 use cells::Half;
 use verdict::{Facts, Numbers};
-
-/// Kind of data that msprobe compares, chosen by what both sides recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Values of tensors.
-    Tensor,
-    /// Recorded statistics.
-    Statistics,
-    /// Checksums (CRC-32, or xor).
-    Checksum,
-}
-
-/// A value of a dump: 8 bytes, for there are millions; a dump of 2^32 operations does not fit in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    operation: u32,
-    leaf: u32,
-}
-
-impl Place {
-    /// The value at the index `leaf` among those of the operation at the index `operation`.
-    pub fn new(operation: usize, leaf: usize) -> Self {
-        let kept = |index| u32::try_from(index).unwrap_or(u32::MAX);
-        Self { operation: kept(operation), leaf: kept(leaf) }
-    }
-
-    /// Index among the dump's operations.
-    pub fn operation(self) -> usize {
-        self.operation as usize
-    }
-
-    /// The value in its dump.
-    pub fn of(self, dump: &Dump) -> Option<Leaf<'_>> {
-        dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
-    }
-}
-
-/// One row: a value of the candidate and the value of the baseline it is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowPair {
-    /// The candidate's value.
-    pub candidate: Place,
-    /// The baseline's value; `None` where nothing matches by name.
-    pub baseline: Option<Place>,
-}
-
-/// Two dumps to compare.
-#[derive(Clone, Copy)]
-pub struct Pair<'a> {
-    /// The run to judge.
-    pub candidate: &'a Dump,
-    /// The trusted run.
-    pub baseline: &'a Dump,
-    /// The format of both.
-    pub format: DumpFormat,
-    /// Rules by which rows find their partners.
-    pub matching: &'a Matching,
-}
-
-/// Mode in which msprobe would compare two dumps, or the reason why it would not.
-///
-/// Both sides need the same task, and checksums on both sides or on neither. A ptdbg dump is compared in ptdbg's
-/// ways, which know the same three modes.
-pub fn mode(candidate: &Dump, baseline: &Dump) -> Result<Mode, &'static str> {
-    if candidate.task != baseline.task {
-        return Err("the two dumps were collected for different tasks");
-    }
-    match (candidate.task.as_str(), has_checksums(candidate), has_checksums(baseline)) {
-        ("tensor", ..) => Ok(Mode::Tensor),
-        ("statistics", true, true) => Ok(Mode::Checksum),
-        ("statistics", false, false) => Ok(Mode::Statistics),
-        ("statistics", ..) => Err("one dump holds checksums, the other statistics"),
-        ("structure", ..) => Err("dumps of task `structure` hold no values"),
-        _ => Err("msprobe compares dumps of the tasks `tensor` and `statistics`"),
-    }
-}
-
-fn has_checksums(dump: &Dump) -> bool {
-    dump.operations.leaves().filter_map(Leaf::record).any(|record| record.checksum.is_some())
-}
 
 /// The pairs of tensors whose files [`table`] asks about, in row order.
 pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
@@ -139,7 +62,7 @@ pub fn table<'a>(
     }
     // Rows of one operation are what msprobe judges together.
     let ends: Vec<usize> = pairs
-        .chunk_by(|a, b| a.candidate.operation == b.candidate.operation)
+        .chunk_by(|a, b| a.candidate.operation() == b.candidate.operation())
         .scan(0, |end, group| {
             *end += group.len();
             Some(*end)

@@ -1,7 +1,8 @@
 //! Inputs of the model's forward: four statistics per tensor, walked in the order of the baseline's file.
 
+use super::exception::Exception;
+use super::sheet::{Sheet, level_of_booleans, step_and_rank};
 use super::value::{relative_difference, same_number};
-use super::{Exception, Sheet, level_of_booleans, step_and_rank};
 use crate::msprobe::table::Cell;
 use crate::read::json::Json;
 use crate::read::pack::{Checker, Input, Pack, STATISTICS, Statistics};

@@ -3,8 +3,9 @@
 //! msprobe has the two packs crossed here: what the sheet calls bench is the second pack. Values that are set are
 //! texts and defaults are not, so that a variable set to its default differs from one left unset.
 
+use super::exception::Exception;
+use super::sheet::{Sheet, worst_level};
 use super::value::{cell, equal};
-use super::{Exception, Sheet, worst_level};
 use crate::msprobe::table::Cell;
 use crate::read::json::Json;
 use crate::read::pack::Pack;

@@ -1,7 +1,8 @@
 //! Settings: names matched by their last part, an alias table, or similarity; values compared as Python texts.
 
+use super::exception::Exception;
+use super::sheet::{Sheet, worst_level};
 use super::value::{cell, equal};
-use super::{Exception, Sheet, worst_level};
 use crate::msprobe::{python, table::Cell};
 use crate::pair::similarity::Sequence;
 use crate::read::json::Json;

@@ -1,6 +1,7 @@
 //! Installed packages: eight names, texts compared exactly.
 
-use super::{Exception, Sheet, worst_level};
+use super::exception::Exception;
+use super::sheet::{Sheet, worst_level};
 use crate::msprobe::table::Cell;
 use crate::read::pack::Pack;
 

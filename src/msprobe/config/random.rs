@@ -1,6 +1,7 @@
 //! Calls of random functions: the first entry of the other side whose stack is alike frame by frame.
 
-use super::{Exception, Sheet, level_of_booleans, whole};
+use super::exception::Exception;
+use super::sheet::{Sheet, level_of_booleans, whole};
 use crate::msprobe::table::Cell;
 use crate::pair::similarity;
 use crate::read::pack::{Calls, Checker, Distinct, Pack};

@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 
+use super::exception::Exception;
+use super::sheet::{Sheet, level_of_booleans, step_and_rank};
 use super::value::{relative_difference, same_number};
-use super::{Exception, Sheet, level_of_booleans, step_and_rank};
 use crate::msprobe::table::Cell;
 use crate::read::pack::{Checker, Pack, Parameter};
 

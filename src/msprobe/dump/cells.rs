@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::{Mode, hash};
+use super::hash;
+use super::mode::Mode;
 use crate::msprobe::python;
 use crate::msprobe::table::Cell;
 use crate::read::dump::{Leaf, Row, Statistic, TensorRecord, Value};

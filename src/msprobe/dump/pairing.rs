@@ -4,28 +4,11 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde::{Deserialize, Serialize};
-
 use super::cells;
-use super::{Pair, Place, RowPair};
-use crate::pair::dump::{Pairs, RenamedOperation, rename_module};
+use super::pair::{Pair, Place, RowPair};
+use crate::pair::dump::rename_module;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
-
-/// Rules by which rows find their partners when names differ.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Matching {
-    /// Compare calls in order of appearance, whatever their call numbers.
-    pub fuzzy: bool,
-    /// Candidate row to baseline row, by full name.
-    pub rows: Vec<(String, String)>,
-    /// Candidate module to baseline module: `path.Class`, or any part of it.
-    pub modules: Option<Vec<(String, String)>>,
-    /// Children of the candidate's modules by class; for the verdict, not for tables.
-    pub layers: Vec<(String, Pairs)>,
-    /// Candidate interface to baseline interface; for the verdict, not for tables.
-    pub interfaces: Vec<RenamedOperation>,
-}
 
 /// Pairs rows: one per candidate value, in dump order.
 pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {

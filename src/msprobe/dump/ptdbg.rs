@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 
 use super::cells::{self, Half};
+use super::metrics::Measured;
 use super::metrics::{self, NoCosine};
-use super::{Measured, Mode, Pair, Place, RowPair, pairing};
+use super::mode::Mode;
+use super::pair::{Pair, Place, RowPair};
+use super::pairing;
 use crate::compare::tensor::{MsprobeStats, ScalarPair};
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Table};

@@ -1,0 +1,68 @@
+//! Two dumps to compare, the rules by which their rows find each other, and the rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pair::dump::{Pairs, RenamedOperation};
+use crate::read::dump::{Dump, DumpFormat, Leaf};
+
+/// A value of a dump: 8 bytes, for there are millions; a dump of 2^32 operations does not fit in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    operation: u32,
+    leaf: u32,
+}
+
+impl Place {
+    /// The value at the index `leaf` among those of the operation at the index `operation`.
+    pub fn new(operation: usize, leaf: usize) -> Self {
+        let kept = |index| u32::try_from(index).unwrap_or(u32::MAX);
+        Self { operation: kept(operation), leaf: kept(leaf) }
+    }
+
+    /// Index among the dump's operations.
+    pub fn operation(self) -> usize {
+        self.operation as usize
+    }
+
+    /// The value in its dump.
+    pub fn of(self, dump: &Dump) -> Option<Leaf<'_>> {
+        dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
+    }
+}
+
+/// One row: a value of the candidate and the value of the baseline it is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPair {
+    /// The candidate's value.
+    pub candidate: Place,
+    /// The baseline's value; `None` where nothing matches by name.
+    pub baseline: Option<Place>,
+}
+
+/// Two dumps to compare.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    /// The run to judge.
+    pub candidate: &'a Dump,
+    /// The trusted run.
+    pub baseline: &'a Dump,
+    /// The format of both.
+    pub format: DumpFormat,
+    /// Rules by which rows find their partners.
+    pub matching: &'a Matching,
+}
+
+/// Rules by which rows find their partners when names differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matching {
+    /// Compare calls in order of appearance, whatever their call numbers.
+    pub fuzzy: bool,
+    /// Candidate row to baseline row, by full name.
+    pub rows: Vec<(String, String)>,
+    /// Candidate module to baseline module: `path.Class`, or any part of it.
+    pub modules: Option<Vec<(String, String)>>,
+    /// Children of the candidate's modules by class; for the verdict, not for tables.
+    pub layers: Vec<(String, Pairs)>,
+    /// Candidate interface to baseline interface; for the verdict, not for tables.
+    pub interfaces: Vec<RenamedOperation>,
+}
