@@ -5,52 +5,16 @@ mod compared;
 mod details;
 mod place;
 mod rows;
+mod status;
 
 pub use compared::ComparedRow;
 pub use details::Output;
 pub use place::{Place, TableKind};
-pub use rows::Damage;
+pub use rows::{Damage, Rows};
+pub use status::Status;
 
 use crate::error::Result;
 use crate::fetch::ByteSource;
-
-/// Pass of an operator that was computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// Nothing was checked: `SKIP`, or one space.
-    Skip,
-    /// `pass`
-    Pass,
-    /// `warning`
-    Warning,
-    /// `error`
-    Error,
-}
-
-impl Status {
-    /// The status that a cell says; `None` for any other word.
-    pub fn parse(cell: &str) -> Option<Self> {
-        let cell = cell.trim();
-        let is = |word: &str| cell.eq_ignore_ascii_case(word);
-        match () {
-            () if cell.is_empty() || is("skip") => Some(Self::Skip),
-            () if is("pass") => Some(Self::Pass),
-            () if is("warning") => Some(Self::Warning),
-            () if is("error") => Some(Self::Error),
-            () => None,
-        }
-    }
-
-    /// The word as msprobe writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Skip => "SKIP",
-            Self::Pass => "pass",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
 
 /// One operator in a table of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,21 +25,6 @@ pub struct ApiResult {
     pub forward: Status,
     /// Status of its backward pass.
     pub backward: Status,
-}
-
-/// Rows of a table, and what of it could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows<T> {
-    /// The rows, in the order of the file.
-    pub rows: Vec<T>,
-    /// Reason why the table is not whole; `None` where it is.
-    pub damage: Option<Damage>,
-}
-
-impl<T> Default for Rows<T> {
-    fn default() -> Self {
-        Self { rows: Vec::new(), damage: None }
-    }
 }
 
 /// Reads a table of details of `acc_check`.

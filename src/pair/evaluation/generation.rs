@@ -2,9 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PairedGenerations;
 use crate::read::evaluation::{Generation, Generations};
 use crate::verdict::Side;
+
+/// Generation records of both sides.
+pub struct PairedGenerations<'a> {
+    /// The baseline's file.
+    pub baseline: &'a Generations,
+    /// The candidate's file.
+    pub candidate: &'a Generations,
+    /// Records of both sides with equal prompts, by their places in the files, in the baseline's order.
+    pub pairs: Vec<(usize, usize)>,
+    /// Names of the pairs: the shared key, or the line.
+    pub names: Vec<String>,
+    /// Records whose prompts differ.
+    pub prompts: u64,
+    /// Records of the baseline only.
+    pub only_baseline: u64,
+    /// Records of the candidate only.
+    pub only_candidate: u64,
+    /// Records with a key that another one of the side has, with another answer.
+    pub contradictory: u64,
+    /// Records of failed requests.
+    pub failed: u64,
+}
 
 /// Pairs files of both sides: by path, by name, and one on each side whatever its name. With them the files of one side only.
 pub fn generations<'a>(

@@ -4,9 +4,69 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::direction::higher_is_better;
-use super::{LeftOut, PairedMetric, ValuePair};
+use crate::kind::SampleId;
 use crate::read::evaluation::{Harness, Sample, Score, ScoreName, Task, Value};
 use crate::verdict::Side;
+
+/// A metric of a task under a filter: one unit.
+#[derive(Clone, Debug)]
+pub struct PairedMetric {
+    /// The metric.
+    pub metric: String,
+    /// The filter; `None` where the harness has none.
+    pub filter: Option<String>,
+    /// Whether a larger value is better; `None` where neither harness nor name says.
+    pub higher_is_better: Option<bool>,
+    /// The baseline's score of the whole task.
+    pub baseline: Option<Score>,
+    /// The candidate's score of the whole task.
+    pub candidate: Option<Score>,
+    /// Whether samples stand on both sides, be it without a value of their own, as of a metric of the whole corpus; where
+    /// not, only the scores are compared.
+    pub has_samples: bool,
+    /// Numbers of samples that each score covers, for a rate without a standard error.
+    pub counts: (Option<u64>, Option<u64>),
+    /// Ids of both sides together.
+    pub samples: u64,
+    /// Pairs that enter the test, in order of id.
+    pub pairs: Vec<ValuePair>,
+    /// Samples that left the test, and why.
+    pub left_out: LeftOut,
+}
+
+/// Both sides' value of one sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValuePair {
+    /// Identity within task and filter.
+    pub id: SampleId,
+    /// The baseline's value.
+    pub baseline: Value,
+    /// The candidate's value.
+    pub candidate: Value,
+    /// Whether both answered with the same text; `None` where there is none.
+    pub same_answer: Option<bool>,
+    /// Places of the sample in the lists of its filter, baseline and candidate.
+    pub places: (usize, usize),
+}
+
+/// Numbers of samples that left the test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The document differs.
+    pub documents: u64,
+    /// The prompt differs.
+    pub prompts: u64,
+    /// On the baseline only.
+    pub only_baseline: u64,
+    /// On the candidate only.
+    pub only_candidate: u64,
+    /// Twice on a side with the same values; these stay in the test once.
+    pub twice: u64,
+    /// Twice on a side with other values; nothing of the filter is tested then.
+    pub contradictory: u64,
+    /// The harness could not compute a value.
+    pub failed: u64,
+}
 
 /// Way to join the samples of a task.
 pub(super) struct Join {

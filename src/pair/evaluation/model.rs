@@ -2,11 +2,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::metric::Join;
-use super::{Difference, PairedModel, PairedTask, metric};
+use super::metric::{self, Join, PairedMetric};
 use crate::read::evaluation::{Harness, Run, Task};
 use crate::read::json::{self, Json};
 use crate::verdict::Side;
+
+/// One model of both sides.
+pub struct PairedModel<'a> {
+    /// The model's name on the candidate side.
+    pub name: String,
+    /// The baseline's run.
+    pub baseline: &'a Run,
+    /// The candidate's run.
+    pub candidate: &'a Run,
+    /// Settings of the model that differ.
+    pub settings: Vec<Difference>,
+    /// Tasks of one side only, each with the side that lacks it.
+    pub missing: Vec<(Side, String)>,
+    /// Tasks of both sides, by name.
+    pub tasks: Vec<PairedTask>,
+}
+
+/// A setting that differs; a side that does not have it holds `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The setting.
+    pub name: String,
+    /// The baseline's value.
+    pub baseline: Option<String>,
+    /// The candidate's value.
+    pub candidate: Option<String>,
+}
+
+/// A task of both sides.
+pub struct PairedTask {
+    /// Its name.
+    pub name: String,
+    /// Differences that make another question out of it, so that nothing of it is tested: `version`, `shots`, and
+    /// `generation` with the settings that differ.
+    pub unequal: Vec<Difference>,
+    /// Whether answers are drawn at random on either side.
+    pub is_sampled: bool,
+    /// Numbers of documents asked on the baseline and on the candidate, where they differ.
+    pub limits: Option<(u64, u64)>,
+    /// Metrics of both sides, each under each filter.
+    pub metrics: Vec<PairedMetric>,
+    /// Metrics of one side only, as `metric` or `metric,filter`, each with the side that lacks it.
+    pub metrics_missing: Vec<(Side, String)>,
+}
 
 /// Pairs the runs of both sides: of one harness by the model's name, and one on each side whatever its name. With them the
 /// models of one side only.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::folder::{DumpFolder, DumpFormat};
 use super::name::OpName;
-use super::{DumpFolder, DumpFormat, ptdbg};
+use super::ptdbg;
 use crate::error::Error;
 use crate::fetch::{Files, Memory};
 use crate::read::json::{Json, Parser};
@@ -71,11 +72,6 @@ pub fn is_part(files: &dyn Files, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let others = || RECORDS.iter().chain(&PARTS).filter(|other| **other != name);
     PARTS.contains(&name) && others().any(|other| is_listed(files, folder, other))
-}
-
-/// The layer above the steps of a dump with mixed graphs.
-pub(super) fn layer(path: &str) -> &str {
-    path.split('/').find(|folder| matches!(*folder, "pynative" | "graph")).unwrap_or_default()
 }
 
 /// Step and rank of a dump, as the names of its folders tell them.

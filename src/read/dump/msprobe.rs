@@ -10,8 +10,8 @@ use std::fmt::{self, Write as _};
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
+use super::content::{DamageKind, Dump};
 use super::mindspore::guess_framework;
-use super::{DamageKind, Dump};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::hash::ByHash;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::builder::{Builder, NewTensor};
 use super::compact::ByNameBuilder;
+use super::content::{DamageKind, Dump};
 use super::msprobe::extents;
-use super::{DamageKind, Dump};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::kind::TensorKind;

@@ -1,6 +1,6 @@
 //! An object of many entries, cut into batches of whole entries that can be parsed on any thread.
 
-use super::{BLOCK, Parser};
+use super::parser::{BLOCK, Parser};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Json, Parser};
+use super::parser::Parser;
+use super::value::Json;
 use crate::error::Result;
 
 /// One value of any kind, without memory of its own for each of its parts.

@@ -1,6 +1,6 @@
 //! JSON text, laid out as Python's `json.dumps` lays it out.
 
-use super::Json;
+use super::value::Json;
 
 /// `value` on one line: `{"a": [1, 2.5]}`.
 pub fn to_text(value: &Json) -> String {

@@ -1,8 +1,8 @@
 //! Rows of `api_precision_compare_details`: the tool's own verdict on an output, one device against another.
 
-use super::Status;
 use super::details::parts;
 use super::rows::Row;
+use super::status::Status;
 use crate::kind::Direction;
 
 /// One output of an operator, as `api_precision_compare` judged it.

@@ -1,7 +1,7 @@
 //! Rows of `accuracy_checking_details`: one output of an operator, a device against a CPU.
 
-use super::Status;
 use super::rows::Row;
+use super::status::Status;
 use crate::kind::Direction;
 
 /// One output of an operator.

@@ -5,7 +5,7 @@
 
 use csv::ByteRecord;
 
-use super::{Rows, TableKind};
+use super::place::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, read_all};
 
@@ -46,6 +46,21 @@ pub enum Damage {
         /// Line of the first, from 1.
         line: u64,
     },
+}
+
+/// Rows of a table, and what of it could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows<T> {
+    /// The rows, in the order of the file.
+    pub rows: Vec<T>,
+    /// Reason why the table is not whole; `None` where it is.
+    pub damage: Option<Damage>,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), damage: None }
+    }
 }
 
 /// One row.

@@ -1,0 +1,65 @@
+//! Content of a dump: one step and rank, as every format is read into it.
+
+use std::sync::Arc;
+
+use super::compact::ByName;
+use super::records::Operations;
+
+/// One step and rank, read.
+#[derive(Clone, Debug, Default)]
+pub struct Dump {
+    /// The task, which tells what was recorded: `statistics`, `tensor`, `structure` ...
+    pub task: String,
+    /// `L0`, `L1`, `mix`, `debug`.
+    pub level: String,
+    /// `pytorch`, `mindspore`, `mindtorch`.
+    pub framework: String,
+    /// Operations in execution order.
+    pub operations: Operations,
+    /// Call stack per operation, innermost frame first; absent where nothing lies beside the records.
+    pub stacks: Option<ByName<Arc<Vec<String>>>>,
+    /// The operation or module an operation ran in.
+    pub parents: ByName<Arc<str>>,
+    /// Parts of the files that could not be used.
+    pub damage: Vec<Damage>,
+}
+
+/// A part of a dump that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The kind of part.
+    pub kind: DamageKind,
+    /// The file, row or operation; the first where there are several.
+    pub place: String,
+    /// Reason in words for people; empty where the kind says all.
+    pub reason: String,
+    /// Number of such parts.
+    pub count: u64,
+}
+
+/// Kinds of parts that could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// A file with call stacks or the module tree.
+    SideFile,
+    /// A value or row of the records.
+    Record,
+    /// A name that stands more than once.
+    Repeated,
+}
+
+impl Dump {
+    /// Notes parts of a kind that could not be used.
+    pub(super) fn damaged_often(&mut self, damage: Damage) {
+        let is_known = |known: &&mut Damage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;
+        match self.damage.iter_mut().find(is_known) {
+            Some(known) => known.count += damage.count,
+            None => self.damage.push(damage),
+        }
+    }
+
+    /// Notes a part that could not be used; of each kind of records the first is kept, and the number of all.
+    pub(super) fn damaged(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
+        self.damaged_often(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 });
+    }
+}

@@ -1,0 +1,122 @@
+//! The folder of a dump: where the files of one step and rank lie, and reading them.
+
+use std::sync::Arc;
+
+use super::content::{DamageKind, Dump};
+use super::{msprobe, ptdbg, stack};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Files, RoomAhead, Source};
+use crate::read::json::Json;
+
+/// Place of one step and rank of a dump.
+#[derive(Clone)]
+pub struct DumpFolder {
+    /// The side's files.
+    pub files: Arc<dyn Files>,
+    /// Folder of the dump below the side's root, `/`-terminated, or empty.
+    pub path: String,
+    /// The file with the records, below the side's root.
+    pub records: String,
+    /// The format of that file.
+    pub format: DumpFormat,
+    /// The step, from the nearest `step<N>` folder; 0 where there is none.
+    pub step: u64,
+    /// The rank, from a `rank<N>` folder; `None` for `proc<pid>`, `rank`, or neither.
+    pub rank: Option<u64>,
+}
+
+/// Formats of dump records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpFormat {
+    /// msprobe `dump.json`
+    Msprobe,
+    /// msprobe `debug.json`
+    MsprobeDebug,
+    /// ptdbg_ascend line-JSON `.pkl`
+    Ptdbg,
+}
+
+impl DumpFolder {
+    /// Reads the records, with stacks and module tree where they lie beside them.
+    ///
+    /// A damaged stack or tree file is a note of the dump; damaged records are an error.
+    pub fn read(&self) -> Result<Dump> {
+        let records = self.files.open(&self.records)?;
+        if self.format == DumpFormat::Ptdbg {
+            return ptdbg::read(records.as_ref(), |data_name| self.has(&self.data_path(data_name)));
+        }
+        let mut dump = msprobe::read(records.as_ref())?;
+        if let Some(source) = self.open_beside("stack.json") {
+            let stacks = source.and_then(|source| stack::stacks(source.as_ref()));
+            dump.stacks = stacks.map_err(|error| self.side_file(&mut dump, "stack.json", &error)).ok();
+        }
+        if let Some(source) = self.open_beside("construct.json") {
+            let parents = source.and_then(|source| stack::parents(source.as_ref()));
+            dump.parents =
+                parents.map_err(|error| self.side_file(&mut dump, "construct.json", &error)).unwrap_or_default();
+        }
+        Ok(dump)
+    }
+
+    /// The records of operations as they are written, in the order of `names`; `None` for a name that is not there. One
+    /// record is in memory at a time, beside those that were found.
+    ///
+    /// # Errors
+    /// `Unsupported` for ptdbg_ascend, which writes rows in place of records; else as [`read`](Self::read).
+    pub fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
+        if self.format == DumpFormat::Ptdbg {
+            return Err(Error::unsupported(&self.records, "ptdbg_ascend records no arguments of calls"));
+        }
+        msprobe::records(self.files.open(&self.records)?.as_ref(), names)
+    }
+
+    /// Opens the file of a tensor that was saved.
+    ///
+    /// A name that leads out of the data folder is refused: it comes from the artifact.
+    pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
+        let path = self.data_path(data_name);
+        if data_name.is_empty() || data_name.contains(['/', '\\', '\0']) || matches!(data_name, "." | "..") {
+            return Err(Error::corrupt(&self.records, format!("`{data_name}` is not a file name in the data folder")));
+        }
+        if !self.has(&path) {
+            let error = Error::new(ErrorKind::NotFound, path, "named in the records, but missing");
+            return Err(error.with_help("collect the dump again, or finish its upload"));
+        }
+        self.files.open(&path)
+    }
+
+    /// Room for tensors that are asked for before they are read.
+    pub fn room_ahead(&self) -> RoomAhead {
+        self.files.room_ahead()
+    }
+
+    /// The layer of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty elsewhere.
+    pub fn layer(&self) -> &str {
+        self.path.split('/').find(|folder| matches!(*folder, "pynative" | "graph")).unwrap_or_default()
+    }
+
+    /// Path of a saved tensor's file below the side's root.
+    pub fn data_path(&self, data_name: &str) -> String {
+        match self.format {
+            DumpFormat::Ptdbg => format!("{}/{data_name}", self.records.trim_end_matches(".pkl")),
+            _ => format!("{}dump_tensor_data/{data_name}", self.path),
+        }
+    }
+
+    fn side_file(&self, dump: &mut Dump, name: &str, error: &Error) {
+        dump.damaged(DamageKind::SideFile, &format!("{}{name}", self.path), error.message());
+    }
+
+    fn open_beside(&self, name: &str) -> Option<Result<Source>> {
+        let path = format!("{}{name}", self.path);
+        self.has(&path).then(|| self.files.open(&path))
+    }
+
+    /// Whether a file is there. Beside a records file that was given alone, files are not listed but can be opened.
+    fn has(&self, path: &str) -> bool {
+        match self.files.list() {
+            [alone] if alone.path == self.records => self.files.open(path).is_ok(),
+            entries => entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok(),
+        }
+    }
+}
