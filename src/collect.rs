@@ -6,56 +6,21 @@
 
 mod digests;
 mod packages;
+mod request;
 mod settings;
 mod shell;
 
 use std::io::{Cursor, Write};
-use std::path::PathBuf;
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::value::Pattern;
 use crate::read::json::{self, Json};
 use crate::read::pack::{DIGESTS, Settings};
 use crate::redact::{REDACTED, Redactor};
 
-/// Things to collect into a pack.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// Environment variables.
-    pub environment: Vec<(String, String)>,
-    /// Python interpreter whose packages are listed.
-    pub python: Option<PathBuf>,
-    /// Whether that was found rather than named: packages that cannot be listed then are a note, not an error.
-    pub is_found: bool,
-    /// Folders with installed packages, instead of an interpreter's.
-    pub site_packages: Vec<PathBuf>,
-    /// Launch scripts, YAML and JSON files with settings.
-    pub settings: Vec<PathBuf>,
-    /// Data set files and folders to record digests of.
-    pub data: Vec<PathBuf>,
-    /// Weight files and folders to record digests of.
-    pub weights: Vec<PathBuf>,
-    /// Values that are kept out of the pack.
-    pub redaction: Redaction,
-}
-
-/// Values that are kept out of a pack.
-#[derive(Clone, Debug)]
-pub enum Redaction {
-    /// Nothing: every value goes into the pack.
-    Off,
-    /// Values whose names look secret, or fit one of these patterns.
-    On(Vec<Pattern>),
-}
-
-impl Default for Redaction {
-    fn default() -> Self {
-        Self::On(Vec::new())
-    }
-}
+pub use request::{Redaction, Request};
 
 /// A pack, and notes on it.
 #[derive(Debug)]

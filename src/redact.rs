@@ -8,13 +8,11 @@ mod name;
 mod shape;
 
 pub use name::looks_secret;
+pub use shape::REDACTED;
 
 use std::collections::BTreeSet;
 
 use crate::read::json::Json;
-
-/// Text instead of a secret.
-pub const REDACTED: &str = "<redacted>";
 
 /// Shortest secret that is looked for inside other texts; shorter ones would hit by chance.
 const SHORTEST: usize = 6;

@@ -8,7 +8,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::Request;
+use super::request::Request;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::local::LocalFiles;
 use crate::fetch::{ByteSource, Files};

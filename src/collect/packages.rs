@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Request;
+use super::request::Request;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most of a metadata file that is read: names and versions stand in its first lines.

@@ -6,28 +6,27 @@
 
 mod ahead;
 mod data;
+mod folders;
 mod measurement;
 mod recorded;
 mod sums;
 
 use rayon::prelude::*;
 
-use super::closeness::{Closeness, ElementTolerance};
-use super::measurements::Measurements;
+use super::closeness::Closeness;
 use super::tensor::PairStats;
-use crate::dtype::Dtype;
-use crate::fetch::{RoomAhead, Source};
+use crate::fetch::Source;
 use crate::kind::TensorKind;
-use crate::pair::dump::{IndexPair, Prefix, Renaming};
-use crate::read::dump::{Dump, DumpFolder, Leaf, Operation, TensorRecord};
+use crate::pair::dump::{IndexPair, Prefix};
+use crate::read::dump::{Dump, Leaf, Operation};
 use ahead::Prepared;
 use data::{Found, Saved};
 use measurement::Examined;
 use recorded::recorded;
 
-pub use sums::bounds as bounds_of_sums;
-
+pub use folders::{Counted, Folders, Tolerances};
 pub use measurement::{Basis, Coverage, Details, ExactDifference, Measurement};
+pub use sums::bounds as bounds_of_sums;
 
 /// One unit, compared: every operation of both sides, in execution order.
 #[derive(Clone, Debug, Default)]
@@ -131,48 +130,6 @@ impl LeafComparison {
             Some(Err(_)) | None => recorded(None),
         }
     }
-}
-
-/// Access to the data of a unit's tensors, and the way to measure it.
-#[derive(Clone, Copy)]
-pub struct Folders<'a> {
-    /// The baseline's.
-    pub baseline: &'a DumpFolder,
-    /// The candidate's.
-    pub candidate: &'a DumpFolder,
-    /// Selection of the pairs whose data is measured, with the results that are known already.
-    pub measurements: &'a Measurements,
-    /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
-    pub tolerance: Option<&'a Tolerances<'a>>,
-    /// Rules by which the candidate's names are translated.
-    pub renaming: &'a Renaming,
-    /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
-    /// order.
-    pub exact_sums: bool,
-}
-
-impl Folders<'_> {
-    /// Room for files that are asked for before they are compared: the lesser of the remote sides'; none for a sample, which
-    /// reads little of each.
-    fn room_ahead(&self) -> RoomAhead {
-        let rooms = [self.baseline, self.candidate].map(DumpFolder::room_ahead).into_iter();
-        let remote = rooms.filter(|room| room.files > 0 && self.measurements.sample().is_none());
-        remote.min_by_key(|room| room.bytes).unwrap_or_default()
-    }
-}
-
-/// The tolerance of each pair of tensors; `None` where their elements are not counted.
-pub type Tolerances<'a> = dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync + 'a;
-
-/// Two tensors whose elements may be counted.
-#[derive(Clone, Copy)]
-pub struct Counted<'a> {
-    /// The candidate's operation.
-    pub op: &'a str,
-    /// Their records, the baseline's first.
-    pub records: [Option<TensorRecord<'a>>; 2],
-    /// The types of their data, the baseline's first.
-    pub dtypes: [Dtype; 2],
 }
 
 /// Compares every paired operation of a unit, in parallel over operations.

@@ -1,7 +1,7 @@
 //! Writable places: where small files go that never change once they are written.
 //!
-//! Reading goes through [`Files`], as everywhere; writing is one call, because a file's name stands for its content: whoever
-//! writes the same name writes the same bytes, and nothing is ever replaced. So writers need no lock.
+//! Reading goes through [`Files`](super::Files), as everywhere; writing is one call, because a file's name stands for its
+//! content: whoever writes the same name writes the same bytes, and nothing is ever replaced. So writers need no lock.
 
 mod branch;
 #[cfg(feature = "network")]
@@ -14,7 +14,6 @@ pub use git::{change_since, commits_between, origin_of};
 pub use place::{BRANCH, Writable};
 
 use super::fetcher::Fetcher;
-use super::files::Files;
 use super::location::Location;
 use crate::error::Result;
 use branch::Branch;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Dir;
+use super::dir::Dir;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Every temporary name starts so, and only this program gives such names.

@@ -4,8 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::Arc;
 
-use super::Dir;
-use super::dir::failed;
+use super::dir::{Dir, failed};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The file that is locked. It goes with the run that holds it; a killed run leaves it, unlocked.

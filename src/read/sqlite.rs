@@ -5,11 +5,14 @@
 //! beside a database ([`with_log`]) is laid over it. The format is the one that sqlite.org/fileformat2.html describes.
 
 mod log;
+mod number;
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+
+use number::{u16_at, u32_at, varint};
 
 pub use log::{is_log, with_log};
 
@@ -256,30 +259,6 @@ fn local(len: usize, usable: usize) -> usize {
     let least = (usable - 12) * 32 / 255 - 23;
     let spread = least + (len - least) % (usable - 4);
     if spread <= most { spread } else { least }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-/// A number of 1 to 9 bytes, and the place behind it.
-fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
-    let mut value = 0;
-    for index in 0..9 {
-        let byte = *bytes.get(at + index)?;
-        if index == 8 {
-            return Some((value << 8 | u64::from(byte), at + 9));
-        }
-        value = value << 7 | u64::from(byte & 0x7f);
-        if byte < 0x80 {
-            return Some((value, at + index + 1));
-        }
-    }
-    None
 }
 
 /// The values of a row: the kinds of all, then their bytes.

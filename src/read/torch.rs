@@ -5,17 +5,17 @@
 //! …)` is a view of a storage, `_rebuild_tensor_v3` the same of untyped bytes with an element type beside them. Two
 //! tensors may share a storage, and a view may be far smaller than its storage.
 
+mod callable;
 mod container;
 mod numpy;
+mod storage;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use super::pickle::{Graph, Node, Value};
-use super::tensor::{ByteOrder, Placement, Stored, TensorData};
-use crate::dtype::Dtype;
+use super::pickle::{Node, Value};
+use super::tensor::{Placement, Stored, TensorData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
+use callable::{DICTIONARIES, FROM_TYPE, REBUILD, UNREAD, WRAPPERS, is_allowed};
+use storage::{Content, Reference, element_type, unsigned};
 
 pub(crate) use container::{holds_storages, recognise};
 
@@ -25,77 +25,6 @@ const MAX_DEPTH: usize = 64;
 const MAX_VALUES: usize = 1 << 20;
 /// Longest text of a plain value that is kept.
 const MAX_TEXT: usize = 200;
-
-/// Callables that give a dense tensor from a storage.
-const REBUILD: [&str; 4] = [
-    "torch._utils _rebuild_tensor",
-    "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_tensor_v3",
-    "torch_npu.utils.storage _rebuild_npu_tensor",
-];
-
-/// Callables that wrap a tensor given as their first argument.
-const WRAPPERS: [&str; 3] = [
-    "torch._utils _rebuild_parameter",
-    "torch._utils _rebuild_parameter_with_state",
-    "torch._utils _rebuild_device_tensor_from_cpu_tensor",
-];
-
-/// Calls another callable and sets the type of the result.
-const FROM_TYPE: &str = "torch._tensor _rebuild_from_type_v2";
-
-/// Callables whose result is a dictionary.
-const DICTIONARIES: [&str; 3] = ["collections OrderedDict", "collections defaultdict", "builtins dict"];
-
-/// Tensors that are recognised and not read, with what they are.
-const UNREAD: [(&str, &str); 9] = [
-    ("torch._utils _rebuild_sparse_tensor", "a sparse tensor"),
-    ("torch._utils _rebuild_sparse_csr_tensor", "a sparse tensor"),
-    ("torch._utils _rebuild_nested_tensor", "a nested tensor"),
-    ("torch._utils _rebuild_qtensor", "a quantised tensor"),
-    ("torch._utils _rebuild_meta_tensor_no_storage", "a meta tensor without elements"),
-    ("torch._utils _rebuild_wrapper_subclass", "a tensor subclass without its own storage"),
-    ("torch._utils _rebuild_device_tensor_from_numpy", "a tensor pickled through NumPy"),
-    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
-    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
-];
-
-/// Harmless callables whose result is shown as their name.
-const PLAIN: [&str; 9] = [
-    "torch Size",
-    "torch device",
-    "torch.serialization _get_layout",
-    "argparse Namespace",
-    "builtins set",
-    "numpy dtype",
-    "numpy.core.multiarray scalar",
-    "numpy._core.multiarray scalar",
-    "_codecs encode",
-];
-
-/// Whether a pickle may name `callable` in a call.
-fn is_allowed(callable: &str) -> bool {
-    REBUILD.contains(&callable)
-        || WRAPPERS.contains(&callable)
-        || callable == FROM_TYPE
-        || DICTIONARIES.contains(&callable)
-        || UNREAD.iter().any(|(name, _)| *name == callable)
-        || PLAIN.contains(&callable)
-}
-
-/// A storage: bytes that tensors are views of.
-#[derive(Clone, Copy, Debug)]
-struct Storage {
-    offset: u64,
-    len: u64,
-}
-
-/// Parts of a container: the pickled value and where the storages lie.
-struct Content {
-    graph: Graph,
-    storages: HashMap<Arc<str>, Storage>,
-    order: ByteOrder,
-}
 
 /// Opens a torch file of either container; see [`open_all`](super::tensor_file::open_all).
 pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
@@ -262,46 +191,6 @@ impl Walk<'_> {
     fn corrupt(&self, message: &str) -> Error {
         Error::corrupt(self.source.name(), format!("its pickle describes {message}"))
     }
-}
-
-/// Persistent id of a storage: `('storage', torch.FloatStorage, key, location, elements)`.
-struct Reference<'a> {
-    kind: &'a str,
-    key: &'a str,
-}
-
-impl<'a> Reference<'a> {
-    fn of(graph: &'a Graph, id: &'a Value) -> Option<Self> {
-        let [Value::Text(tag), Value::Global(kind), Value::Text(key), ..] = graph.sequence(id)? else { return None };
-        (tag.as_ref() == "storage").then_some(Self { kind: kind.rsplit(' ').next().unwrap_or_default(), key })
-    }
-}
-
-fn unsigned(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        _ => None,
-    }
-}
-
-/// Element type of a storage class (`FloatStorage`) or of a `torch.dtype` (`float8_e4m3fn`).
-fn element_type(kind: &str) -> Option<Dtype> {
-    Some(match kind.strip_suffix("Storage") {
-        Some("Double") => Dtype::F64,
-        Some("Float") => Dtype::F32,
-        Some("Half") => Dtype::F16,
-        Some("BFloat16") => Dtype::BF16,
-        Some("Long") => Dtype::I64,
-        Some("Int") => Dtype::I32,
-        Some("Short") => Dtype::I16,
-        Some("Char") => Dtype::I8,
-        Some("Byte") => Dtype::U8,
-        Some("Bool") => Dtype::Bool,
-        Some("ComplexFloat") => Dtype::C64,
-        Some("ComplexDouble") => Dtype::C128,
-        Some(_) => return None,
-        None => return Dtype::parse(kind),
-    })
 }
 
 fn key_text(key: &Value) -> String {

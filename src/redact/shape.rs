@@ -1,6 +1,9 @@
 //! Credentials known by their shape.
 
-use super::{REDACTED, looks_secret};
+use super::name::looks_secret;
+
+/// Text instead of a secret.
+pub const REDACTED: &str = "<redacted>";
 
 /// Starts of the tokens of well-known services.
 const PREFIXES: [&str; 19] = [

@@ -64,6 +64,9 @@ impl OffSide {
     }
 }
 
+/// Names of the metrics of recorded statistics, in the order of these.
+const DIFFERENCES: [&str; 4] = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
+
 /// Version of the lines that this program writes; it reads those before it too.
 pub const LINES_VERSION: u32 = 2;
 
@@ -105,7 +108,7 @@ pub struct OperationLine<'a> {
 impl OperationLine<'_> {
     /// Puts the further numbers in the order that a line keeps: by name, but the four of recorded statistics as these stand.
     pub fn order_metrics(&mut self) {
-        if !wire::are_differences(&self.metrics) {
+        if !are_differences(&self.metrics) {
             self.metrics.sort_by(|one, other| one.0.cmp(&other.0));
         }
     }
@@ -201,6 +204,11 @@ impl fmt::Display for RecordedValue<'_> {
             Self::Text(text) => formatter.write_str(text),
         }
     }
+}
+
+/// Whether these are the metrics of recorded statistics, all of them.
+fn are_differences(metrics: &[(Cow<'_, str>, Number)]) -> bool {
+    metrics.iter().map(|(name, _)| &**name).eq(DIFFERENCES)
 }
 
 /// Tensor or value of one side, for people.

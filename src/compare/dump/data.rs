@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::folders::{Counted, Folders};
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use super::recorded::{is_exact_type, relative};
-use super::{Counted, Folders};
 use crate::compare::checksum::checksum;
 use crate::compare::closeness::{Closeness, closeness};
 use crate::compare::measurements::PairName;

@@ -35,7 +35,7 @@ pub struct Parser<'a> {
     /// Offset at which the document ends.
     pub(super) limit: u64,
     pub(super) depth: usize,
-    repeated_keys: u64,
+    pub(super) repeated_keys: u64,
 }
 
 impl<'a> Parser<'a> {

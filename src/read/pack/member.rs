@@ -1,6 +1,6 @@
 //! Places of a pack's members.
 
-use super::Checker;
+use crate::verdict::Checker;
 
 /// Name of the member with content digests, which only our own collector writes.
 pub const DIGESTS: &str = "digests.json";

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::u32_at;
+use super::number::u32_at;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source, past_end};
 

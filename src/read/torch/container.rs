@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use zip::{CompressionMethod, ZipArchive};
 
-use super::{Content, Reference, Storage, element_type, is_allowed};
+use super::callable::is_allowed;
+use super::storage::{Content, Reference, Storage, element_type};
 use crate::error::{Error, Result};
 use crate::fetch::Source;
 use crate::read::pickle::{Graph, Input, Node, Value, parse};

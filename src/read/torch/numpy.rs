@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::storage::unsigned;
 use crate::dtype::Dtype;
 use crate::fetch::Memory;
 use crate::read::pickle::{Graph, Node, Value};
@@ -19,7 +20,7 @@ pub(super) fn is_array(callable: &str) -> bool {
 /// is none.
 pub(super) fn array(graph: &Graph, name: &str, state: &Value) -> Option<TensorData> {
     let [_, shape, dtype, fortran, elements] = graph.sequence(state)? else { return None };
-    let shape: Vec<u64> = graph.sequence(shape)?.iter().map(super::unsigned).collect::<Option<_>>()?;
+    let shape: Vec<u64> = graph.sequence(shape)?.iter().map(unsigned).collect::<Option<_>>()?;
     let (dtype, order) = element_type(graph, dtype)?;
     let bytes = bytes(graph, elements)?;
     let strides = matches!(fortran, Value::Bool(true)).then(|| column_major(&shape)).flatten();

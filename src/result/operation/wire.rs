@@ -6,12 +6,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{FromReference, OperationLine, Recorded, RecordedValue, State};
+use super::{DIFFERENCES, FromReference, OperationLine, Recorded, RecordedValue, State, are_differences};
 use crate::kind::TensorKind;
 use crate::result::number::Number;
-
-/// Names of the metrics of recorded statistics, in the order of these.
-const DIFFERENCES: [&str; 4] = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
 
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -213,11 +210,6 @@ impl<'a> From<Line<'a>> for OperationLine<'a> {
             tensor,
         }
     }
-}
-
-/// Whether these are the metrics of recorded statistics, all of them.
-pub(super) fn are_differences(metrics: &[(Cow<'_, str>, Number)]) -> bool {
-    metrics.iter().map(|(name, _)| &**name).eq(DIFFERENCES)
 }
 
 /// Metrics of recorded statistics, where these are all.

@@ -1,0 +1,50 @@
+//! Access to the data of a unit's tensors, and the way to measure it.
+
+use crate::compare::closeness::ElementTolerance;
+use crate::compare::measurements::Measurements;
+use crate::dtype::Dtype;
+use crate::fetch::RoomAhead;
+use crate::pair::dump::Renaming;
+use crate::read::dump::{DumpFolder, TensorRecord};
+
+/// Access to the data of a unit's tensors, and the way to measure it.
+#[derive(Clone, Copy)]
+pub struct Folders<'a> {
+    /// The baseline's.
+    pub baseline: &'a DumpFolder,
+    /// The candidate's.
+    pub candidate: &'a DumpFolder,
+    /// Selection of the pairs whose data is measured, with the results that are known already.
+    pub measurements: &'a Measurements,
+    /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
+    pub tolerance: Option<&'a Tolerances<'a>>,
+    /// Rules by which the candidate's names are translated.
+    pub renaming: &'a Renaming,
+    /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
+    /// order.
+    pub exact_sums: bool,
+}
+
+impl Folders<'_> {
+    /// Room for files that are asked for before they are compared: the lesser of the remote sides'; none for a sample, which
+    /// reads little of each.
+    pub(super) fn room_ahead(&self) -> RoomAhead {
+        let rooms = [self.baseline, self.candidate].map(DumpFolder::room_ahead).into_iter();
+        let remote = rooms.filter(|room| room.files > 0 && self.measurements.sample().is_none());
+        remote.min_by_key(|room| room.bytes).unwrap_or_default()
+    }
+}
+
+/// The tolerance of each pair of tensors; `None` where their elements are not counted.
+pub type Tolerances<'a> = dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync + 'a;
+
+/// Two tensors whose elements may be counted.
+#[derive(Clone, Copy)]
+pub struct Counted<'a> {
+    /// The candidate's operation.
+    pub op: &'a str,
+    /// Their records, the baseline's first.
+    pub records: [Option<TensorRecord<'a>>; 2],
+    /// The types of their data, the baseline's first.
+    pub dtypes: [Dtype; 2],
+}

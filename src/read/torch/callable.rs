@@ -1,0 +1,58 @@
+//! Callables that pickles of tensors name, by what their calls stand for.
+
+/// Callables that give a dense tensor from a storage.
+pub(super) const REBUILD: [&str; 4] = [
+    "torch._utils _rebuild_tensor",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_tensor_v3",
+    "torch_npu.utils.storage _rebuild_npu_tensor",
+];
+
+/// Callables that wrap a tensor given as their first argument.
+pub(super) const WRAPPERS: [&str; 3] = [
+    "torch._utils _rebuild_parameter",
+    "torch._utils _rebuild_parameter_with_state",
+    "torch._utils _rebuild_device_tensor_from_cpu_tensor",
+];
+
+/// Calls another callable and sets the type of the result.
+pub(super) const FROM_TYPE: &str = "torch._tensor _rebuild_from_type_v2";
+
+/// Callables whose result is a dictionary.
+pub(super) const DICTIONARIES: [&str; 3] = ["collections OrderedDict", "collections defaultdict", "builtins dict"];
+
+/// Tensors that are recognised and not read, with what they are.
+pub(super) const UNREAD: [(&str, &str); 9] = [
+    ("torch._utils _rebuild_sparse_tensor", "a sparse tensor"),
+    ("torch._utils _rebuild_sparse_csr_tensor", "a sparse tensor"),
+    ("torch._utils _rebuild_nested_tensor", "a nested tensor"),
+    ("torch._utils _rebuild_qtensor", "a quantised tensor"),
+    ("torch._utils _rebuild_meta_tensor_no_storage", "a meta tensor without elements"),
+    ("torch._utils _rebuild_wrapper_subclass", "a tensor subclass without its own storage"),
+    ("torch._utils _rebuild_device_tensor_from_numpy", "a tensor pickled through NumPy"),
+    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
+    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
+];
+
+/// Harmless callables whose result is shown as their name.
+const PLAIN: [&str; 9] = [
+    "torch Size",
+    "torch device",
+    "torch.serialization _get_layout",
+    "argparse Namespace",
+    "builtins set",
+    "numpy dtype",
+    "numpy.core.multiarray scalar",
+    "numpy._core.multiarray scalar",
+    "_codecs encode",
+];
+
+/// Whether a pickle may name `callable` in a call.
+pub(super) fn is_allowed(callable: &str) -> bool {
+    REBUILD.contains(&callable)
+        || WRAPPERS.contains(&callable)
+        || callable == FROM_TYPE
+        || DICTIONARIES.contains(&callable)
+        || UNREAD.iter().any(|(name, _)| *name == callable)
+        || PLAIN.contains(&callable)
+}
