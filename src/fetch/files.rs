@@ -31,8 +31,8 @@ pub trait Files: Send + Sync {
     /// Opens one listed file.
     fn open(&self, path: &str) -> Result<Source>;
 
-    /// Room for what may be [expected](super::source::ByteSource::expect) long before it is read; none where the files lie on this machine,
-    /// which gains nothing by it.
+    /// Room for what may be [expected](super::source::ByteSource::expect) long before it is read; none where the files lie on
+    /// this machine, which gains nothing by it.
     fn room_ahead(&self) -> RoomAhead {
         RoomAhead::default()
     }

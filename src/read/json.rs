@@ -5,8 +5,8 @@
 //! is kept,
 //! and `1` stays apart from `1.0`, because the msprobe tables print what Python would.
 //!
-//! The parser pulls blocks from a [`ByteSource`](crate::fetch::ByteSource), so a document need not fit in memory: [`Parser::object`] and
-//! [`Parser::array`] hand their entries out one at a time.
+//! The parser pulls blocks from a [`ByteSource`](crate::fetch::ByteSource), so a document need not fit in memory:
+//! [`Parser::object`] and [`Parser::array`] hand their entries out one at a time.
 
 mod batches;
 mod limits;

@@ -1,4 +1,4 @@
-//! What cannot be read of an evaluation.
+//! Damage of an evaluation's files: parts that cannot be read.
 
 /// Damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
