@@ -11,6 +11,8 @@ mod before;
 pub mod cause;
 mod context;
 mod curves;
+mod entry;
+mod evidence;
 mod factor;
 mod fingerprint;
 mod formula;
@@ -25,45 +27,8 @@ mod updates;
 mod value_pair;
 mod values;
 
-use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
-use cause::Cause;
-
 pub use before::{Before, Gradients};
 pub use context::{Context, Peer, PeerOperation};
 pub use location::location;
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
-
-impl Diagnosis {
-    /// A diagnosis of `cause` at `place`, with the cause's general advice.
-    fn new(cause: &Cause, place: impl Into<String>, sureness: Sureness) -> Self {
-        Self {
-            cause: cause.code.to_owned(),
-            place: place.into(),
-            sureness,
-            evidence: Vec::new(),
-            advice: Statement::new(cause.code),
-        }
-    }
-
-    /// Adds evidence.
-    #[must_use]
-    fn because(mut self, evidence: Statement) -> Self {
-        self.evidence.push(evidence);
-        self
-    }
-
-    /// Adds all evidence; there may be none.
-    #[must_use]
-    fn because_all(mut self, evidence: impl IntoIterator<Item = Statement>) -> Self {
-        self.evidence.extend(evidence);
-        self
-    }
-
-    /// Gives other advice than the cause's general one.
-    #[must_use]
-    fn advise(mut self, advice: Statement) -> Self {
-        self.advice = advice;
-        self
-    }
-}

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::cause::{LOST_IN_GAP, MADE_BY_UNDUMPED};
+use super::evidence::{LOST_IN_GAP, MADE_BY_UNDUMPED};
 use crate::dtype::Dtype;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;

@@ -1,9 +1,10 @@
 //! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
 
-use super::cause::operator_inaccurate::confirm;
-use super::cause::{self, Cause, finding_as_evidence};
+use super::cause::{self, confirm};
 use super::context::Context;
 use super::curves::Curves;
+use super::entry::Cause;
+use super::evidence::finding_as_evidence;
 use super::rl::Rollouts;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::Finding;

@@ -1,8 +1,8 @@
 //! An argument of the call differs, or whether a gradient is required: the two programs call differently.
 
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
 use super::super::value_pair::ValuePair;
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Value;

@@ -3,7 +3,7 @@
 //! An argument that the call writes in place may be summed while it is being written; identical runs show that too.
 
 use super::super::context::Context;
-use super::Cause;
+use super::super::entry::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

@@ -1,7 +1,7 @@
 //! Communication: every rank's own operations agree, and the first difference is what a collective gives.
 
 use super::super::context::Context;
-use super::Cause;
+use super::super::entry::{Cause, RANDOMNESS_NOTES};
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
@@ -9,7 +9,7 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     supported_by: &[&config_rules::COLLECTIVES, &config_rules::ENV_DEVICE_COUNT, &config_rules::ENV_PAIR_DIFFERS],
-    links: &[super::RANDOMNESS_NOTES],
+    links: &[RANDOMNESS_NOTES],
     ..Cause::new("communication")
 };
 

@@ -1,7 +1,7 @@
 //! Element types differ: a cast that is missing or extra on one side.
 
 use super::super::context::{Context, api_of};
-use super::Cause;
+use super::super::entry::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};

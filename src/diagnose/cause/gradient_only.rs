@@ -2,7 +2,7 @@
 
 use super::super::context::Context;
 use super::super::curves::{Curves, differences};
-use super::Cause;
+use super::super::entry::Cause;
 use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};

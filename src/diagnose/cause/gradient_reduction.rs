@@ -5,11 +5,11 @@
 
 use super::super::before::Four;
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
 use super::super::factor;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::updates::Updates;
 use super::super::value_pair::{ValuePair, operations_of, values_of};
-use super::Cause;
 use crate::compare::dump::bounds_of_sums;
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;

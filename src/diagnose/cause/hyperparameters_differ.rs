@@ -1,8 +1,9 @@
 //! Learning rate, batch or parallel layout differ: the runs start equal and are updated otherwise.
 
 use super::super::curves::{Curves, EQUAL, differences};
+use super::super::entry::Cause;
+use super::super::evidence::{finding_as_evidence, from_findings};
 use super::super::rl::Rollouts;
-use super::{Cause, finding_as_evidence, from_findings};
 use crate::judge::config::rules as config_rules;
 use crate::judge::loss::code as curve_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};

@@ -5,9 +5,10 @@
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
+use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::updates::Updates;
 use super::super::value_pair::operations_of;
-use super::Cause;
 use super::optimizer_differs::is_of_most;
 use super::wrong_weights_or_data::is_other_weight;
 use crate::judge::config::rules as config_rules;
@@ -56,7 +57,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
         None if is_in_graph(&suspect) => match before(context, &suspect) {
             Some(before) => {
-                let evidence = Statement::new(super::MADE_BY_UNDUMPED).with("before", before).with("op", op);
+                let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
                 let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
                 // The program made it, with another call or another formula.
                 Diagnosis { sureness: Sureness::Possible, ..diagnosis }

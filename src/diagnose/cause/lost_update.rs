@@ -1,8 +1,8 @@
 //! A lost update: a parameter is on one side as it was a step before, while the other side moved it.
 
 use super::super::context::Context;
+use super::super::entry::Cause;
 use super::super::updates::{Update, Updates};
-use super::Cause;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("lost-update") };

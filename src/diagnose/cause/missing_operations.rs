@@ -1,11 +1,11 @@
 //! Operations that only one side recorded, while the numbers around them agree: a scripted or fused function, an
 //! operator that is not hooked, or calls of another name for the same.
 
+use super::super::entry::Cause;
 use std::collections::BTreeSet;
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::Dump;

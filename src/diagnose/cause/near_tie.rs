@@ -4,7 +4,7 @@
 //! other places, and the same values.
 
 use super::super::context::{Context, Suspect};
-use super::Cause;
+use super::super::entry::Cause;
 use super::wrong_weights_or_data::is_choice;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};

@@ -1,16 +1,16 @@
 //! The operator is inaccurate by itself: the operation that a dump names first is wrong when it is tested alone, too.
 
-use super::Cause;
+use super::super::entry::{ACCURACY_NOTES, Cause};
 use crate::judge::operators::rules;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
 use crate::result::unit::Culprit;
 
-pub(super) const CAUSE: Cause = Cause { links: &[super::ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
+pub(super) const CAUSE: Cause = Cause { links: &[ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
 
 /// Puts the test of an operator before all other evidence about a dump's culprit, or makes it a diagnosis where there is none.
-pub(in crate::diagnose) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
+pub(crate) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
     let Some(evidence) = alone(culprit, findings) else { return };
     let mut of_culprit = told.iter_mut().filter(|diagnosis| diagnosis.place == culprit.tensor).peekable();
     if of_culprit.peek().is_none() {

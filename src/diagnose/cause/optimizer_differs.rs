@@ -4,8 +4,9 @@
 //! makes them; one parameter alone is no matter of the optimizer's settings.
 
 use super::super::context::Context;
+use super::super::entry::Cause;
 use super::super::updates::{Update, Updates};
-use super::{Cause, gradient_reduction};
+use super::gradient_reduction;
 use crate::judge::config::rules as config_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

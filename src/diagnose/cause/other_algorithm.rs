@@ -7,10 +7,11 @@
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
+use super::super::entry::{ACCURACY_NOTES, Cause};
+use super::super::evidence::MADE_BY_UNDUMPED;
 use super::super::formula;
 use super::super::updates::Updates;
 use super::super::values::Data;
-use super::Cause;
 use super::input_differs::{before, is_in_graph};
 use super::missing_operations::{explains, replaced};
 use super::optimizer_differs::is_of_most;
@@ -22,7 +23,7 @@ use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause =
-    Cause { in_dump, is_last_resort: true, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
+    Cause { in_dump, is_last_resort: true, links: &[ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
 /// Errors of one sign to this share are not rounding.
 const ONE_SIDED: f64 = 0.9;
@@ -90,7 +91,7 @@ fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis
     }
     let op = suspect.culprit.op.as_str();
     let before = before(context, suspect)?;
-    let evidence = Statement::new(super::MADE_BY_UNDUMPED).with("before", before).with("op", op);
+    let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
     let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
     Some(diagnosis.because(agree).because(evidence).advise(Statement::new("input-of-undumped")))

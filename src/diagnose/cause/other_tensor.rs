@@ -5,9 +5,9 @@
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::value_pair::operations_of;
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::{Leaf, TensorRecord};

@@ -5,9 +5,10 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
+use super::super::entry::{ACCURACY_NOTES, Cause};
+use super::super::evidence::finding_as_evidence;
 use super::super::value_pair::ValuePair;
 use super::saturation::saturated;
-use super::{Cause, finding_as_evidence};
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
@@ -20,7 +21,7 @@ pub(super) const CAUSE: Cause = Cause {
     in_curves,
     explained_by: &["saturation", "silent-corruption"],
     supported_by: &[&config_rules::WEIGHTS_BROKE],
-    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],
+    links: &[ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],
     ..Cause::new("overflow")
 };
 

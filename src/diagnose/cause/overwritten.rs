@@ -2,10 +2,10 @@
 //! again, without a dumped write in between.
 
 use super::super::context::Context;
+use super::super::entry::Cause;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::trace::Trace;
 use super::super::value_pair::{operations_of, values_of};
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

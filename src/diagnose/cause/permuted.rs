@@ -4,9 +4,9 @@
 //! order differs where all four statistics agree.
 
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
 use super::super::fingerprint::{has_same_values, is_telling};
 use super::super::values::{Data, count_of};
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

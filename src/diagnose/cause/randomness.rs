@@ -5,7 +5,8 @@
 //! and equal values elsewhere. Masks that agree, and values that differ where both masks keep them, speak against it.
 
 use super::super::context::{Context, Suspect};
-use super::{Cause, from_findings};
+use super::super::entry::{Cause, RANDOMNESS_NOTES};
+use super::super::evidence::from_findings;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
@@ -23,7 +24,7 @@ pub(super) const CAUSE: Cause = Cause {
         &config_rules::HASH_SEED,
         &config_rules::SEED_ALL,
     ],
-    links: &[super::RANDOMNESS_NOTES],
+    links: &[RANDOMNESS_NOTES],
     ..Cause::new("randomness")
 };
 

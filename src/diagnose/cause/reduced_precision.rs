@@ -4,13 +4,13 @@
 //! the size tells the type: 2^-11 for fp16, TF32 and HF32, 2^-8 for bf16, 2^-24 for fp32 instead of fp64. Any
 //! operation that stored its result in a narrower type leaves numbers that this type holds exactly.
 
+use super::super::entry::{ACCURACY_NOTES, Cause};
 use half::{bf16, f16};
 
 use super::super::context::{Context, Suspect};
 use super::super::formula;
 use super::super::value_pair::ValuePair;
 use super::super::values::Data;
-use super::Cause;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
@@ -26,7 +26,7 @@ pub(super) const CAUSE: Cause = Cause {
         &config_rules::ENV_WATCHED_DIFFERS,
         &config_rules::WEIGHTS_PRECISION,
     ],
-    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
+    links: &[ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     ..Cause::new("reduced-precision")
 };
 

@@ -1,7 +1,8 @@
 //! The reward function gives every answer the same: nothing is left to learn from.
 
+use super::super::entry::Cause;
+use super::super::evidence::finding_as_evidence;
 use super::super::rl::Rollouts;
-use super::{Cause, finding_as_evidence};
 use crate::judge::loss::code as curve_rules;
 use crate::kind::Role;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};

@@ -1,7 +1,8 @@
 //! The rollout engine is not the model that is trained: stale or coarse weights, another temperature, another kernel.
 
+use super::super::entry::Cause;
+use super::super::evidence::finding_as_evidence;
 use super::super::rl::Rollouts;
-use super::{Cause, finding_as_evidence};
 use crate::judge::loss::code as curve_rules;
 use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Sureness};

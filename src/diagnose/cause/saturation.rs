@@ -4,7 +4,7 @@
 //! number itself, in the data or in the recorded statistics, so it holds no other reading.
 
 use super::super::context::{Context, Suspect};
-use super::Cause;
+use super::super::entry::{ACCURACY_NOTES, Cause};
 use crate::dtype::Dtype;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
@@ -20,7 +20,7 @@ pub(super) const CAUSE: Cause = Cause {
         &curve_rules::HIDDEN_FAILURE,
         &curve_rules::SPIKES,
     ],
-    links: &[super::ACCURACY_NOTES],
+    links: &[ACCURACY_NOTES],
     ..Cause::new("saturation")
 };
 

@@ -4,8 +4,8 @@
 //! Results that are scaled are told by the formula of the operation that made them (`other-algorithm`).
 
 use super::super::context::Context;
+use super::super::entry::Cause;
 use super::super::factor;
-use super::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

@@ -1,7 +1,7 @@
 //! Shapes differ, and nothing before explains that: another batch, sequence length or parallel layout.
 
 use super::super::context::Context;
-use super::Cause;
+use super::super::entry::Cause;
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 

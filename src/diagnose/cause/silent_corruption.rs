@@ -6,9 +6,10 @@
 
 use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
+use super::super::entry::Cause;
+use super::super::evidence::finding_as_evidence;
 use super::super::part::{Outlier, Part};
 use super::reduced_precision::is_product;
-use super::{Cause, finding_as_evidence};
 use crate::compare::dump::Basis;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;

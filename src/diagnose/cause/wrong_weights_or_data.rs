@@ -2,9 +2,11 @@
 
 use super::super::context::{Context, Suspect, is_weight};
 use super::super::curves::Curves;
+use super::super::entry::Cause;
+use super::super::evidence::{finding_as_evidence, from_findings};
 use super::super::trace::Trace;
 use super::missing_operations::explains;
-use super::{Cause, finding_as_evidence, from_findings, other_tensor};
+use super::other_tensor;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;

@@ -6,16 +6,20 @@
 //! (an index, a gather, a view).
 
 use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
+use super::super::evidence::LOST_IN_GAP;
 use super::super::trace::Trace;
 use super::super::value_pair::operations_of;
 use super::super::value_pair::values_of;
-use super::Cause;
 use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf};
 use crate::read::frame::innermost_own;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+
+/// Advice to write an index otherwise, whose backward gives zeros.
+pub const GRADIENT_OF_INDEX: &str = "zero-gradient-of-index";
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -75,7 +79,7 @@ fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>
     }
     let api = suspect.api().to_owned();
     if PICKS.contains(&api.as_str()) {
-        return diagnosis.advise(Statement::new(super::GRADIENT_OF_INDEX).with("api", api));
+        return diagnosis.advise(Statement::new(GRADIENT_OF_INDEX).with("api", api));
     }
     diagnosis
 }
@@ -112,7 +116,7 @@ fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) 
         return diagnosis;
     };
     let dump = context.input.candidate;
-    let statement = Statement::new(super::LOST_IN_GAP)
+    let statement = Statement::new(LOST_IN_GAP)
         .with("before", before.name)
         .with("after", suspect.culprit.op.as_str())
         .with("places", gap_places(dump, &suspect.name, &OpName::parse(before.name)));

@@ -1,0 +1,83 @@
+//! An entry of the register of causes: what the file of a cause fills in.
+
+use super::context::Context;
+use super::curves::Curves;
+use super::rl::Rollouts;
+use crate::judge::rule::Rule;
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::Finding;
+
+/// One cause: how it is recognised, and what joins it.
+#[derive(Debug)]
+pub struct Cause {
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    /// Pages to read on.
+    pub links: &'static [&'static str],
+    /// Looks at a dump's culprit and its surroundings.
+    pub(super) in_dump: fn(&Context<'_>) -> Option<Diagnosis>,
+    /// Looks at training curves.
+    pub(super) in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
+    /// Looks at the curves of a run of reinforcement learning.
+    pub(super) in_rl: fn(&Rollouts<'_>) -> Option<Diagnosis>,
+    /// Looks at findings of the config check.
+    pub(super) in_config: fn(&[&Finding]) -> Option<Diagnosis>,
+    /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
+    /// left when nothing more specific fits.
+    pub(super) is_last_resort: bool,
+    /// Causes a dump may show that explain what curves show of this one.
+    pub(super) explained_by: &'static [&'static str],
+    /// Codes of findings that are further evidence of this cause where a dump or a curve shows it.
+    pub(super) supported_by: &'static [&'static Rule],
+}
+
+impl Cause {
+    /// A cause with no way to be seen yet.
+    pub(super) const fn new(code: &'static str) -> Self {
+        Self {
+            code,
+            links: &[],
+            in_dump: |_| None,
+            in_curves: |_| None,
+            in_rl: |_| None,
+            in_config: |_| None,
+            is_last_resort: false,
+            explained_by: &[],
+            supported_by: &[],
+        }
+    }
+
+    pub(super) fn of_dump(&self, context: &Context<'_>) -> Option<Diagnosis> {
+        (self.in_dump)(context)
+    }
+
+    pub(super) fn of_curves(&self, curves: &Curves<'_>) -> Option<Diagnosis> {
+        (self.in_curves)(curves)
+    }
+
+    pub(super) fn of_rl(&self, rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
+        (self.in_rl)(rollouts)
+    }
+
+    pub(super) fn of_config(&self, findings: &[&Finding]) -> Option<Diagnosis> {
+        (self.in_config)(findings)
+    }
+
+    pub(super) fn speaks_last(&self) -> bool {
+        self.is_last_resort
+    }
+
+    /// Whether a diagnosis of the cause `other` explains what curves show of this one.
+    pub(super) fn is_explained_by(&self, other: &str) -> bool {
+        self.explained_by.contains(&other)
+    }
+
+    pub(super) fn is_supported_by(&self, finding: &Finding) -> bool {
+        finding.is_any(self.supported_by)
+    }
+}
+
+/// PyTorch's notes on what is reproducible.
+pub(super) const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/randomness.html";
+/// PyTorch's notes on the accuracy of what it computes.
+pub(super) const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";

@@ -1,0 +1,67 @@
+//! Diagnoses as the files of causes put them together, and the evidence that several of them give.
+
+use super::entry::Cause;
+use crate::judge::rule::Rule;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Finding;
+
+/// A value that an operation made which nothing dumped.
+pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
+/// A gradient that was lost between two operations.
+pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
+
+impl Diagnosis {
+    /// A diagnosis of `cause` at `place`, with the cause's general advice.
+    pub(super) fn new(cause: &Cause, place: impl Into<String>, sureness: Sureness) -> Self {
+        Self {
+            cause: cause.code.to_owned(),
+            place: place.into(),
+            sureness,
+            evidence: Vec::new(),
+            advice: Statement::new(cause.code),
+        }
+    }
+
+    /// Adds evidence.
+    #[must_use]
+    pub(super) fn because(mut self, evidence: Statement) -> Self {
+        self.evidence.push(evidence);
+        self
+    }
+
+    /// Adds all evidence; there may be none.
+    #[must_use]
+    pub(super) fn because_all(mut self, evidence: impl IntoIterator<Item = Statement>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Gives other advice than the cause's general one.
+    #[must_use]
+    pub(super) fn advise(mut self, advice: Statement) -> Self {
+        self.advice = advice;
+        self
+    }
+}
+
+/// A diagnosis from findings of the config check of one of `rules`; nothing where there are none.
+pub(super) fn from_findings(
+    cause: &Cause,
+    sureness: Sureness,
+    findings: &[&Finding],
+    rules: &[&Rule],
+) -> Option<Diagnosis> {
+    let mut fitting = findings.iter().filter(|finding| finding.is_any(rules)).peekable();
+    let first = fitting.peek()?;
+    let diagnosis = Diagnosis::new(cause, first.place.as_str(), sureness);
+    Some(diagnosis.because_all(fitting.take(MOST_FINDINGS).map(|finding| finding_as_evidence(finding))))
+}
+
+/// Findings of one kind that are told as evidence; the rest stand among the findings.
+const MOST_FINDINGS: usize = 3;
+
+/// A finding as a piece of evidence: its code, place and facts, so that it reads as it does among the findings.
+pub(super) fn finding_as_evidence(finding: &Finding) -> Statement {
+    let evidence = Statement { facts: finding.facts.clone(), ..Statement::new("finding") };
+    evidence.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())
+}
