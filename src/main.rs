@@ -68,7 +68,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Merge(args) => merge::merge(args),
         Command::Noise(args) => curves::noise(&args),
         Command::Baseline(args) => baseline::run(args),
-        Command::History(args) => history::run(&args),
+        Command::History(args) => history::commands::run(&args),
         Command::Selftest(args) => curves::selftest(&args),
         Command::Signoff(args) => signoff::signoff(&args),
         Command::Report(args) => show::report(&args),
@@ -79,6 +79,6 @@ fn command(command: Command) -> Result<u8> {
         Command::Explain(args) => explain::explain(&args),
         Command::Init(args) => tools::init(&args),
         Command::Schema { of } => tools::schema(of),
-        Command::Completions { shell } => tools::completions(shell),
+        Command::Completions { shell } => tools::completions(shell, &Cli::command()),
     }
 }

@@ -1,5 +1,8 @@
 //! The commands about training curves: `loss`, `noise`, `selftest`.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
@@ -7,11 +10,60 @@ use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
 use precision_gate::gate::{self, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
+use precision_gate::policy::loss::Mode;
+use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::short;
 use precision_gate::result::unit::unit_place;
 use serde::Serialize;
 
-use super::{LossArgs, NoiseArgs, SelftestArgs, judge, policy_file, show};
+use super::flags::PairArgs;
+use super::{fetching, judge, policy_file, show};
+
+/// `loss`
+#[derive(Debug, Args)]
+pub(crate) struct LossArgs {
+    /// Whether both runs start from the same weights
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// Published acceptance rule that decides in place of the limits
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+    /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) noise: Vec<String>,
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+}
+
+/// `noise`
+#[derive(Debug, Args)]
+pub(crate) struct NoiseArgs {
+    /// Repeats of one case, or one folder that holds a repeat per entry
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// File to write
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "noise.json")]
+    pub(crate) out: PathBuf,
+    /// Accept runs that do not repeat each other, such as the same job with other seeds
+    #[arg(long)]
+    pub(crate) allow_different_runs: bool,
+    /// Policy file [default: precision-gate.yml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
+}
+
+/// `selftest`
+#[derive(Debug, Args)]
+pub(crate) struct SelftestArgs {
+    /// Policy file [default: precision-gate.yml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// `precision-gate loss`
 pub(crate) fn loss(args: &LossArgs) -> Result<u8> {

@@ -1,6 +1,6 @@
 //! `precision-gate history`, and what `run` does with the history (docs/history.md).
 
-mod commands;
+pub(crate) mod commands;
 
 use std::path::Path;
 
@@ -22,8 +22,6 @@ use precision_gate::result::history::Suite;
 use precision_gate::result::history::{Commit, Commits, Summary};
 
 use super::fetching::{self, FetchArgs};
-
-pub(crate) use commands::{HistoryArgs, run};
 
 /// Commits between two runs that are named; the rest are counted.
 const MOST_COMMITS: usize = 10;

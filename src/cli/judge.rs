@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use precision_gate::check::Command;
 use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
@@ -17,11 +18,42 @@ use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Profile, Verdict};
 use precision_gate::{exit, report};
 
+use super::flags::{CommonArgs, PairArgs};
 use super::policy_file::read;
 use super::quick::{self, QuickArgs};
 use super::surroundings::{self, PublishFlags};
 use super::trusted::{Case, trusted};
-use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show};
+use super::{fetching, progress, show};
+
+/// `compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) noise: Vec<String>,
+    /// A third run of the same model, such as fp64 on a CPU: shows which of the two sides is off (dumps)
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) reference: Option<String>,
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
+    /// Pair calls by their order and ignore their numbers
+    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"], help_heading = "Compare tables of msprobe")]
+    pub(crate) fuzzy: bool,
+    /// YAML file that maps row names of the candidate to those of the baseline (msprobe's -dm)
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping", help_heading = "Renamed operations")]
+    pub(crate) data_mapping: Option<PathBuf>,
+    /// YAML file that maps modules of the candidate to those of the baseline (msprobe's -cm)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
+    pub(crate) cell_mapping: Option<PathBuf>,
+    /// YAML file that maps interfaces of MindSpore to those of PyTorch (msprobe's -am)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
+    pub(crate) api_mapping: Option<PathBuf>,
+    /// YAML file that maps children of modules by the class of their parent (msprobe's -lm)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
+    pub(crate) layer_mapping: Option<PathBuf>,
+}
 
 /// Part of the work that a judging command does.
 pub(crate) enum Task {

@@ -9,8 +9,9 @@ use precision_gate::error::{Error, Result};
 use precision_gate::gate::parts::Parts;
 use precision_gate::gate::{self, Request};
 
+use super::flags::CommonArgs;
+use super::judge;
 use super::surroundings::Surroundings;
-use super::{CommonArgs, judge};
 
 /// `merge`
 #[derive(Debug, Args)]

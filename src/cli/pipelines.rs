@@ -1,16 +1,19 @@
 //! `init --pull-request`, `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
 
+mod forge;
 mod training;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::writable::origin_of;
 use precision_gate::output;
 use precision_gate::publish::forge::ForgeKind;
+
+use forge::PipelineForge;
 
 use super::show;
 use super::surroundings::Surroundings;
@@ -37,15 +40,6 @@ pub(crate) struct PipelineArgs {
     /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
-}
-
-/// A forge that `init` writes pipelines for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PipelineForge {
-    /// GitHub Actions
-    Github,
-    /// GitLab CI
-    Gitlab,
 }
 
 /// Purpose of a pipeline.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use minijinja::context;
 use precision_gate::error::Result;
-use precision_gate::gate::baseline::promote::{Promoted, Promotion};
+use precision_gate::gate::promote::{Promoted, Promotion};
 use precision_gate::publish::Session;
 use precision_gate::publish::comment::digest;
 use precision_gate::publish::proposal::{Proposal, ProposedFile};

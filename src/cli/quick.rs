@@ -13,7 +13,8 @@ use precision_gate::exit;
 use precision_gate::gate::{self, Request};
 use precision_gate::output::{Dir, Draft};
 
-use super::{CommonArgs, progress};
+use super::flags::CommonArgs;
+use super::progress;
 
 /// Environment variables in which job runners say which of how many jobs this is.
 struct Runner {

@@ -15,7 +15,7 @@ use precision_gate::report::Judged;
 use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
-use super::CommonArgs;
+use super::flags::CommonArgs;
 use super::history::{HistoryFlags, Recording};
 use super::judge::{self, Task};
 use super::publish::{self, Publishing, Told, tell_runner};

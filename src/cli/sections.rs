@@ -1,10 +1,8 @@
 //! Commands of the top-level help, in sections.
 
+use clap::Command as Program;
 use clap::builder::StyledStr;
 use clap::builder::styling::Style;
-use clap::{Command as Program, Subcommand};
-
-use super::Command;
 
 /// Top-level help: the sections of [`commands`] in place of one long list.
 pub(crate) const TEMPLATE: &str =
@@ -19,9 +17,8 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ("Tools", &["init", "selftest", "schema", "completions"]),
 ];
 
-/// The commands with their descriptions, by section.
-pub(crate) fn commands() -> StyledStr {
-    let program = Command::augment_subcommands(Program::new(env!("CARGO_PKG_NAME")));
+/// The commands of `program` with their descriptions, by section.
+pub(crate) fn commands(program: &Program) -> StyledStr {
     let shown: Vec<&Program> = program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let width = shown.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
     let heading = Style::new().bold().underline();

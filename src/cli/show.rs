@@ -1,8 +1,9 @@
 //! Terminal output of a result, and the `report` command.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
@@ -16,7 +17,34 @@ use precision_gate::report::{terminal, write};
 use precision_gate::result::GateResult;
 use precision_gate::result::load;
 
-use crate::cli::{DocumentArgs, NextDumpArgs, ReportArgs};
+use super::flags::DocumentArgs;
+
+/// `next-dump`
+#[derive(Debug, Args)]
+pub(crate) struct NextDumpArgs {
+    /// The result whose first difference needs a closer look
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// File to write
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "config.json")]
+    pub(crate) out: PathBuf,
+    /// Folder that msprobe writes the dump to
+    #[arg(long, value_name = "DIR", default_value = "./next_dump")]
+    pub(crate) dump_path: String,
+}
+
+/// `report`
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The result; `operations.jsonl` is read from the same folder
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// Folder for the reports [default: the folder of the result]
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
+}
 
 /// The templates that documents are rendered with: the shipped ones, or those of `folder` in their place.
 pub(crate) fn templates(folder: Option<&Path>) -> Result<Templates> {

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::writable::change_since;
-use precision_gate::gate::source::{self, SourceTree};
-use precision_gate::gate::{Progress, Request, Surroundings as GateSurroundings};
+use precision_gate::gate::{Progress, Request, SourceTree, Surroundings as GateSurroundings, source};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::event::Target;
 use precision_gate::read::source::diff::{Diff, MOST_BYTES};
 use precision_gate::verdict::CheckId;
 
-use super::CommonArgs;
+use super::flags::CommonArgs;
 use super::judge;
 use super::surroundings::Surroundings;
 

@@ -1,6 +1,6 @@
 //! The commands around judging: `init`, `schema`, `completions`.
 
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, ValueEnum};
 use precision_gate::error::Result;
 use precision_gate::policy::Policy;
 use precision_gate::result::GateResult;
@@ -9,7 +9,37 @@ use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate};
 
 use super::policy_file::today;
-use super::{Cli, InitArgs, SchemaOf, pipelines, show};
+use super::{fetching, pipelines, show};
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The baseline: a folder, a file or a location
+    #[arg(required_unless_present_any = ["pull_request", "nightly", "release"], requires = "candidate")]
+    pub(crate) baseline: Option<String>,
+    /// The candidate: a folder, a file or a location
+    pub(crate) candidate: Option<String>,
+    /// Date from which the example waiver counts [default: today, in UTC]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+    #[command(flatten)]
+    pub(crate) pipelines: pipelines::PipelineArgs,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
+}
+
+/// Document that a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// precision-gate.yml
+    Config,
+    /// result.json
+    Result,
+    /// A line of operations.jsonl
+    Operation,
+    /// signoff.json
+    Signoff,
+}
 
 /// `precision-gate init`
 pub(crate) fn init(args: &InitArgs) -> Result<u8> {
@@ -45,10 +75,10 @@ fn visible(command: &Command) -> Command {
     }
 }
 
-/// `precision-gate completions`
-pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8> {
+/// `precision-gate completions` of `program`.
+pub(crate) fn completions(shell: clap_complete::Shell, program: &Command) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut visible(&Cli::command()), env!("CARGO_PKG_NAME"), &mut script);
+    clap_complete::generate(shell, &mut visible(program), env!("CARGO_PKG_NAME"), &mut script);
     let script = String::from_utf8_lossy(&script);
     // The generator spells the hyphen of the program's name in two ways, so that bash would complete no sub-command.
     let script = script.replace("precision__subcmd__gate", "precision__gate");

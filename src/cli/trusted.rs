@@ -30,8 +30,9 @@ use precision_gate::result;
 use precision_gate::result::finding::Finding;
 use tempfile::NamedTempFile;
 
+use super::flags::CommonArgs;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{CommonArgs, fetching, pinned, policy_file};
+use super::{fetching, pinned, policy_file};
 
 /// Files that decide about a run.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! A candidate without a baseline: what each check says of one run.
 
-use super::checks::GateCheck;
 use super::discover::Inventory;
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::GateCheck;
+use crate::fetch::progress::Progress;
 use crate::judge::rule::artifacts::{NEEDS_BASELINE, NO_BASELINE};
 use crate::policy::Policy;
 use crate::result::finding::Finding;

@@ -4,7 +4,7 @@
 //! took it over, when and why. The manifest is a file of the repository; a lock file beside it says which baseline a
 //! branch uses, and pins the manifest by digest. Changing either is a change that a reviewer sees.
 //!
-//! [`promote`](promote::promote) writes both, never in the job that judges; [`check`] holds a run's baseline against its
+//! [`promote`](super::promote::promote) writes both, never in the job that judges; [`check`] holds a run's baseline against its
 //! manifest.
 
 pub mod check;
@@ -12,7 +12,6 @@ pub mod facts;
 pub mod job;
 pub mod lock;
 pub mod manifest;
-pub mod promote;
 pub mod verify;
 
 /// Folder of manifests, from the repository's root.

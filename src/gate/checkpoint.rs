@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::{GateCheck, Measuring};
 use crate::compare::checkpoint as compare;
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Progress;
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::pair::checkpoint as pair;

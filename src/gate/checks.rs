@@ -1,58 +1,31 @@
 //! The checks as the gate runs them: the table of checks, applied to the modules of this folder.
 
-use super::discover::{Inventory, Recogniser};
-use super::{CheckOutcome, Progress, Request, Shared, Sides, Surroundings};
+use super::discover::{Recogniser, Search};
+use super::wiring::GateCheck;
 use crate::check::each_check;
-use crate::compare::measurements::Measurements;
-use crate::error::Result;
-use crate::policy::Policy;
+use crate::read::curve::log::LogPattern;
 use crate::verdict::CheckId;
-
-/// Judges a candidate without a baseline.
-pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
-
-/// Judges a tree of source.
-pub(super) type Tree = fn(&Surroundings<'_>, &Shared<'_>) -> Option<CheckOutcome>;
-
-/// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
-pub(super) struct GateCheck {
-    /// Says which files are the check's.
-    pub(super) recogniser: Recogniser,
-    /// Judges what lies on both sides.
-    pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
-    /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
-    pub(super) health: Option<Health>,
-    /// Judges what no side holds; `None` where a check judges the runs, as all others do.
-    pub(super) of_tree: Option<Tree>,
-    /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
-    pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
-}
-
-/// Inputs of measuring one part of a run.
-#[derive(Clone, Copy)]
-pub(super) struct Measuring<'a> {
-    /// The trusted side.
-    pub(super) baseline: &'a Inventory,
-    /// The side to judge.
-    pub(super) candidate: &'a Inventory,
-    /// Runs to judge later, and how.
-    pub(super) request: &'a Request,
-    /// Takes the measurements.
-    pub(super) measurements: &'a Measurements,
-    /// Receiver of progress.
-    pub(super) progress: &'a dyn Progress,
-}
 
 /// Makes the gate's tables of the table of checks.
 macro_rules! tables {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
         const CHECKS: &[&GateCheck] = &[$(&super::$name::CHECK),+];
         /// The recognisers of all checks, in the order of reports.
-        pub(super) const RECOGNISERS: &[Recogniser] = &[$(super::$name::CHECK.recogniser),+];
+        const RECOGNISERS: &[Recogniser] = &[$(super::$name::CHECK.recogniser),+];
     };
 }
 
 each_check!(tables);
+
+/// The recognisers of all checks.
+pub fn recognisers() -> &'static [Recogniser] {
+    RECOGNISERS
+}
+
+/// A search for the artifacts of all checks.
+pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
+    Search { recognisers: recognisers(), pattern, room: None }
+}
 
 /// The check `id`; `None` for what only findings are filed under.
 pub(super) fn of(id: CheckId) -> Option<&'static GateCheck> {

@@ -1,8 +1,9 @@
 //! The config check: packs of both sides to a verdict per checker.
 
-use super::checks::GateCheck;
 use super::discover::{self, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::GateCheck;
+use crate::fetch::progress::Progress;
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::rule::artifacts::AMBIGUOUS;
 use crate::msprobe::config::{self as msprobe, Report};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Progress;
 use crate::fetch::{FileEntry, Files, Room, Source};
-use crate::gate::Progress;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::{self, LogPattern};

@@ -9,14 +9,18 @@ mod units;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::checks::{GateCheck, Measuring};
 use super::discover::{self, Extent, Recognised, Recogniser, Sample};
+use super::outcome::CheckOutcome;
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
-use super::{CheckOutcome, Quiet, Request, Shared, Sides, Surroundings};
+use super::request::Request;
+use super::sides::Sides;
+use super::surroundings::{Shared, Surroundings};
+use super::wiring::{GateCheck, Measuring};
 use crate::compare::measurements::Measurements;
 use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Gradients};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Quiet;
 use crate::judge::culprit::first_of_dumps;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::noise::UnitNoise;
@@ -78,15 +82,16 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
     let (baseline, candidate): (&[DumpFolder], &[DumpFolder]) = (sides.baseline.all(), sides.candidate.all());
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
-    let known = if is_one_sided { None } else { known_noise(surroundings, &shared.request.policy)? };
+    let known = if is_one_sided { None } else { known_noise(surroundings, shared)? };
     let reference = sides.reference.as_ref().filter(|_| !is_one_sided).map(|inventory| inventory.all::<DumpFolder>());
     let noise = Noise { known: known.as_ref(), recording: None };
     check(baseline, candidate, shared, Others { noise, reference })
 }
 
 /// The noise that the policy names: of a recorded file, or of repeats; without one, that of the baseline's manifest.
-fn known_noise(surroundings: &Surroundings<'_>, policy: &Policy) -> Result<Option<Known>> {
-    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: super::recognisers() };
+fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<Option<Known>> {
+    let policy = &shared.request.policy;
+    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
     let recorded = match policy.dump.noise.0.as_slice() {
         [] => {
             let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
@@ -121,7 +126,14 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
     let (policy, matching) = (Policy::default(), Matching::default());
     let request = Request { baseline, candidate, checks: vec![ID], policy, matching };
     let measurements = Measurements::default();
-    let shared = Shared { request: &request, measurements: &measurements, sink: &Dropped, progress: &Quiet, room: 0 };
+    let shared = Shared {
+        request: &request,
+        measurements: &measurements,
+        recognisers: &[],
+        sink: &Dropped,
+        progress: &Quiet,
+        room: 0,
+    };
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
             let other = |why: &str| other_run([&first.name, &second.name], why, HELP);

@@ -4,9 +4,10 @@ mod found;
 
 use std::collections::HashSet;
 
-use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::GateCheck;
+use crate::fetch::progress::Progress;
 use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
 use crate::judge::evaluation::{generations, rules, run};

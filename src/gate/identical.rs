@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::Sides;
 use super::discover::Inventory;
+use super::sides::Sides;
 use crate::fetch::{FileEntry, Location, Source};
 use crate::judge::rule::artifacts::SIDES_IDENTICAL;
 use crate::policy::Policy;

@@ -3,7 +3,8 @@
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::discover::Inventory;
-use super::{Request, look};
+use super::location::look;
+use super::request::Request;
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetcher;

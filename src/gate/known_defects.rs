@@ -4,10 +4,12 @@
 //! operation and lets a defect of known size pass switches the check off, and is refused; one that fits named
 //! operations is told. Defects are sized on a tensor of unit scale, so that `absolute` counts too.
 
+mod defect;
 mod evaluation;
+mod names;
 mod operators;
 
-use super::CheckOutcome;
+use super::outcome::CheckOutcome;
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::dump::limits::{Band, band};
@@ -19,115 +21,12 @@ use crate::policy::dump::{DirectionName, LimitRule};
 use crate::policy::value::{Pattern, Tolerance};
 use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Verdict};
+use names::{MANY, OPERATIONS, PARAMETERS};
 
-/// A defect that limits for all tensors have to see.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KnownDefect {
-    /// The word that findings carry.
-    pub(super) code: &'static str,
-    /// Names of its cases in the self-test: in a dump, in a checkpoint.
-    pub(super) cases: [&'static str; 2],
-    /// Name of the defect.
-    pub(super) what: &'static str,
-    /// Its error relative to scale, which is its largest difference on a tensor of unit scale too.
-    pub(super) size: f64,
-    /// Cosine similarity that it leaves.
-    cosine: f64,
-}
-
-/// The known defects, the smallest first.
-pub(super) const DEFECTS: [KnownDefect; 4] = [
-    KnownDefect {
-        code: "scale",
-        cases: ["dump-scale", "checkpoint-scale"],
-        what: "every value 11 % too large (dropout of 0.1 scaled twice)",
-        size: 1.0 / 0.9 - 1.0,
-        cosine: 1.0,
-    },
-    KnownDefect {
-        code: "half",
-        cases: ["dump-half", "checkpoint-half"],
-        what: "every value half as large (a mean over twice the elements)",
-        size: 0.5,
-        cosine: 1.0,
-    },
-    KnownDefect {
-        code: "zeros",
-        cases: ["dump-zeros", "checkpoint-zeros"],
-        what: "only zeros (a kernel that did not run)",
-        size: 1.0,
-        cosine: 0.0,
-    },
-    KnownDefect {
-        code: "sign",
-        cases: ["dump-sign", "checkpoint-sign"],
-        what: "every value with the wrong sign",
-        size: 2.0,
-        cosine: -1.0,
-    },
-];
+pub(super) use defect::{DEFECTS, KnownDefect};
 
 /// Types whose limits are held against the defects. One of eight bits rounds as coarsely as some of the defects are large.
 const DTYPES: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16];
-
-/// Operations as dumps name them, without scope: a pattern that fits many of them names none.
-const OPERATIONS: [&str; 32] = [
-    "Functional.linear.0",
-    "Functional.layer_norm.1",
-    "Functional.softmax.2",
-    "Functional.embedding.0",
-    "Functional.cross_entropy.0",
-    "Functional.dropout.3",
-    "Functional.gelu.1",
-    "Functional.scaled_dot_product_attention.0",
-    "Tensor.__add__.0",
-    "Tensor.__mul__.4",
-    "Tensor.__getitem__.1",
-    "Tensor.view.2",
-    "Tensor.transpose.0",
-    "Tensor.to.5",
-    "Tensor.sum.0",
-    "Tensor.index_select.0",
-    "Torch.matmul.0",
-    "Torch.cat.3",
-    "Torch.einsum.0",
-    "Torch.rsqrt.1",
-    "Torch.arange.0",
-    "Torch.tanh.6",
-    "Torch.where.0",
-    "Torch.topk.0",
-    "Module.model.embed_tokens.Embedding.forward.0",
-    "Module.model.layers.0.self_attn.q_proj.Linear.forward.0",
-    "Module.model.layers.0.mlp.down_proj.Linear.forward.0",
-    "Module.model.layers.1.input_layernorm.LlamaRMSNorm.forward.0",
-    "Module.model.layers.1.mlp.act_fn.SiLU.forward.0",
-    "Module.model.norm.LlamaRMSNorm.forward.0",
-    "Module.lm_head.Linear.forward.0",
-    "Module.criterion.CrossEntropyLoss.forward.0",
-];
-
-/// Parameters as checkpoints name them.
-const PARAMETERS: [&str; 16] = [
-    "model.embed_tokens.weight",
-    "model.layers.0.self_attn.q_proj.weight",
-    "model.layers.0.self_attn.q_proj.bias",
-    "model.layers.0.self_attn.o_proj.weight",
-    "model.layers.0.mlp.down_proj.weight",
-    "model.layers.1.input_layernorm.weight",
-    "model.layers.1.mlp.gate.weight",
-    "model.norm.weight",
-    "lm_head.weight",
-    "transformer.h.0.attn.c_attn.weight",
-    "transformer.h.0.attn.c_attn.bias",
-    "transformer.h.1.mlp.c_fc.weight",
-    "encoder.layer.0.attention.self.query.weight",
-    "encoder.layer.0.output.LayerNorm.bias",
-    "conv1.weight",
-    "layer1.0.bn1.running_mean",
-];
-
-/// From this many of the names above on, a selector names none.
-const MANY: usize = 6;
 
 /// The keys of the policy with limits, in the order of [`KnownDefect::cases`].
 pub(super) const KEYS: [&str; 2] = [DUMP, CHECKPOINT];

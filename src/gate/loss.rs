@@ -1,11 +1,14 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
-use super::checks::GateCheck;
 use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::outcome::CheckOutcome;
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
-use super::{CheckOutcome, Progress, Sides, Surroundings};
+use super::sides::Sides;
+use super::surroundings::{Shared, Surroundings};
+use super::wiring::GateCheck;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
+use crate::fetch::progress::Progress;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
@@ -23,7 +26,7 @@ use crate::verdict::{CheckId, Severity, Side};
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Lines, extent: Extent::Content, look: recognise },
-    judge: |sides, surroundings, shared| of_sides(sides, surroundings, &shared.request.policy),
+    judge: |sides, surroundings, shared| of_sides(sides, surroundings, shared),
     health: Some(alone),
     measure: None,
     of_tree: None,
@@ -180,10 +183,10 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     }
 }
 
-fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {
+fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
     let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
-    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: super::recognisers() };
-    check(sides.baseline.all(), sides.candidate.all(), policy, repeats, recorded)
+    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
+    check(sides.baseline.all(), sides.candidate.all(), &shared.request.policy, repeats, recorded)
 }
 
 /// Judges the curves of both sides, by the `recorded` band of the baseline's manifest where the policy names none.

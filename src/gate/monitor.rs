@@ -3,29 +3,32 @@
 mod alone;
 mod rank;
 pub(super) mod shares;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::GateCheck;
+use crate::fetch::progress::Progress;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::Policy;
-use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Table, Version};
+use crate::read::monitor::{self, Alerts, Header, Place, Version};
 use crate::result::finding::Finding;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side};
+use tables::{open, ranks};
 
 /// The check of training monitors.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty; its folder and name still say whose it is.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
-    health: Some(alone::check),
+    health: Some(of_candidate),
     measure: None,
     of_tree: None,
 };
@@ -51,22 +54,11 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     }
 }
 
-/// The tables of a side by rank.
-fn ranks(inventory: &Inventory) -> BTreeMap<u64, Vec<Place>> {
-    let mut ranks: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
-    for place in inventory.all::<Place>() {
-        ranks.entry(place.rank).or_default().push(place.clone());
-    }
-    ranks
-}
-
-/// Opens the tables of a rank. One that cannot be opened counts as damaged.
-fn open(inventory: &Inventory, rank: u64, places: &[Place]) -> RankTables {
-    let table = |place: &Place| match inventory.all_files().open(&place.path) {
-        Ok(source) => Table::open(place.clone(), source),
-        Err(error) => Table::unreadable(place.clone(), error.message()),
-    };
-    RankTables::new(rank, places.iter().map(table).collect())
+/// Judges the candidate's monitors, and tells the anomalies that its own monitor reported.
+fn of_candidate(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = alone::check(candidate, policy, progress);
+    outcome.say(anomalies(None, candidate));
+    outcome
 }
 
 /// Judges the monitors of both sides.

@@ -5,9 +5,10 @@ mod listing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Progress};
+use super::outcome::CheckOutcome;
+use super::wiring::GateCheck;
+use crate::fetch::progress::Progress;
 use crate::judge::operators::alone;
 use crate::judge::operators::api::Tables;
 use crate::judge::operators::paired;

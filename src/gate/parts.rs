@@ -13,12 +13,17 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::checks::{self, Measuring};
+use super::checks::{self, search};
 use super::discover::Inventory;
-use super::{Progress, Request, Surroundings, side};
+use super::request::Request;
+use super::run::run_by;
+use super::side;
+use super::surroundings::Surroundings;
+use super::wiring::Measuring;
 use crate::compare::measurements::{Measurements, Plan, Selection};
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Progress;
 use crate::fetch::{Fetcher, Trust};
 use crate::gate::dump::renaming;
 use crate::msprobe::dump::Matching;
@@ -82,7 +87,7 @@ pub fn measure(
     let mut sides = Vec::new();
     for (location, trust) in [(&request.baseline, Trust::Baseline), (&request.candidate, Trust::Any)] {
         let files = fetcher.open(location, trust, progress)?.files;
-        sides.push(side::look(files, fetcher, super::search(None), progress)?);
+        sides.push(side::look(files, fetcher, search(None), progress)?);
     }
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));
@@ -199,7 +204,7 @@ impl Parts {
         let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
         let measurements =
             Measurements::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
-        let outcome = super::run_by(request, from, &measurements, progress)?;
+        let outcome = run_by(request, from, &measurements, progress)?;
         let result = &outcome.result;
         let of_baseline = result.baseline.as_ref().map(|judged| (&self.header.baseline, judged));
         let sides = of_baseline.into_iter().chain([(&self.header.candidate, &result.candidate)]);

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::checks::GateCheck;
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Shared, Surroundings};
+use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample, Search};
+use super::outcome::CheckOutcome;
+use super::side::unpacked;
+use super::surroundings::{Shared, Surroundings};
+use super::wiring::GateCheck;
 use crate::compare::performance::recording::Recording;
 use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::error::Result;
+use crate::fetch::progress::Quiet;
 use crate::fetch::{Fetcher, Trust};
 use crate::gate::repeats::other_run;
 use crate::judge::apply_policy::decide;
@@ -64,7 +67,7 @@ fn check(
     }
     shared.progress.begin("comparing profiles", 0);
     let (ours, theirs) = rayon::join(|| runs(baseline), || runs(candidate));
-    let repeats = repeats(policy, surroundings.fetcher)?;
+    let repeats = repeats(policy, surroundings.fetcher, shared.recognisers)?;
     let numbers = |runs: &[Run]| runs.iter().map(|run| run.rank).collect::<BTreeSet<_>>();
     let paired = ranks(&numbers(&ours), &numbers(&theirs));
     let find = |runs: &'_ [Run], rank: Option<u64>| runs.iter().position(|run| run.rank == rank);
@@ -193,10 +196,11 @@ struct Repeat {
 }
 
 /// Runs of the declared repeats of the baseline, each a set of its own.
-fn repeats(policy: &Policy, fetcher: &Fetcher) -> Result<Vec<Repeat>> {
+fn repeats(policy: &Policy, fetcher: &Fetcher, recognisers: &[Recogniser]) -> Result<Vec<Repeat>> {
+    let search = Search { recognisers, pattern: None, room: None };
     let open = |location: &String| {
-        let files = super::open(location, Trust::Baseline, fetcher, &super::Quiet)?;
-        let inventory = super::discover::look(files, super::search(None), &super::Quiet)?;
+        let files = unpacked(fetcher.open(location, Trust::Baseline, &Quiet)?.files, fetcher.disk())?;
+        let inventory = discover::look(files, search, &Quiet)?;
         Ok(Repeat { location: inventory.location().to_owned(), runs: runs(&inventory) })
     };
     policy.performance.repeats.iter().map(open).collect()

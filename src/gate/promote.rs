@@ -2,15 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::lock::{Lock, Pin};
-use super::manifest::{Approval, Manifest, Recorded};
-use super::{FOLDER, facts, verify};
+use super::baseline::lock::{Lock, Pin};
+use super::baseline::manifest::{Approval, Manifest, Recorded};
+use super::baseline::{FOLDER, facts, job, verify};
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Progress;
 use crate::fetch::{Digest, Environment, Fetcher};
 use crate::gate::baseline_name::LOCK;
+use crate::gate::checks::search;
+use crate::gate::request::Request;
+use crate::gate::run::run_by;
 use crate::gate::side::{self, Opening};
-use crate::gate::{Progress, Request, Surroundings, run_by, search};
+use crate::gate::surroundings::Surroundings;
 use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
 use crate::output;
@@ -67,7 +71,7 @@ pub fn promote(
     environment: &Environment,
     progress: &dyn Progress,
 ) -> Result<Promoted> {
-    super::job::may_promote(environment)?;
+    job::may_promote(environment)?;
     promote_for_review(promotion, policy, fetcher, progress)
 }
 

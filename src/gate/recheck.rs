@@ -73,7 +73,7 @@ pub fn decide_again(result: &mut GateResult, name: &str, operations: Option<&str
 pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
     let checked = identity::refuse_health(&result)
         .and_then(|()| caps::check(&result))
-        .and_then(|()| identity::check(&result, against))
+        .and_then(|()| identity::check(&result, against.repository, unproved(&result, against.operations)))
         .and_then(|()| identity::consistent(&result))
         .and_then(|()| claims_no_less(&result))
         .and_then(|()| sealed(&result))

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::discover::{Recogniser, Search};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Quiet;
 use crate::fetch::{self, Fetcher, Trust};
-use crate::gate::{Quiet, side};
+use crate::gate::side;
 use crate::judge::loss::noise::NoiseBand;
 use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;

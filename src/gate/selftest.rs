@@ -8,9 +8,9 @@ pub mod synthetic;
 
 use serde::Serialize;
 
+use super::checks::recognisers;
 use super::known_defects;
 use super::loss;
-use super::recognisers;
 use super::repeats::Repeats;
 use crate::error::Result;
 use crate::fetch::Fetcher;

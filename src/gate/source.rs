@@ -2,14 +2,15 @@
 //!
 //! Unlike every other check it judges no run: the tree lies in the checkout, and `run` judges it where the policy asks for it.
 
-use std::path::PathBuf;
-
 use rayon::prelude::*;
 
-use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Recogniser};
-use super::{CheckOutcome, Progress, Request, Shared, Surroundings};
+use super::outcome::CheckOutcome;
+use super::request::Request;
+use super::surroundings::{Shared, SourceTree, Surroundings};
+use super::wiring::GateCheck;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::progress::Progress;
 use crate::history::record::Facts;
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
 use crate::judge::settle::settle;
@@ -39,17 +40,6 @@ const ID: CheckId = CheckId::Source;
 const STACK: usize = 64 << 20;
 /// Files that are taken at once; only what they break is kept.
 const AT_ONCE: usize = 256;
-
-/// Training code, and what a change touches of it.
-#[derive(Clone, Debug)]
-pub struct SourceTree {
-    /// A folder, or one file.
-    pub root: PathBuf,
-    /// Lines that the change touches; `None` where no change is judged.
-    pub diff: Option<Diff>,
-    /// Reason why the lines of a change are not known; empty where they are, or there is no change.
-    pub unknown: String,
-}
 
 /// Judges the tree of a run, if the policy asks for it.
 fn of_tree(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Option<CheckOutcome> {

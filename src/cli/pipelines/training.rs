@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::PipelineForge;
+use super::forge::PipelineForge;
 
 /// The command of the shipped pipelines, in whose place the repository's own is put.
 const SHIPPED: &str = "bash train.sh --output runs/npu";

@@ -19,12 +19,12 @@ use precision_gate::report::Judged;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::{GateResult, Source};
 
-use super::Publishing;
-use super::open::of_damaged;
+use super::open::{Publishing, of_damaged};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
+use crate::cli::flags::CommonArgs;
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
 use crate::cli::trusted::{Trusted, trusted};
-use crate::cli::{CommonArgs, fetching, judge, policy_file, show};
+use crate::cli::{fetching, judge, policy_file, show};
 
 /// `publish`
 #[derive(Debug, Args)]

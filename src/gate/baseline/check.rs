@@ -4,7 +4,7 @@ use super::manifest::{Approval, Manifest, Recorded, changed};
 use super::{facts, verify};
 use crate::error::Result;
 use crate::fetch::Digest;
-use crate::gate::Progress;
+use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::judge::location as rules;
 use crate::policy::Policy;

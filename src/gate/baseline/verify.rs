@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::manifest::{FileFact, Manifest};
 use crate::error::Result;
+use crate::fetch::progress::Progress;
 use crate::fetch::{ByteSource, Digest, Files};
-use crate::gate::Progress;
 
 /// Bytes read at once.
 const BLOCK: usize = 1 << 20;

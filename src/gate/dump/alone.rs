@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ID;
 use crate::error::Error;
 use crate::fetch::Source;
+use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
-use crate::gate::{CheckOutcome, Progress};
+use crate::gate::outcome::CheckOutcome;
 use crate::judge::apply_policy::decide;
 use crate::judge::dump::alone::{self, At, Scan};
 use crate::judge::dump::rules;
@@ -20,7 +20,7 @@ use crate::read::dump::DumpFolder;
 use crate::read::overflow_check as answer;
 use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
-use crate::verdict::Side;
+use crate::verdict::{CheckId, Side};
 
 /// One step and rank, looked through.
 struct Looked {
@@ -33,7 +33,7 @@ struct Looked {
 
 /// Judges the candidate's dumps, one in memory at a time. Damage is a finding of its unit.
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(ID);
+    let mut outcome = CheckOutcome::new(CheckId::Dump);
     let (folders, doubled) = single(candidate.all::<DumpFolder>());
     let missing = ranks_missing(&folders);
     progress.begin("looking through dumps", folders.len() as u64);
@@ -45,7 +45,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         step(&ranks, policy, progress, &mut outcome);
     }
     let twice = doubled.into_iter().map(|folder| {
-        let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(ID);
+        let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(CheckId::Dump);
         let finding = finding.with("side", Side::Candidate.as_str()).with("kind", "dump").with("count", 2_usize);
         finding.with("paths", vec![folder.records.clone()])
     });
@@ -121,7 +121,7 @@ fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> Looked 
 
 fn damaged(error: &Error) -> Finding {
     Finding::new(&artifacts::DAMAGED, error.subject())
-        .of_check(ID)
+        .of_check(CheckId::Dump)
         .with("side", Side::Candidate.as_str())
         .with("reason", error.message())
         .with("help", error.help().unwrap_or_default())

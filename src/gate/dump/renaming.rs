@@ -1,6 +1,6 @@
 //! The rules by which names are translated before dumps are paired: those of the policy, and of msprobe's mapping files.
 
-use crate::gate::Request;
+use crate::gate::request::Request;
 use crate::pair::dump::{RenamedOperation, Renaming};
 
 /// Parts of a row's name that follow its operation's name.

@@ -10,7 +10,7 @@ use crate::compare::dump::{self as compare, Counted, UnitComparison};
 use crate::compare::measurements::Measurements;
 use crate::diagnose::{self, Before, Context, Peer, PeerOperation, TensorCache};
 use crate::error::{self, Error};
-use crate::gate::Progress;
+use crate::fetch::progress::Progress;
 use crate::gate::dump_tables::{self, Dumps};
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
 use crate::judge::dump::update::Copies;

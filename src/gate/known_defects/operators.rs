@@ -1,6 +1,7 @@
 //! Limits of operator tests so wide that a known defect passes.
 
-use super::{DEFECTS, KnownDefect, MANY, OPERATIONS};
+use super::defect::{DEFECTS, KnownDefect};
+use super::names::{MANY, OPERATIONS};
 use crate::compare::operators::{Level, floor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::operators::{ApiRule, LevelName, OperatorsPolicy};

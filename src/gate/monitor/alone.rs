@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::rank::{is_ignored, note_damage};
-use super::{ID, open, ranks};
+use super::tables::{open, ranks};
+use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
-use crate::gate::{CheckOutcome, Progress};
+use crate::gate::outcome::CheckOutcome;
 use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
@@ -15,7 +16,7 @@ use crate::policy::Policy;
 use crate::read::monitor::RankTables;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
-use crate::verdict::{Side, Verdict};
+use crate::verdict::{CheckId, Side, Verdict};
 
 /// A judged rank, with its steps.
 struct Judged {
@@ -26,7 +27,7 @@ struct Judged {
 
 /// Judges the candidate's monitors. Damage is a finding of its rank.
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(ID);
+    let mut outcome = CheckOutcome::new(CheckId::Monitor);
     let ranks = ranks(candidate);
     progress.begin("looking through monitors", ranks.len() as u64);
     let ranks: Vec<_> = ranks.iter().collect();
@@ -42,7 +43,6 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     for Judged { unit, findings, .. } in judged {
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
-    outcome.say(super::anomalies(None, candidate));
     outcome
 }
 

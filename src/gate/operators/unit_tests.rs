@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
+use crate::fetch::progress::Quiet;
 use crate::fetch::{Files, open};
-use crate::gate::{Quiet, discover, search};
+use crate::gate::checks::search;
+use crate::gate::discover;
 use crate::judge::culprit;
 use crate::verdict::Verdict;
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Against;
 use super::refusal::{Checked, demand, shown};
 use crate::check::Command;
-use crate::gate::Request;
+use crate::gate::request::Request;
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::policy::value::Date;
 use crate::result::{GateResult, SCHEMA_VERSION, Tool};
@@ -39,7 +38,7 @@ pub(super) fn refuse_health(result: &GateResult) -> Checked {
 }
 
 /// Refuses a result of another layout, program, day, repository or set of checks, or with other lines.
-pub(super) fn check(result: &GateResult, against: &Against<'_>) -> Checked {
+pub(super) fn check(result: &GateResult, repository: &str, unproved: Option<&str>) -> Checked {
     let is_present = result.schema_version == SCHEMA_VERSION && result.claimed_version.is_none();
     demand(is_present, "schema_version", || {
         format!("is not {SCHEMA_VERSION}, so the verdict cannot be decided again and is only claimed")
@@ -51,21 +50,20 @@ pub(super) fn check(result: &GateResult, against: &Against<'_>) -> Checked {
     let of = result.source.as_ref().map_or("", |source| source.repository.as_str());
     // A project's number says nothing about its path.
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let comparable = !of.is_empty() && !against.repository.is_empty() && is_number(of) == is_number(against.repository);
-    demand(!comparable || of.eq_ignore_ascii_case(against.repository), "source.repository", || {
-        format!("{} is not the repository {}", shown(of), shown(against.repository))
+    let comparable = !of.is_empty() && !repository.is_empty() && is_number(of) == is_number(repository);
+    demand(!comparable || of.eq_ignore_ascii_case(repository), "source.repository", || {
+        format!("{} is not the repository {}", shown(of), shown(repository))
     })?;
-    lines(result, against)?;
+    lines(unproved)?;
     checks(result)
 }
 
 /// Lines beside the result are those that it was written with; a dump that was compared has some.
-fn lines(result: &GateResult, against: &Against<'_>) -> Checked {
-    let reason = super::unproved(result, against.operations);
-    demand(reason != Some("other-lines"), "operations_digest", || {
+fn lines(unproved: Option<&str>) -> Checked {
+    demand(unproved != Some("other-lines"), "operations_digest", || {
         "does not match the `operations.jsonl` next to the result".into()
     })?;
-    demand(reason.is_none(), "operations_digest", || {
+    demand(unproved.is_none(), "operations_digest", || {
         "has no `operations.jsonl` next to the result, so the verdict on its dumps is only claimed".into()
     })
 }

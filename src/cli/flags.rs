@@ -1,0 +1,101 @@
+//! Flags that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use precision_gate::report::messages::Language;
+
+use super::fetching;
+
+/// A command that judges one pair.
+#[derive(Debug, Args)]
+pub(crate) struct PairArgs {
+    /// The baseline: a file, a folder or a location
+    pub(crate) baseline: String,
+    /// The candidate: a file, a folder or a location
+    pub(crate) candidate: String,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// Flags of every judging command.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Folder for the results [default: precision-gate-out]
+    #[arg(long, short, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
+    pub(crate) out: PathBuf,
+    /// Policy file [default: precision-gate.yml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Date to judge by, for waivers and ages [default: today, in UTC]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+    /// Exit code for the verdict `warn`
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) warn_exit_code: u8,
+    /// Judge and post everything, but block nothing: exit code 1 becomes 0, and the check is neutral
+    #[arg(long)]
+    pub(crate) report_only: bool,
+    /// Write the tables as Excel workbooks, too
+    #[arg(long, help_heading = "Reports")]
+    pub(crate) xlsx: bool,
+    /// Leave out the compare tables of msprobe: `result.json` and `operations.jsonl` hold what they say
+    #[arg(long, help_heading = "Reports", conflicts_with = "xlsx")]
+    pub(crate) no_table: bool,
+    /// Compress the lines of operations by Zstandard: `operations.jsonl.zst`
+    #[arg(long, help_heading = "Reports")]
+    pub(crate) compress: bool,
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Resources")]
+    pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
+}
+
+/// Flags about the written documents.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct DocumentArgs {
+    /// Language of the reports
+    #[arg(long, value_enum, default_value_t = Language::En)]
+    pub(crate) lang: Language,
+    /// Folder with your own templates of the reports
+    #[arg(long, value_name = "DIR")]
+    pub(crate) templates: Option<PathBuf>,
+    /// Folder of the training code, so that findings point at its lines [default: the checkout]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source_root: Option<PathBuf>,
+    /// Colours on the terminal
+    #[arg(long, value_enum, default_value_t = Colour::Auto, help_heading = "Terminal")]
+    pub(crate) color: Colour,
+    /// Print all rules, passed checkers and likely causes, too
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Terminal")]
+    pub(crate) verbose: bool,
+    /// Print the headline and errors only
+    #[arg(short, long, help_heading = "Terminal")]
+    pub(crate) quiet: bool,
+}
+
+/// Colours of the terminal output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colour {
+    /// Only on a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Colour {
+    /// Whether to colour: `NO_COLOR` (no-color.org), a dumb terminal and a pipe turn it off where nothing was asked for.
+    pub(crate) fn is_on(self, terminal: bool, no_color: bool) -> bool {
+        match self {
+            Self::Auto => terminal && !no_color,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Both sides of a run, opened: each looked through, and the baseline held against its manifest.
+
+use super::baseline;
+use super::checks::search;
+use super::loss::{self, UnreadLog};
+use super::request::Request;
+use super::side;
+use super::sides::Sides;
+use super::surroundings::Surroundings;
+use super::training::Training;
+use crate::error::Result;
+use crate::fetch::Source;
+use crate::fetch::progress::Progress;
+use crate::verdict::{CheckId, Side};
+
+/// Looks at both locations, and holds the baseline against its manifest.
+pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress: &dyn Progress) -> Result<Sides> {
+    let Surroundings { fetcher, manifest, training, .. } = *surroundings;
+    let policy = &request.policy;
+    let pattern = loss::log_pattern(&policy.loss)?;
+    let opening = side::Opening { fetcher, policy, search: search(pattern.as_ref()), progress };
+    progress.begin("looking for artifacts", 0);
+    if request.is_alone() {
+        return open_alone(request, opening, training);
+    }
+    let (baseline, candidate) = rayon::join(
+        || side::open(&request.baseline, Side::Baseline, opening),
+        || side::open_candidate(&request.candidate, opening, training),
+    );
+    let reference = &policy.reference.location;
+    let reference = (!reference.is_empty()).then(|| side::open_reference(reference, opening)).transpose()?;
+    let mut sides = Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, is_alone: false };
+    if !sides.baseline.is_unknown() {
+        let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
+        sides.verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
+        sides.baseline.about.extend(standing);
+    }
+    if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
+        let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref());
+        let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss).map(|log| log.error());
+        sides.baseline.expect_file_of(*check, explain);
+        sides.candidate.expect_file_of(*check, explain);
+    }
+    sides.baseline.expect_like(&sides.candidate);
+    sides.candidate.expect_like(&sides.baseline);
+    Ok(sides)
+}
+
+/// Looks at the candidate's location.
+fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Sides> {
+    let candidate = side::open_candidate(&request.candidate, opening, training)?;
+    let baseline = side::nothing(opening)?;
+    Ok(Sides { baseline, candidate, reference: None, verified: None, is_alone: true })
+}

@@ -1,0 +1,61 @@
+//! Outcome of one check, before and after its policy.
+
+use crate::diagnose::next_dump::Sizes;
+use crate::judge::settle::{AppliedPolicy, settle_check};
+use crate::msprobe::table::Table;
+use crate::policy::Policy;
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::place::Accepted;
+use crate::result::unit::{Check, Unit};
+use crate::verdict::{CheckId, Verdict};
+
+/// Outcome of one check.
+#[derive(Debug)]
+pub struct CheckOutcome {
+    /// The check with its units.
+    pub check: Check,
+    /// Observations of the check, before any policy.
+    pub observations: Vec<Observation>,
+    /// Tables that do not grow with what is compared; others have gone to the sink.
+    pub tables: Vec<Table>,
+    /// Sizes in bytes of operations that the next dump may hold; `None` where the check sees no operations.
+    pub sizes: Option<Sizes>,
+    /// Likely causes that its artifacts show by themselves.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Comments of the change that accept findings.
+    pub accepted: Vec<Accepted>,
+}
+
+impl CheckOutcome {
+    /// A check that has not judged anything yet.
+    pub fn new(id: CheckId) -> Self {
+        Self {
+            check: Check { id, verdict: Verdict::Skipped, culprit: None, items: Vec::new(), units: Vec::new() },
+            observations: Vec::new(),
+            tables: Vec::new(),
+            sizes: None,
+            diagnoses: Vec::new(),
+            accepted: Vec::new(),
+        }
+    }
+
+    /// Adds findings about the check as a whole.
+    pub(super) fn say(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        let id = self.check.id;
+        self.observations.extend(findings.into_iter().map(|finding| Observation::of_check(id, finding)));
+    }
+
+    /// Adds a unit with findings about it.
+    pub(super) fn add_unit(&mut self, unit: Unit, findings: impl IntoIterator<Item = Finding>) {
+        let (id, place) = (self.check.id, self.check.units.len());
+        self.check.units.push(unit);
+        self.observations.extend(findings.into_iter().map(|finding| Observation::of_unit(id, place, finding)));
+    }
+
+    /// Decides it by `policy`: its findings, and the verdicts of its units and its own.
+    pub fn settle(&mut self, policy: &Policy) -> AppliedPolicy {
+        settle_check(&mut self.check, &self.observations.iter().collect::<Vec<_>>(), policy)
+    }
+}

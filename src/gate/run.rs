@@ -1,0 +1,254 @@
+//! A run of the gate: both sides opened, every check run that has something to judge, and the verdicts added up.
+
+use super::checks::{self, recognisers};
+use super::discover::Inventory;
+use super::loss::{self, UnreadLog};
+use super::outcome::CheckOutcome;
+use super::request::Request;
+use super::sides::Sides;
+use super::surroundings::{Shared, Surroundings};
+use super::training::Training;
+use super::{alone, history, identical, known_defects, label, opening, operations};
+use crate::check::Command;
+use crate::compare::measurements::Measurements;
+use crate::diagnose;
+use crate::diagnose::next_dump::{self, Situation, Sizes};
+use crate::error::Result;
+use crate::fetch::Fetcher;
+use crate::fetch::progress::Progress;
+use crate::judge::partial_coverage;
+use crate::judge::rule::artifacts as rules;
+use crate::judge::settle::settle;
+use crate::report::sink::Kept;
+use crate::report::{Judged, Outcome};
+use crate::result::finding::Finding;
+use crate::result::observation::Observation;
+use crate::result::{ArtifactRow, GateResult, Mode, Run, SCHEMA_VERSION, Tool};
+use crate::verdict::{CheckId, Side, Verdict};
+
+/// Runs the gate, and keeps every line and table in memory.
+///
+/// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
+/// finding of its unit.
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    let (fetcher, kept) = (Fetcher::default(), Kept::default());
+    let surroundings = Surroundings::new(&fetcher, &kept);
+    let judged = run_by(request, &surroundings, &Measurements::default(), progress)?;
+    Ok(kept.into_outcome(judged))
+}
+
+/// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `measurements` to say
+/// which tensors are measured and what is known of them.
+///
+/// # Errors
+/// As [`run`]; where the outside world fails before anything could be looked at; and what the sink gives.
+pub fn run_by(
+    request: &Request,
+    surroundings: &Surroundings<'_>,
+    measurements: &Measurements,
+    progress: &dyn Progress,
+) -> Result<Judged> {
+    known_defects::refuse_blind(&request.policy)?;
+    let asked = operations::Asked::new(measurements, surroundings.sink);
+    let surroundings = &Surroundings { sink: &asked, ..*surroundings };
+    let shared = Shared {
+        request,
+        measurements,
+        recognisers: recognisers(),
+        sink: surroundings.sink,
+        progress,
+        room: surroundings.fetcher.room_for_records(),
+    };
+    let sides = opening::open(request, surroundings, progress)?;
+    let mut result = empty_result(request, &sides);
+    let about = surroundings.about.iter().cloned();
+    let general = about.chain(general_findings(request, &sides, surroundings.training));
+    result.measured = general.map(|finding| Observation::of_check(CheckId::Artifacts, finding)).collect();
+    let mut sizes = Sizes::default();
+    for id in &request.checks {
+        let Some(part) = check(*id, &sides, surroundings, &shared)? else { continue };
+        result.checks.push(part.check);
+        result.measured.extend(part.observations);
+        result.diagnoses.extend(part.diagnoses);
+        result.accepted.extend(part.accepted);
+        part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
+        sizes = part.sizes.unwrap_or(sizes);
+    }
+    asked.refuse_unmatched()?;
+    add_digests(&mut result, &sides);
+    settle(&mut result, &request.policy);
+    diagnose(&mut result, &sizes);
+    Ok(Judged { result, facts: history::facts(&sides.candidate, &request.policy) })
+}
+
+/// Runs one check; `None` for an entry that is not a check of a run.
+fn check(
+    id: CheckId,
+    sides: &Sides,
+    surroundings: &Surroundings<'_>,
+    shared: &Shared<'_>,
+) -> Result<Option<CheckOutcome>> {
+    let Shared { request, measurements, .. } = *shared;
+    let policy = &request.policy;
+    let Some(check) = checks::of(id) else { return Ok(None) };
+    if let Some(judge) = check.of_tree {
+        return Ok(judge(surroundings, shared));
+    }
+    if sides.is_alone {
+        let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
+        part.say(unknown_format(id, request, &sides.candidate, Side::Candidate));
+        return Ok(Some(part));
+    }
+    let mut part = (check.judge)(sides, surroundings, shared)?;
+    block_one_sided(&mut part, sides);
+    for (side, inventory) in [(Side::Baseline, &sides.baseline), (Side::Candidate, &sides.candidate)] {
+        part.say(unknown_format(id, request, inventory, side));
+    }
+    part.say(identical::same_files(id, sides, policy));
+    let wide = known_defects::wide_limits(&part, policy);
+    part.say(wide);
+    part.say(partial_coverage::findings(id, measurements));
+    Ok(Some(part))
+}
+
+/// Diagnoses the findings of all checks together, and chooses the next dump.
+fn diagnose(result: &mut GateResult, sizes: &Sizes) {
+    let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
+    let shown = std::mem::take(&mut result.diagnoses);
+    result.diagnoses = diagnose::story(shown, &run);
+    result.next_dump = next_dump::plan(&Situation {
+        // Tables of operator tests and profiles name no step that could be dumped.
+        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none() && culprit.performance.is_none()),
+        checks: &result.checks,
+        sizes,
+        diagnoses: &result.diagnoses,
+    });
+}
+
+/// Adds the digests of what was judged, most of which the checks have taken by reading it.
+fn add_digests(result: &mut GateResult, sides: &Sides) {
+    let (baseline, candidate) = rayon::join(|| sides.baseline.digest(), || sides.candidate.digest());
+    result.baseline.iter_mut().for_each(|run| run.digest.clone_from(&baseline));
+    result.candidate.digest = candidate;
+    if let (Some(run), Some(inventory)) = (&mut result.reference, &sides.reference) {
+        run.digest = inventory.digest();
+    }
+}
+
+fn empty_result(request: &Request, sides: &Sides) -> GateResult {
+    let policy = &request.policy;
+    let Sides { baseline, candidate, reference, verified, is_alone } = sides;
+    let run = |inventory: &Inventory, label: String| Run {
+        label,
+        location: inventory.location().to_owned(),
+        digest: String::new(),
+        verified: None,
+    };
+    let [of_baseline, of_candidate] = label::labels(baseline, candidate, policy);
+    rayon::join(|| baseline.take_digests(), || candidate.take_digests());
+    let of_baseline = Run { verified: verified.clone(), ..run(baseline, of_baseline) };
+    let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
+    artifacts.extend(candidate.rows(Side::Candidate));
+    GateResult {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool::current(),
+        today: policy.today.to_string(),
+        profile: policy.profile,
+        verdict: Verdict::Skipped,
+        report_only: policy.report_only,
+        source: None,
+        mode: is_alone.then_some(Mode::Health),
+        baseline: (!is_alone).then_some(of_baseline),
+        candidate: run(candidate, of_candidate),
+        reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned())),
+        culprit: None,
+        checks: Vec::new(),
+        measured: Vec::new(),
+        findings: Vec::new(),
+        diagnoses: Vec::new(),
+        next_dump: None,
+        waived: Vec::new(),
+        history: None,
+        artifacts,
+        policy: Some(policy.canonical()),
+        seal: None,
+        claimed_version: None,
+        operations_digest: None,
+        operations_version: None,
+        accepted: Vec::new(),
+    }
+}
+
+/// Findings before any check: a failed training job, damaged files, and sides with nothing in them.
+fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
+    let candidate = &sides.candidate;
+    let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));
+    // First of all, so that it begins the report.
+    let mut findings: Vec<Finding> =
+        training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
+    let is_training_told = !findings.is_empty();
+    findings.extend(sides.is_alone.then(|| alone::no_baseline(candidate.location())));
+    for (side, inventory) in sides.there() {
+        findings.extend(inventory.about.iter().cloned());
+        findings.extend(inventory.damage_findings(side, &request.checks));
+        let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
+        let is_explained =
+            inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, inventory, side).is_some();
+        if !is_explained && !is_recognised(inventory) {
+            findings.push(nothing_recognised(request, sides, side));
+        }
+    }
+    findings.extend(identical::same_location(sides, &request.policy).filter(|_| !sides.is_alone));
+    findings
+}
+
+/// Finding about a text on a side without curves whose lines hold a loss that no rule reads.
+fn unknown_format(check: CheckId, request: &Request, inventory: &Inventory, side: Side) -> Option<Finding> {
+    if check != CheckId::Loss || !request.checks.contains(&check) || inventory.has(check) {
+        return None;
+    }
+    let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
+    inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())?.finding(side))
+}
+
+/// Finding of a side that holds nothing to judge: files of another command, or a log that cannot be read, say what to do.
+fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
+    let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
+    let finding = Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
+        .with("side", side.as_str())
+        .with("files", inventory.files());
+    let other = CheckId::CHECKS.iter().copied().find(|check| inventory.has(*check));
+    let command = other.and_then(|check| Command::ALL.into_iter().find(|command| command.checks().contains(&check)));
+    if let Some(command) = command {
+        let name = command.as_str();
+        let finding = finding.with("command", name);
+        if !other.is_some_and(|other| sides.baseline.has(other) && sides.candidate.has(other)) {
+            return finding;
+        }
+        let line = format!("`precision-gate {name} {} {}`", sides.baseline.location(), sides.candidate.location());
+        return finding.with("line", line);
+    }
+    let judges_curves = request.checks.contains(&CheckId::Loss);
+    let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
+    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
+        Some(UnreadLog::Other { name, lines, has_pattern }) => {
+            finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
+        }
+        _ => finding,
+    }
+}
+
+/// A check with artifacts on one side only is incomplete, whatever it made of them.
+fn block_one_sided(part: &mut CheckOutcome, sides: &Sides) {
+    let id = part.check.id;
+    let side = match (sides.baseline.has(id), sides.candidate.has(id)) {
+        (true, false) => Side::Baseline,
+        (false, true) => Side::Candidate,
+        _ => return,
+    };
+    let finding = Finding::new(&rules::ONE_SIDE_ONLY, id.as_str())
+        .of_check(id)
+        .with("check", id.as_str())
+        .with("side", side.as_str());
+    part.say([finding]);
+}

@@ -1,0 +1,46 @@
+//! What the file of a check gives to the gate: which files are its own, and how it judges them.
+
+use super::discover::{Inventory, Recogniser};
+use super::outcome::CheckOutcome;
+use super::request::Request;
+use super::sides::Sides;
+use super::surroundings::{Shared, Surroundings};
+use crate::compare::measurements::Measurements;
+use crate::error::Result;
+use crate::fetch::progress::Progress;
+use crate::policy::Policy;
+
+/// Judges a candidate without a baseline.
+pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
+
+/// Judges a tree of source.
+pub(super) type Tree = fn(&Surroundings<'_>, &Shared<'_>) -> Option<CheckOutcome>;
+
+/// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
+pub(super) struct GateCheck {
+    /// Says which files are the check's.
+    pub(super) recogniser: Recogniser,
+    /// Judges what lies on both sides.
+    pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
+    /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
+    pub(super) health: Option<Health>,
+    /// Judges what no side holds; `None` where a check judges the runs, as all others do.
+    pub(super) of_tree: Option<Tree>,
+    /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
+    pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
+}
+
+/// Inputs of measuring one part of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Measuring<'a> {
+    /// The trusted side.
+    pub(super) baseline: &'a Inventory,
+    /// The side to judge.
+    pub(super) candidate: &'a Inventory,
+    /// Runs to judge later, and how.
+    pub(super) request: &'a Request,
+    /// Takes the measurements.
+    pub(super) measurements: &'a Measurements,
+    /// Receiver of progress.
+    pub(super) progress: &'a dyn Progress,
+}
