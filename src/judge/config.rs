@@ -5,56 +5,30 @@
 //! whose name looks secret is shown at all.
 
 pub mod alone;
+mod context;
 mod dataset;
 mod device;
 mod digest;
 mod env;
 mod hyperparameters;
+mod listed;
 mod pack;
+mod packages;
 mod pip;
 mod random;
 pub mod rules;
 mod seed;
+mod signs;
 mod weights;
 
-use crate::policy::config::{ConfigPolicy, Device};
-use crate::read::pack::{Checker, Pack};
-use crate::redact::Redactor;
+use crate::read::pack::Checker;
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-pub use device::device_of;
+pub use context::Context;
 pub use env::watched_names;
 pub use rules::RULES;
-
-/// Two packs and what decides.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// The trusted run's pack.
-    pub baseline: &'a Pack,
-    /// The pack to judge.
-    pub candidate: &'a Pack,
-    /// The policy's section.
-    pub policy: &'a ConfigPolicy,
-    /// Replaces secrets in values.
-    pub redactor: &'a Redactor,
-}
-
-impl<'a> Context<'a> {
-    /// Both sides.
-    fn sides(&self) -> [(Side, &'a Pack); 2] {
-        [(Side::Baseline, self.baseline), (Side::Candidate, self.candidate)]
-    }
-
-    /// The kind of device a side ran on: as declared, else as its pack shows.
-    fn device(&self, side: Side) -> Option<Device> {
-        let (declared, pack) = match side {
-            Side::Baseline => (self.policy.devices.baseline, self.baseline),
-            Side::Candidate => (self.policy.devices.candidate, self.candidate),
-        };
-        declared.or_else(|| device::shown_by(pack).device)
-    }
-}
+pub use signs::device_of;
 
 /// Findings about two packs.
 #[derive(Debug, Default)]
@@ -105,12 +79,4 @@ fn judge_checker(checker: Checker, context: &Context<'_>) -> Option<Vec<Finding>
         }
     }
     Some(findings)
-}
-
-/// Most names that one finding lists; its count says how many there are.
-const LISTED: usize = 10;
-
-/// The first names of a long list.
-fn listed<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Vec<String> {
-    names.into_iter().take(LISTED).map(Into::into).collect()
 }

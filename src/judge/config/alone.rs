@@ -2,11 +2,12 @@
 //!
 //! Of that, randomness and determinism are judged; whether another run was started alike is not known.
 
+use super::context::Context;
 use super::rules::{
     COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL,
     SIDES_SWAPPED,
 };
-use super::{Context, Judged, judge};
+use super::{Judged, judge};
 use crate::judge::rule::Rule;
 use crate::pair::setting;
 use crate::policy::config::ConfigPolicy;

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use super::context::Context;
+use super::digest;
 use super::rules::{
     DATASET_DIFFERS, DATASET_KIND, DATASET_NON_FINITE, DATASET_ONE_SIDED, DATASET_ORDER, DATASET_WITHIN,
     RECORD_MALFORMED,
 };
-use super::{Context, digest};
 use crate::compare::config::statistics::{Distance, sixteen_bit_resolution};
 use crate::judge::rule::Rule;
 use crate::policy::config::DatasetPolicy;

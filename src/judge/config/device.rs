@@ -1,68 +1,13 @@
 //! Devices of the packs: which is of an NPU and which of a GPU.
 //!
-//! msprobe takes a pack for an NPU's as soon as one variable's name contains `ASCEND`. Here several signs count,
-//! and a contradiction is a finding only where the policy declares the device.
+//! A contradiction of their signs is a finding only where the policy declares the device.
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{DEVICE_DIFFERS, SIDES_SWAPPED};
-use super::{Context, pip};
+use super::signs::shown_by;
 use crate::policy::config::Device;
-use crate::read::pack::Pack;
 use crate::result::finding::Finding;
-
-/// Device of a pack, from its signs.
-pub(super) struct Shown {
-    /// The device that most signs speak for; none where they are even.
-    pub(super) device: Option<Device>,
-    /// The signs, by name.
-    pub(super) signs: Vec<String>,
-}
-
-/// Variables that the CANN toolkit and jobs on NPUs set.
-const NPU_VARIABLES: [&str; 8] = [
-    "ASCEND_RT_VISIBLE_DEVICES",
-    "ASCEND_VISIBLE_DEVICES",
-    "ASCEND_DEVICE_ID",
-    "ASCEND_LAUNCH_BLOCKING",
-    "ASCEND_HOME_PATH",
-    "ASCEND_TOOLKIT_HOME",
-    "ASCEND_OPP_PATH",
-    "ASCEND_AICPU_PATH",
-];
-
-/// Variables that CUDA and jobs on GPUs set.
-const GPU_VARIABLES: [&str; 5] =
-    ["CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_HOME", "NVIDIA_TF32_OVERRIDE"];
-
-/// Reads the signs of a pack.
-pub(super) fn shown_by(pack: &Pack) -> Shown {
-    let mut signs = Vec::new();
-    let (mut npu, mut gpu) = (0_usize, 0_usize);
-    for (name, _) in pack.variables() {
-        let on_npu = NPU_VARIABLES.contains(&name) || name.starts_with("HCCL_");
-        let on_gpu = GPU_VARIABLES.contains(&name) || name.starts_with("NCCL_");
-        if on_npu || on_gpu {
-            signs.push(name.to_owned());
-        }
-        npu += usize::from(on_npu);
-        gpu += usize::from(on_gpu);
-    }
-    if pip::packages(pack).contains_key("torch-npu") {
-        signs.push("torch_npu".into());
-        npu += 1;
-    }
-    // CUDA libraries come with the plain wheel of torch: they say nothing of the device.
-    let device = match npu.cmp(&gpu) {
-        std::cmp::Ordering::Greater => Some(Device::Npu),
-        std::cmp::Ordering::Less => Some(Device::Gpu),
-        std::cmp::Ordering::Equal => None,
-    };
-    Shown { device, signs }
-}
-
-/// The device that a pack speaks for; `None` where its signs are even.
-pub fn device_of(pack: &Pack) -> Option<Device> {
-    shown_by(pack).device
-}
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let declared = [context.policy.devices.baseline, context.policy.devices.candidate];
@@ -74,7 +19,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
                 .with("side", side.as_str())
                 .with("declared", declared.as_str())
                 .with("found", found.as_str())
-                .with("signs", super::listed(shown.signs))
+                .with("signs", listed(shown.signs))
         })
     });
     judged.chain(swapped(context)).collect()
@@ -89,7 +34,7 @@ fn swapped(context: &Context<'_>) -> Option<Finding> {
     let [baseline, candidate] = [context.baseline, context.candidate].map(shown_by);
     (baseline.device == Some(Device::Npu) && candidate.device == Some(Device::Gpu)).then(|| {
         Finding::new(&SIDES_SWAPPED, &context.candidate.path)
-            .with("baseline_signs", super::listed(baseline.signs))
-            .with("candidate_signs", super::listed(candidate.signs))
+            .with("baseline_signs", listed(baseline.signs))
+            .with("candidate_signs", listed(candidate.signs))
     })
 }

@@ -1,7 +1,8 @@
 //! Content digests of data and weight files, which our own collector records.
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{DIGEST_DIFFERS, DIGEST_ONE_SIDED};
-use super::{Context, listed};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 

@@ -6,7 +6,7 @@
 
 mod tables;
 
-use super::Context;
+use super::context::Context;
 use super::rules::{
     COLLECTIVES, CUBLAS_WORKSPACE, ENV_DEVICE_COUNT, ENV_DEVICE_LIST, ENV_PAIR_DIFFERS, ENV_PLATFORM_ONLY,
     ENV_REQUIRED_VALUE, ENV_WATCHED_DIFFERS, HASH_SEED, INF_NAN_MODE, NOT_IN_PACK,

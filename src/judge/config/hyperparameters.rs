@@ -1,10 +1,11 @@
 //! Settings from launch scripts, YAML files and parsed arguments.
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{
     DROPOUT, HYPER_CONTRADICTS, HYPER_DIFFERS, HYPER_EQUIVALENT, HYPER_MACHINE, HYPER_ONE_SIDED, HYPER_PATH,
     HYPER_SOURCE,
 };
-use super::{Context, listed};
 use crate::compare::config::setting::{Meaning, Sameness};
 use crate::pair::setting::{self, Setting, Settings};
 use crate::policy::value::Pattern;

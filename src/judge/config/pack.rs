@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{
     MEMBER_DAMAGED, MEMBER_MISPLACED, MEMBER_REFUSED, MEMBER_REPEATED, MEMBER_UNKNOWN, MEMBERS_UNLISTED, MIXES_RUNS,
     NO_FIRST_STEP, RANKS_DIFFER, STEPS_DIFFER,
 };
-use super::{Context, listed};
 use crate::error::Error;
 use crate::read::pack::{Checker, Pack, Place};
 use crate::result::finding::Finding;

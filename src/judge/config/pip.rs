@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::context::Context;
+use super::listed::listed;
+use super::packages::packages;
 use super::rules::{
     PIP_EXPECTED, PIP_OTHERS_DIFFER, PIP_OTHERS_ONE_SIDED, PIP_PACKAGE_MISSING, PIP_REPEATED, PIP_RULE_BROKEN,
     PIP_TORCH_NPU, PIP_VERSION_DIFFERS,
 };
-use super::{Context, listed};
 use crate::compare::config::version;
 use crate::policy::config::{Comparison, Device, PipRule, Requirement};
 use crate::read::pack::Pack;
@@ -52,22 +54,6 @@ const OF_DEVICE: [(Device, &[&str]); 2] = [
         ],
     ),
 ];
-
-/// Installed packages by normalised name. A repeated name counts once, with its last version; a line without a
-/// version has an empty one.
-pub(super) fn packages(pack: &Pack) -> BTreeMap<String, Vec<String>> {
-    let mut packages: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let lines = pack.pip.iter().flatten().flatten();
-    for line in lines.filter(|line| !line.is_empty()) {
-        let (name, version) = line.split_once('=').unwrap_or((line, ""));
-        let version = version.trim_start_matches('=').trim().to_owned();
-        let versions = packages.entry(version::normalised_name(name)).or_default();
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    packages
-}
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let readable = |pack: &Pack| matches!(pack.pip, Some(Ok(_)));

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{
     RANDOM_COUNT, RANDOM_EMPTY, RANDOM_REWRITTEN, RANDOM_UNMATCHED, RECORD_MALFORMED, SEED_ALL, SEED_NOT_SEEN,
 };
-use super::{Context, listed};
 use crate::pair::call::{self, Frame};
 use crate::read::pack::{Calls, Distinct};
 use crate::result::finding::Finding;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Context;
+use super::context::Context;
 use super::rules::SEED_DIFFERS;
 use crate::read::pack::Pack;
 use crate::result::finding::Finding;

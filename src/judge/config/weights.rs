@@ -4,11 +4,12 @@
 //! float32 sum. Later the two trainings part, as they must; how far is shown, and only a value that is NaN or
 //! infinite on one side is compared with the candidate.
 
+use super::context::Context;
+use super::listed::listed;
 use super::rules::{
     RECORD_MALFORMED, WEIGHTS_BROKE, WEIGHTS_DIFFER, WEIGHTS_DRIFT, WEIGHTS_NEARLY, WEIGHTS_NON_FINITE,
     WEIGHTS_ONE_SIDED, WEIGHTS_PRECISION, WEIGHTS_WITHIN,
 };
-use super::{Context, listed};
 use crate::compare::config::statistics::{Distance, is_rounding_of};
 use crate::judge::rule::Rule;
 use crate::pair::parameter::{self, Parameters};

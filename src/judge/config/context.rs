@@ -1,0 +1,36 @@
+//! Two packs that are judged, and what decides.
+
+use super::signs::shown_by;
+use crate::policy::config::{ConfigPolicy, Device};
+use crate::read::pack::Pack;
+use crate::redact::Redactor;
+use crate::verdict::Side;
+
+/// Two packs and what decides.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The trusted run's pack.
+    pub baseline: &'a Pack,
+    /// The pack to judge.
+    pub candidate: &'a Pack,
+    /// The policy's section.
+    pub policy: &'a ConfigPolicy,
+    /// Replaces secrets in values.
+    pub redactor: &'a Redactor,
+}
+
+impl<'a> Context<'a> {
+    /// Both sides.
+    pub(super) fn sides(&self) -> [(Side, &'a Pack); 2] {
+        [(Side::Baseline, self.baseline), (Side::Candidate, self.candidate)]
+    }
+
+    /// The kind of device a side ran on: as declared, else as its pack shows.
+    pub(super) fn device(&self, side: Side) -> Option<Device> {
+        let (declared, pack) = match side {
+            Side::Baseline => (self.policy.devices.baseline, self.baseline),
+            Side::Candidate => (self.policy.devices.candidate, self.candidate),
+        };
+        declared.or_else(|| shown_by(pack).device)
+    }
+}
