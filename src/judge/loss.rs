@@ -11,6 +11,7 @@ pub mod completeness;
 pub mod curve_limits;
 pub mod downsample;
 pub mod evidence;
+mod judged;
 pub mod level;
 pub mod limits;
 pub mod mode;
@@ -21,13 +22,14 @@ pub mod repeats;
 pub mod rl;
 pub mod rule_results;
 pub mod secondary_metrics;
+mod settings;
 pub mod sources;
 pub mod standstill;
 pub mod start;
 mod too_good;
 pub mod updates;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
@@ -43,38 +45,18 @@ use crate::read::curve::series::Order;
 use crate::read::metric;
 use crate::result::finding::Finding;
 use crate::result::unit::{CurveUnit, Evidence, Replaced};
-use crate::verdict::{Profile, Verdict};
+use crate::verdict::Verdict;
 pub use code::RULES;
 use completeness::Surroundings;
 use curve_limits::CurveLimits;
 use evidence::Use;
+pub use judged::JudgedCurve;
 use level::LevelContext;
 use mode::ResolvedMode;
-use noise::{MetricNoise, NoiseBand, Repeated};
+use noise::{MetricNoise, Repeated};
 use rule_results::RuleResults;
+pub use settings::{Settings, own_policy};
 use start::Start;
-
-/// Policy, profile and noise that curves are judged by.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
-    /// The section of the policy.
-    pub policy: &'a LossPolicy,
-    /// Profile, which sets how severe the gate is.
-    pub profile: Profile,
-    /// Largest differences between repeats of the case; `None` where none were recorded.
-    pub noise: Option<&'a NoiseBand>,
-}
-
-/// One judged curve; its verdict follows from the findings once the policy has applied them.
-#[derive(Debug)]
-pub struct JudgedCurve {
-    /// The unit, without a verdict.
-    pub unit: CurveUnit,
-    /// Findings about it.
-    pub findings: Vec<Finding>,
-    /// Whether the metric counts at all; a metric that is only shown is `skipped`.
-    pub counts: bool,
-}
 
 /// Judges every pair; the second part belongs to no unit. As many pairs as there is room for have their points in memory.
 ///
@@ -382,12 +364,6 @@ impl<'r, 'a> Run<'r, 'a> {
             false => ("", ""),
         }
     }
-}
-
-/// The policy's rules for a metric, by any spelling of its name.
-pub fn own_policy<'p>(metrics: &'p BTreeMap<String, MetricPolicy>, metric: &str) -> Option<&'p MetricPolicy> {
-    let is_spelling = |name: &str| metric::canonical(name) == metric;
-    metrics.get(metric).or_else(|| metrics.iter().find(|(name, _)| is_spelling(name)).map(|(_, own)| own))
 }
 
 /// Findings about a metric that no rule judges: that it is broken on the candidate alone, or that its name is

@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 
 use super::completeness::LISTED;
 use super::evidence::{carries, of_source, trivial};
+use super::judged::JudgedCurve;
 use super::rule_results::RuleResults;
+use super::settings::{Settings, own_policy};
 use super::sources::notes_alone;
-use super::{JudgedCurve, Settings, code, downsample, place};
+use super::{code, downsample, place};
 use crate::compare::median::median;
 use crate::error::Result;
 use crate::kind::Role;
@@ -47,7 +49,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<J
 }
 
 fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Settings<'_>) -> JudgedCurve {
-    let left_out = super::own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
+    let left_out = own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
     let counts = pair.role.is_judged() && !left_out;
     let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
     let mut results = RuleResults::new(place(pair), settings.profile);

@@ -15,11 +15,13 @@ pub use mismatch::level_alone;
 pub use rules::{NAMES, measure};
 pub use trend::{Trend, Window};
 
+use super::judged::JudgedCurve;
 use super::limits::Limits;
 use super::noise::{MetricNoise, Repeated};
 use super::rule_results::{Measured, RuleResults};
 use super::secondary_metrics::SCHEDULE;
-use super::{JudgedCurve, Settings, code, downsample};
+use super::settings::Settings;
+use super::{code, downsample};
 use crate::compare::curve::{At, CurveMeasures};
 use crate::error::Result;
 use crate::kind::{Role, curve_name};

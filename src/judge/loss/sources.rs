@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::code;
 use super::rule_results::RuleResults;
-use super::{code, own_policy};
+use super::settings::own_policy;
 use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
 use crate::kind::{Role, curve_name};
