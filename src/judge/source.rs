@@ -57,14 +57,19 @@ mod visible_devices;
 mod words;
 
 pub use crate::result::place::Accepted;
-pub use collect::{Changes, Judged, Looked, findings, look};
+pub use collect::{Changes, Judged, Looked, findings};
 pub use context::Context;
 pub use flags::Flags;
 pub use rule::{Family, SourceRule};
 
 use crate::judge::rule::Rule;
-use file::File;
-use hit::Hit;
+use crate::read::source::{Module, Unread};
+use collect::Finder;
+
+/// Looks at a file that was read, or not; of one that is not judged, only its facts for the tree count.
+pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
+    collect::look(read, is_judged, FINDERS)
+}
 
 /// The rule about source with this code.
 pub fn find(code: &str) -> Option<&'static SourceRule> {
@@ -113,7 +118,7 @@ pub const SOURCE_RULES: &[&SourceRule] = &[
 ];
 
 /// Finders of the places that break a rule, in the same order; reading finds the last two.
-const FINDERS: &[fn(&File<'_>, &mut Vec<Hit>)] = &[
+const FINDERS: &[Finder] = &[
     cuda_hard_coded::find,
     cuda_or_cpu::find,
     nccl_hard_coded::find,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::FINDERS;
 use super::context::{Context, flags_of};
 use super::file::File;
 use super::flags::Flags;
@@ -40,8 +39,11 @@ impl Looked {
     }
 }
 
-/// Looks at a file that was read, or not; of one that is not judged, only its facts for the tree count.
-pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
+/// Finds the places of a file that break a rule.
+pub(super) type Finder = fn(&File<'_>, &mut Vec<Hit>);
+
+/// Looks at a file by `finders`, if it is judged.
+pub(super) fn look(read: &Result<Module, Unread>, is_judged: bool, finders: &[Finder]) -> Looked {
     let module = match read {
         Ok(module) => module,
         Err(unread) => {
@@ -53,7 +55,7 @@ pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
     let file = File::new(module);
     let mut hits = Vec::new();
     if is_judged {
-        FINDERS.iter().for_each(|find| find(&file, &mut hits));
+        finders.iter().for_each(|find| find(&file, &mut hits));
     }
     let ignores = module.comments.iter().filter(|comment| comment.ignore.is_some() && is_judged).cloned().collect();
     let ends_by_line_feeds = Lines::end_by_line_feeds(&module.text);
