@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Details, Embedded, Picture, Presentation};
+use super::presentation::{Details, Embedded, Picture, Presentation};
 use crate::report::plot::divergence::divergence_png;
 use crate::report::plot::error_map::error_map_png;
 use crate::result::unit::{ProfilePoint, Unit, unit_place};

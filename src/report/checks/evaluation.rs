@@ -1,6 +1,6 @@
 //! Presentation of evaluations.
 
-use super::{Details, Picture, Presentation};
+use super::presentation::{Details, Picture, Presentation};
 use crate::report::plot::evaluation::evaluation_png;
 use crate::verdict::CheckId;
 

@@ -1,6 +1,6 @@
 //! Presentation of earlier runs.
 
-use super::{Picture, Presentation};
+use super::presentation::{Picture, Presentation};
 use crate::report::plot::trend::trend_png;
 use crate::verdict::CheckId;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Details, Embedded, Picture, Presentation};
+use super::presentation::{Details, Embedded, Picture, Presentation};
 use crate::report::curve;
 use crate::report::plot::loss::loss_png;
 use crate::result::unit::Unit;

@@ -1,6 +1,6 @@
 //! Presentation of training monitors.
 
-use super::{Details, Picture, Presentation};
+use super::presentation::{Details, Picture, Presentation};
 use crate::report::plot::monitor::monitor_png;
 use crate::verdict::CheckId;
 

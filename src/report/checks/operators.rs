@@ -1,6 +1,6 @@
 //! Presentation of operator tests.
 
-use super::{Details, Presentation};
+use super::presentation::{Details, Presentation};
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {

@@ -1,6 +1,6 @@
 //! Presentation of profiles.
 
-use super::{Details, Picture, Presentation};
+use super::presentation::{Details, Picture, Presentation};
 use crate::report::plot::performance::performance_png;
 use crate::verdict::CheckId;
 

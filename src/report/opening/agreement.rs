@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use minijinja::{Value, context};
 
+use super::builder::{Builder, Columns, EvidenceRow, Opening};
 use super::words::uncapital;
-use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::rule::evidence::LEFT_OUT;
 use crate::report::escape::cleaned;

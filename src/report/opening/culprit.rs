@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
+use super::builder::{Builder, Columns, Opening};
 use super::words::{capital, expression, indexed, without_direction};
-use super::{Builder, Columns, Opening};
 use crate::diagnose::cause::GRADIENT_OF_INDEX;
 use crate::error::Result;
 use crate::judge::dump::rules as dump_rules;

@@ -2,9 +2,9 @@
 
 use minijinja::{Value, context};
 
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use super::numbers::minus;
 use super::words::capital;
-use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use minijinja::context;
 
-use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::report::evaluation;
 use crate::report::writer::safe;

@@ -2,9 +2,9 @@
 
 use minijinja::context;
 
+use super::builder::{Builder, EvidenceRow};
 use super::culprit::frame_of;
 use super::words::{expression, without_direction};
-use super::{Builder, EvidenceRow};
 use crate::error::Result;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};

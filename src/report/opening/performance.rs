@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::performance::rules::SLOWER;
 use crate::report::messages::{duration, rounded};

@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::{Builder, Columns, EvidenceRow, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::config::rules as config_rules;
 use crate::judge::rule::Rule;

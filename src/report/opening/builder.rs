@@ -1,0 +1,177 @@
+//! The first lines of a document, and what writes their parts.
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::report::writer::{Writer, safe};
+use crate::report::{causes, checks, next_dump};
+use crate::result::GateResult;
+use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::finding::Finding;
+use crate::verdict::{CheckId, Verdict};
+
+/// Rows of evidence that are shown.
+pub(super) const MOST_ROWS: usize = 4;
+/// Sentences of evidence that are shown.
+pub(super) const MOST_REASONS: usize = 3;
+
+/// The first lines of a document.
+#[derive(Debug, Serialize)]
+pub struct Opening {
+    /// One sentence that says what is wrong, or what agrees.
+    pub headline: Value,
+    /// Source line; empty where none is known.
+    pub source: Value,
+    /// Operation, step and rank, and how far the error spreads; of a pass, what agreed and how closely. May be empty.
+    pub place: Value,
+    /// The word before the advice: a fix, or a next step.
+    pub advice_word: Value,
+    /// The step to take; empty where there is none.
+    pub advice: Value,
+    /// Sureness of the cause, in words; empty without one.
+    pub certainty: Value,
+    /// Evidence for the cause; empty without one.
+    pub reasons: Value,
+    /// Heads of the table's columns.
+    pub columns: Vec<Value>,
+    /// Whether the rows show their verdicts.
+    pub is_marked: bool,
+    /// The table: at most four rows, each with a cell per column.
+    pub rows: Vec<EvidenceRow>,
+    /// Code of the finding or cause that leads, to look up; empty for a pass.
+    pub code: String,
+    /// The check whose findings the table already tells; `None` where it tells one alone.
+    pub told: Option<CheckId>,
+    /// Name of the picture that shows the failure: `loss`, `divergence`, or nothing.
+    pub picture: &'static str,
+    /// Checks that compared nothing; empty where all did.
+    pub unchecked: Value,
+}
+
+/// One row of evidence.
+#[derive(Debug, Serialize)]
+pub struct EvidenceRow {
+    /// Its cells.
+    pub cells: Vec<Value>,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// A few words behind the verdict; may be empty.
+    pub note: Value,
+}
+
+impl EvidenceRow {
+    pub(super) fn new(cells: Vec<String>, verdict: Verdict) -> Self {
+        Self { cells: cells.into_iter().map(safe).collect(), verdict, note: Value::from("") }
+    }
+}
+
+impl Opening {
+    /// An opening that says `headline` and nothing else.
+    pub(super) fn saying(headline: Value) -> Self {
+        let [source, place, advice_word, advice, certainty, reasons, unchecked] = [""; 7].map(Value::from);
+        let (columns, rows, is_marked, picture) = (Vec::new(), Vec::new(), true, "");
+        let (code, told) = (String::new(), None);
+        Self {
+            headline,
+            source,
+            place,
+            advice_word,
+            advice,
+            certainty,
+            reasons,
+            columns,
+            is_marked,
+            rows,
+            code,
+            told,
+            picture,
+            unchecked,
+        }
+    }
+}
+
+/// Columns of the table that a row of a check stands in.
+#[derive(Clone, Copy)]
+pub(super) enum Columns {
+    /// What, baseline, candidate.
+    Sides,
+    /// What, candidate against baseline, limit.
+    Limits,
+    /// Check, how much was compared, result.
+    Checks,
+}
+
+/// Writes the parts of an opening.
+pub(super) struct Builder<'a> {
+    pub(super) result: &'a GateResult,
+    pub(super) writer: &'a Writer,
+}
+
+impl Builder<'_> {
+    pub(super) fn word(&self, key: &str) -> Result<Value> {
+        self.writer.word(key).map(safe)
+    }
+
+    pub(super) fn phrase(&self, key: &str, context: Value) -> Result<Value> {
+        self.writer.phrase(key, &context).map(safe)
+    }
+
+    /// Advice and evidence: of the cause where it is likely, else the next dump, else the finding's own.
+    pub(super) fn advise(&self, opening: &mut Opening, cause: Option<&Diagnosis>, finding: &Finding) -> Result<()> {
+        opening.code.clone_from(&finding.code);
+        let known = cause.map(|cause| causes::text(cause, self.writer).map(|text| (cause, text))).transpose()?;
+        let mut help = self.writer.finding(finding)?.help;
+        let mut word = "next_step";
+        if let Some((cause, text)) = &known {
+            let key = format!("because_{}", cause.sureness.as_str());
+            let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
+            if cause.sureness >= Sureness::Likely {
+                opening.certainty = self.word(&key)?;
+                (word, help) = ("fix", text.advice.clone());
+                opening.code.clone_from(&cause.cause);
+            } else {
+                opening.certainty =
+                    self.phrase("curve_cause_possible", context! { cause => safe(text.title.clone()) })?;
+            }
+            opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
+        }
+        if word != "fix" {
+            help = self.next_dump()?.unwrap_or(help);
+        }
+        opening.advice_word = self.word(word)?;
+        opening.advice = safe(help);
+        Ok(())
+    }
+
+    /// The command that writes the next dump's configuration; `None` where another dump would show no more.
+    fn next_dump(&self) -> Result<Option<String>> {
+        let Some(next) = &self.result.next_dump else { return Ok(None) };
+        let what = safe(next_dump::reason(next, self.writer)?);
+        self.writer.phrase("next_dump_command", &context! { what }).map(Some)
+    }
+
+    /// The checks that compared nothing.
+    pub(super) fn unchecked(&self) -> Result<Value> {
+        let names = self.unchecked_names()?;
+        let is_config = self.result.checks.iter().any(|check| !check.items.is_empty());
+        if is_config && !checks::computed_anything(self.result) {
+            return self.word("only_settings_compared");
+        }
+        let has_profile =
+            self.result.checks.iter().any(|check| checks::is_of_times(check.id) && !check.units.is_empty());
+        if has_profile && !checks::computed_anything(self.result) {
+            return self.word("only_times_compared");
+        }
+        if names.is_empty() {
+            return Ok(Value::from(""));
+        }
+        let no_files = self.result.checks.iter().any(|check| check.verdict == Verdict::Skipped);
+        self.phrase("unchecked", context! { checks => names, no_files })
+    }
+
+    pub(super) fn unchecked_names(&self) -> Result<Vec<Value>> {
+        let skipped = self.result.checks.iter().filter(|check| check.verdict == Verdict::Skipped);
+        skipped.map(|check| self.word(&format!("check_{}", check.id.as_str()))).collect()
+    }
+}
