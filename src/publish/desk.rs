@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use secrecy::SecretString;
 
-use super::Job;
 use super::client::{Client, Failure, Undone};
 use super::comment::{self, Note};
 use super::dialect::Forge;
 use super::event::Target;
 use super::forge::Pull;
 use super::forges::forge_of;
+use super::job::Job;
 use super::status::{Annotation, Report, State};
 use super::tree::{Entry, Folder};
 use crate::error::{Error, ErrorKind, Result};

@@ -3,11 +3,11 @@
 use secrecy::SecretString;
 use tokio::runtime::Runtime;
 
-use super::Job;
 use super::answer::{Answer, DefaultBranch};
 use super::client::Failure;
 use super::desk::{Desk, Story};
 use super::forge::Pull;
+use super::job::Job;
 use super::proposal::{Proposal, Proposed};
 use super::status::State;
 use super::transport::runtime;

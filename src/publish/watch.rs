@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::Job;
 use super::desk::Desk;
+use super::job::Job;
 use super::transport::runtime;
 use super::unfinished::Why;
 

@@ -6,7 +6,9 @@
 
 use serde_json::Value;
 
-use super::{Environment, Place, ReadOnly, Said, Target, is_gitea, text, variable};
+use super::environment::{Environment, is_gitea, text, variable};
+use super::place::{Place, ReadOnly, Target};
+use super::said::Said;
 use crate::publish::forge::ForgeKind;
 use crate::publish::trust::{Origin, Told, told};
 

@@ -1,6 +1,8 @@
 //! GitLab CI: merge request, branch, tag and scheduled pipelines.
 
-use super::{ANSWER, Environment, Place, ReadOnly, Said, Target, variable};
+use super::environment::{Environment, variable};
+use super::place::{Place, ReadOnly, Target};
+use super::said::{ANSWER, Said};
 use crate::publish::forge::ForgeKind;
 use crate::publish::instruction::COMMAND;
 use crate::publish::trust::Origin;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::publish::trust::EVENTS;
+use crate::publish::forge::ForgeKind;
+use crate::publish::trust::{EVENTS, Origin};
 
 const HEAD: &str = "1111111111111111111111111111111111111111";
 const MERGE: &str = "2222222222222222222222222222222222222222";
