@@ -14,6 +14,7 @@ pub mod drift;
 pub mod finding;
 mod rank;
 mod robust;
+mod sample;
 mod side;
 
 use std::cmp::Reverse;
@@ -27,6 +28,7 @@ use super::series::{Point, Series};
 use crate::result::number::Number;
 use crate::result::trend::{Change, Crossing, Drift, Limit, Measured, Moment, Trend};
 use drift::Line;
+use sample::Sample;
 use side::Side;
 
 /// Runs that a trend looks back.
@@ -35,14 +37,6 @@ pub const WINDOW: usize = 60;
 pub const HORIZON_DAYS: f64 = 60.0;
 /// Time ahead that a drift is followed for, in lengths of the time it was watched for.
 pub const HORIZON_SPANS: f64 = 2.0;
-
-/// A finite value at its time.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    /// Days since the first run of the window.
-    day: f64,
-    value: f64,
-}
 
 impl Trend {
     /// The trend of a series. A series that is empty or too short has neither step nor drift.

@@ -8,8 +8,8 @@ use std::io::Write;
 
 use sha2::{Digest as _, Sha256};
 
-use super::Recorded;
 use super::call::{Stored, Tensor};
+use super::case::Recorded;
 use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::read::dump::DumpFolder;

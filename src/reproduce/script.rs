@@ -5,8 +5,8 @@
 //! nothing.
 
 use super::call::{Call, Item, Tensor};
+use super::case::{Case, Recorded};
 use super::difference::{Difference, differing};
-use super::{Case, Recorded};
 use crate::compare::operators::{Level, RatioKind, floor};
 use crate::diagnose::runnable::Root;
 use crate::error::{Error, ErrorKind, Result};

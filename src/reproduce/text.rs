@@ -5,8 +5,8 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::call::{Item, Tensor};
+use super::case::{Case, Recorded};
 use super::difference::{differing, shown};
-use super::{Case, Recorded};
 use crate::compare::operators::Level;
 use crate::error::Result;
 use crate::read::json::to_text;

@@ -1,9 +1,9 @@
 //! Steps: a level that changed and stayed.
 
-use super::Sample;
 use super::drift::{self, Line};
 use super::rank::mann_whitney;
 use super::robust::{median, spread};
+use super::sample::Sample;
 
 /// Fewest runs on either side of a step: three good ones carry a median past one wild one.
 pub const MIN_SIDE: usize = 4;

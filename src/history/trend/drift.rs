@@ -1,8 +1,8 @@
 //! Slow drift: a line through a series that single wild values do not turn.
 
-use super::Sample;
 use super::rank::mann_kendall;
 use super::robust::median;
+use super::sample::Sample;
 
 /// Fewest runs that show a drift.
 pub const MIN_RUNS: usize = 10;

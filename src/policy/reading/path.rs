@@ -7,17 +7,17 @@ use serde_path_to_error::Segment;
 
 /// One step into a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::policy) enum Step {
+pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
 
 /// The way from the top of a policy to a value: `loss.metrics.loss.mean.fail`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::policy) struct Path(Vec<Step>);
+pub(crate) struct Path(Vec<Step>);
 
 impl Path {
-    pub(in crate::policy) fn new(steps: &[Step]) -> Self {
+    pub(crate) fn new(steps: &[Step]) -> Self {
         Self(steps.to_vec())
     }
 

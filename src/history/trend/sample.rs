@@ -1,0 +1,9 @@
+//! A value of a series, as its statistics take it.
+
+/// A finite value at its time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Days since the first run of the window.
+    pub(super) day: f64,
+    pub(super) value: f64,
+}

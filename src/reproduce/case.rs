@@ -1,0 +1,82 @@
+//! The operation that is run alone, with everything that is written about it.
+
+use std::collections::BTreeMap;
+
+use super::call::{Call, Tensor};
+use super::target::Target;
+use crate::diagnose::runnable::Runnable;
+use crate::read::dump::DumpFolder;
+use crate::result::{GateResult, Run};
+use crate::verdict::Side;
+
+/// One of the two runs, as far as the operation needs it.
+pub struct RunOf<'a> {
+    /// The side.
+    pub side: Side,
+    /// The run as the result names it.
+    pub run: &'a Run,
+    /// Dumps of the step and rank.
+    pub dumps: Vec<&'a DumpFolder>,
+    /// Whether its files are those that were judged.
+    pub is_judged: bool,
+    /// Versions of packages and parts, from config packs.
+    pub versions: BTreeMap<String, String>,
+}
+
+/// The operation in one of the two runs.
+pub struct Recorded<'a> {
+    /// The run.
+    pub of: RunOf<'a>,
+    /// Name of the operation in this run.
+    pub op: String,
+    /// The dump that recorded it.
+    pub folder: &'a DumpFolder,
+    /// Its call.
+    pub call: Call,
+}
+
+impl Recorded<'_> {
+    /// Whether everything that it was given was saved and copied.
+    pub fn is_complete(&self) -> bool {
+        let is_there = |tensor: &&Tensor| {
+            tensor.elements() == 0 || tensor.stored.as_ref().is_some_and(|stored| !stored.file.is_empty())
+        };
+        self.call.inputs().iter().all(is_there)
+    }
+}
+
+/// An operation with everything that is written about it.
+pub struct Case<'a> {
+    /// The result that names it.
+    pub result: &'a GateResult,
+    /// The operation.
+    pub target: Target<'a>,
+    /// The function, as the candidate names it.
+    pub runnable: Runnable,
+    /// Its calls, the baseline's first; one at least.
+    pub sides: Vec<Recorded<'a>>,
+    /// Whether recorded tensors were asked for.
+    pub with_data: bool,
+}
+
+impl Case<'_> {
+    /// The calls that the script gets: with recorded tensors all whose inputs are complete, else the last one, the
+    /// candidate's where it has one.
+    pub fn scripted(&self) -> Vec<&Recorded<'_>> {
+        let complete: Vec<&Recorded<'_>> = self.sides.iter().filter(|side| side.is_complete()).collect();
+        if self.with_data && !complete.is_empty() { complete } else { self.sides.last().into_iter().collect() }
+    }
+
+    /// Whether the script runs recorded inputs, in place of made ones.
+    pub fn has_inputs(&self) -> bool {
+        self.with_data && self.sides.iter().any(Recorded::is_complete)
+    }
+
+    /// The calls of both runs, the baseline's first.
+    pub fn both(&self) -> Option<(&Recorded<'_>, &Recorded<'_>)> {
+        match self.sides.as_slice() {
+            [baseline, candidate] => Some((baseline, candidate)),
+            _ => None,
+        }
+    }
+}
