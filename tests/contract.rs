@@ -141,8 +141,8 @@ fn arrow(from: &[String], to: &[String]) -> String {
 /// A file and the folder of its name are one room of the folder that they stand in: `judge/dump.rs` with all of
 /// `judge/dump/`. An arrow between two files therefore counts once, in the folder where their ways part, between the
 /// rooms that they stand in there: `judge/rule.rs` and `judge/dump/rules.rs` that name each other are a circle of
-/// `judge`. Arrows between a file and what stands in the folder of its name do not count, either way: such a file
-/// declares its parts, and holds what they share.
+/// `judge`. In the folder of its name a file is a room of its own: one that uses a part is used by no part that it uses, so
+/// that what parts share stands in a file that uses none of them.
 ///
 /// A path counts for the file that its longest run of modules leads to. Where that file only hands a name on, as
 /// `pub use` does and as any `use` does for the modules below it, the file that the name comes from counts too.
@@ -157,7 +157,6 @@ fn a_circle_is_found_however_its_files_are_named() {
     let one = ["folder/one imports folder/two", "folder/two imports folder/one"];
     for (found, one_says, two_says) in [
         (true, "use super::two::{self as other, Two};", "pub fn of() { crate::folder::one::run() }"),
-        (true, "use super::two;", "use super::{One};"),
         (true, "mod inner { use super::super::two; }", "fn f() -> Vec<super::one::One> { vec![] }"),
         (true, "use crate::{folder::{two::Two}};", "pub(crate) use super::one::One as First;"),
         (false, "use super::two;", "#[cfg(test)] mod tests { use super::super::one::One; }"),
@@ -172,7 +171,7 @@ fn a_circle_is_found_however_its_files_are_named() {
         let write = |name: &str, text: &str| fs::write(sources.path().join(name), text).expect("written");
         fs::create_dir(sources.path().join("folder")).expect("a folder");
         write("lib.rs", "mod folder;");
-        write("folder.rs", "mod one; mod two; use one::One;");
+        write("folder.rs", "mod one; mod two; pub use one::One;");
         write("folder/one.rs", one_says);
         write("folder/two.rs", two_says);
         let modules = Modules::read(&[("house", &sources.path().join("lib.rs"))]);
@@ -180,6 +179,9 @@ fn a_circle_is_found_however_its_files_are_named() {
         assert_eq!(circles(&modules, sources.path()), wanted, "{one_says} {two_says}");
     }
 }
+
+/// The room of the file that a folder has its name of.
+const PARENT: &str = ".";
 
 /// By room, and by the room that it imports: the files that do.
 type Rooms = BTreeMap<String, BTreeMap<String, Vec<String>>>;
@@ -190,11 +192,10 @@ fn circles(modules: &Modules, sources: &Path) -> Vec<String> {
     for (from, to) in modules.arrows() {
         let (from, to) = (place(from, sources), place(to, sources));
         let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
-        if let (Some(from_room), Some(to_room)) = (from.get(shared), to.get(shared)) {
-            let rooms = folders.entry(from[..shared].to_vec()).or_default();
-            let ties = rooms.entry(from_room.clone()).or_default().entry(to_room.clone()).or_default();
-            ties.push(arrow(&from, &to));
-        }
+        let room = |place: &[String]| place.get(shared).cloned().unwrap_or_else(|| PARENT.to_owned());
+        let rooms = folders.entry(from[..shared].to_vec()).or_default();
+        let ties = rooms.entry(room(&from)).or_default().entry(room(&to)).or_default();
+        ties.push(arrow(&from, &to));
     }
     folders.values().flat_map(circles_of_folder).cloned().collect()
 }
