@@ -166,7 +166,6 @@ fn culprits(result: &GateResult) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::load;
 
     #[test]
     fn the_verdict_of_an_earlier_version_is_only_claimed() {
@@ -174,7 +173,7 @@ mod tests {
             "profile": "default", "verdict": "pass", "baseline": null, "culprit": null, "checks": [], "findings": [],
             "candidate": {"label": "910B", "location": "runs/910b", "digest": ""}, "diagnoses": [], "waived": [],
             "artifacts": []}"#;
-        let mut result = load::parse("result.json", text).expect("the second version is read");
+        let mut result = parse("result.json", text).expect("the second version is read");
         decide_again(&mut result, "result.json", None).expect("it is told as claimed");
         assert_eq!((result.verdict, result.findings[0].code.as_str()), (Verdict::Incomplete, "result-claimed"));
     }

@@ -1,4 +1,4 @@
-//! What the file of a check gives to the gate: which files are its own, and how it judges them.
+//! Entry of a check in the gate: which files are its own, and how it judges them.
 
 use super::discover::{Inventory, Recogniser};
 use super::outcome::CheckOutcome;

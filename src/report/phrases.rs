@@ -101,6 +101,7 @@ mod tests {
             include_str!("standing.rs"),
             include_str!("trend.rs"),
             include_str!("opening.rs"),
+            include_str!("opening/builder.rs"),
             include_str!("opening/agreement.rs"),
             include_str!("opening/culprit.rs"),
             include_str!("opening/performance.rs"),

@@ -36,16 +36,18 @@ const PAST: usize = 1_000;
 
 /// Holds the numbers of things against their limits.
 pub(super) fn check(result: &GateResult) -> Checked {
-    let most = |what: &str, found: usize, most: usize| {
-        demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
-    };
     drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
+    most("measured", result.measured.len(), FINDINGS)?;
     most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
     result.checks.iter().try_for_each(|check| {
         let units = if check.id == CheckId::Source { FILES } else { UNITS };
         most(&of_check(check)("units"), check.units.len(), units)
     })
+}
+
+fn most(what: &str, found: usize, most: usize) -> Checked {
+    demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
 }
 
 fn of_check(check: &Check) -> impl Fn(&str) -> String {
@@ -54,9 +56,6 @@ fn of_check(check: &Check) -> impl Fn(&str) -> String {
 
 /// Holds what every unit and the history draw against their limits, however many units there are.
 pub(super) fn drawn(result: &GateResult) -> Checked {
-    let most = |what: &str, found: usize, most: usize| {
-        demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
-    };
     for check in &result.checks {
         let name = of_check(check);
         for unit in &check.units {
@@ -65,7 +64,7 @@ pub(super) fn drawn(result: &GateResult) -> Checked {
             demand(large.is_none(), &name("units"), || {
                 format!("count {} values", large.map_or(0, |(_, count)| count))
             })?;
-            of_unit(unit, &name, &most)?;
+            of_unit(unit, &name)?;
         }
     }
     if let Some(history) = &result.history {
@@ -77,7 +76,7 @@ pub(super) fn drawn(result: &GateResult) -> Checked {
     Ok(())
 }
 
-fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String, most: &impl Fn(&str, usize, usize) -> Checked) -> Checked {
+fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String) -> Checked {
     let of_culprit = |culprit: &Culprit| {
         most(&name("culprit.metrics"), culprit.metrics.len(), METRICS)?;
         most(&name("culprit.stack"), culprit.stack.len(), FRAMES)

@@ -1,4 +1,4 @@
-//! What curves are judged by: policy, profile and noise.
+//! Settings that curves are judged by: policy, profile and noise.
 
 use std::collections::BTreeMap;
 

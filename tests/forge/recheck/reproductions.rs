@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use precision_gate::error::ErrorKind;
 use precision_gate::gate::Request;
+use precision_gate::gate::recheck::parse;
 
 use super::{fixture, judged, of_head, policy_of, second_half};
 use crate::fake::Fake;
@@ -166,4 +168,19 @@ fn operations_that_do_not_fit_are_refused() {
     std::os::unix::fs::symlink("/dev/zero", gate.path("operations.jsonl")).expect("a link");
     let ended = gate.command(&["publish", "result.json"]);
     assert!(ended.code == 2 && ended.stderr.contains("is not a regular file"), "{ended:?}");
+}
+
+#[test]
+fn more_than_a_result_can_hold_is_refused_before_it_is_kept() {
+    for (text, said) in [
+        (format!("[{}0]", "0,".repeat(2_000_000)), "more than 2000000 values"),
+        (format!("[\"{}\"]", "x".repeat(70_000)), "a text of 70000 bytes"),
+        (format!("{{\"{}\":1}}", "x".repeat(70_000)), "a text of 70000 bytes"),
+    ] {
+        let error = parse("r.json", &text).expect_err("too much");
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    let deep = "[".repeat(100_000);
+    assert_eq!(parse("r.json", &deep).expect_err("no result").kind(), ErrorKind::Corrupt);
 }
