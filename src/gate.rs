@@ -1,6 +1,6 @@
 //! The gate: the pipeline, top to bottom.
 //!
-//! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
+//! [`run`](run()) opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
 mod alone;

@@ -71,7 +71,7 @@ struct Line {
 /// Measures part `part` (from 1) of `parts` of what `request` would compare, and writes it to `out`.
 ///
 /// # Errors
-/// As [`run`](super::run); `Usage` where there is no such part.
+/// As [`run`](super::run()); `Usage` where there is no such part.
 pub fn measure(
     request: &Request,
     fetcher: &Fetcher,
@@ -184,7 +184,7 @@ impl Parts {
     /// Judges the parts as one run.
     ///
     /// # Errors
-    /// As [`run`](super::run); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
+    /// As [`run`](super::run()); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
     /// what was measured.
     pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
         if self.header.preset != preset(&request.policy) {
