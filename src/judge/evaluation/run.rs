@@ -131,13 +131,15 @@ fn leave_out(model: &PairedModel<'_>, drafts: &mut [Draft<'_>], policy: &Evaluat
     }
 }
 
-/// Whether the baseline has the answers of a metric, with what each got, and the candidate its score alone.
+/// Whether the baseline has the answers of a metric, with what each got, and the candidate its score alone. Damaged answers are
+/// told as such.
 fn lacks_answers(draft: &Draft<'_>) -> bool {
     let is_by_scores = matches!(draft.measured.evidence, Some(Evidence::Scores(_)));
     draft.source.is_some_and(|(metric, [ours, theirs])| {
         is_by_scores
             && ours.has_values(&metric.filter, &metric.metric)
             && !theirs.has_values(&metric.filter, &metric.metric)
+            && theirs.damages.is_empty()
     })
 }
 
