@@ -92,19 +92,28 @@ pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
 
 /// Places that are not judged where a waiver covers `root`: those that `other`, which follows from it, is about.
 pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
+    if root.facts.contains_key(dump::rules::BEHIND) {
+        // Counted with the root.
+        return 0;
+    }
     let of_root = root.is(&loss::code::NON_FINITE) && other.is(&loss::code::COVERAGE);
-    if of_root { count(root) } else { 1 }
+    if of_root { count(root, "count") } else { 1 }
+}
+
+/// Values behind `root` that are not judged where a waiver covers it; those behind a later root are among them.
+pub fn values_behind(root: &Finding) -> u64 {
+    count(root, dump::rules::BEHIND)
 }
 
 /// Places without numbers to compare that a waiver of `finding` accepts: they have no partner, or one of another shape.
 pub fn places_without_numbers(finding: &Finding) -> u64 {
     const RULES: [&Rule; 3] =
         [&operators::rules::MISSING, &checkpoint::rules::MISSING, &checkpoint::rules::SHAPE_DIFFERS];
-    if finding.is_any(&RULES) { count(finding).max(1) } else { 0 }
+    if finding.is_any(&RULES) { count(finding, "count").max(1) } else { 0 }
 }
 
-fn count(finding: &Finding) -> u64 {
-    match finding.facts.get("count") {
+fn count(finding: &Finding, name: &str) -> u64 {
+    match finding.facts.get(name) {
         Some(Fact::Count(count)) => *count,
         _ => 0,
     }

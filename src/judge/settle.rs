@@ -17,7 +17,7 @@ use crate::policy::waiver::Waiver;
 use crate::result::GateResult;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::observation::Observation;
-use crate::result::unit::{Check, Unit};
+use crate::result::unit::{Check, Evidence, Unit};
 use crate::verdict::{CheckId, Verdict};
 use apply::{covered, is_absence, waiver_findings};
 
@@ -55,6 +55,12 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
     check.units.iter_mut().filter_map(|unit| unit.evidence_mut()).for_each(|evidence| evidence.behind_waived = 0);
     let accepted: Vec<(&Observation, &Waiver)> =
         observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
+    for (root, _) in &accepted {
+        let values = defect::values_behind(&root.finding);
+        if let Some(evidence) = evidence_of(root, check) {
+            evidence.behind_waived = evidence.behind_waived.max(values);
+        }
+    }
     for observation in observations {
         let one = behind(observation, &accepted, check, policy);
         let one = one.unwrap_or_else(|| {
@@ -109,10 +115,14 @@ fn behind(
 
 /// Counts places of an observation's unit as not judged.
 fn count_behind(observation: &Observation, check: &mut Check, places: u64) {
-    let unit = observation.units.first().and_then(|place| check.units.get_mut(*place));
-    if let Some(evidence) = unit.and_then(|unit| unit.evidence_mut()) {
+    if let Some(evidence) = evidence_of(observation, check) {
         evidence.behind_waived = evidence.behind_waived.saturating_add(places);
     }
+}
+
+/// The account of the unit that an observation is about.
+fn evidence_of<'c>(observation: &Observation, check: &'c mut Check) -> Option<&'c mut Evidence> {
+    observation.units.first().and_then(|place| check.units.get_mut(*place))?.evidence_mut()
 }
 
 /// A required check of which nothing could be read is incomplete, whatever the policy says of its findings.

@@ -2,6 +2,9 @@
 
 use crate::judge::rule::rules;
 
+/// Fact of a finding: values after its own that differ beyond noise, which are not judged where a waiver covers it.
+pub const BEHIND: &str = "behind";
+
 rules! {
     CheckId::Dump;
 

@@ -226,6 +226,10 @@ impl<'a> View<'a> {
             if let Some(recorded) = self.recorded(suspect) {
                 finding = finding.with("recorded", recorded);
             }
+            let behind = self.spread(suspect.order);
+            if behind > 0 {
+                finding = finding.with(rules::BEHIND, behind);
+            }
             if let Some((baseline, candidate)) = self.summaries(suspect.comparison, suspect.order) {
                 finding = finding.with("baseline", baseline).with("candidate", candidate);
             }
