@@ -174,7 +174,11 @@ impl Builder<'_> {
         let mut rows = Vec::new();
         for rule in broken {
             let outcome = &rule.outcome;
-            let limit = if outcome.verdict == Verdict::Warn { outcome.warn.or(outcome.fail) } else { outcome.fail.or(outcome.warn) };
+            let limit = if outcome.verdict == Verdict::Warn {
+                outcome.warn.or(outcome.fail)
+            } else {
+                outcome.fail.or(outcome.warn)
+            };
             let unit = curve::named(self.result, &rule.unit);
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
