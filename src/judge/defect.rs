@@ -66,13 +66,16 @@ const NUMERIC: [&Rule; 44] = [
 pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
     let is_numeric = |finding: &Finding| finding.is_any(&NUMERIC);
     let Some((first, second)) = units(check, root).zip(units(check, other)) else { return false };
-    if root.of == other.of && is_uncovered_by(root, other) {
+    if root.of != other.of {
+        return false;
+    }
+    if is_uncovered_by(root, other) {
         return true;
     }
     // Numbers may follow from a fault of an exact kind where values flow, and in a row so does the fault itself.
     let may_begin = is_numeric(&root.finding) || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
     let is_same = matches!(first, Unit::Monitor(_)) && root.finding.code == other.finding.code;
-    if root.of != other.of || !(is_numeric(&other.finding) || is_same) || !may_begin {
+    if !(is_numeric(&other.finding) || is_same) || !may_begin {
         return false;
     }
     match (first, second) {
@@ -96,8 +99,7 @@ pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
         // Counted with the root.
         return 0;
     }
-    let of_root = root.is(&loss::code::NON_FINITE) && other.is(&loss::code::COVERAGE);
-    if of_root { count(root, "count") } else { 1 }
+    if is_about_coverage(root, other) { count(root, "count") } else { 1 }
 }
 
 /// Values behind `root` that are not judged where a waiver covers it; those behind a later root are among them.
@@ -119,14 +121,20 @@ fn count(finding: &Finding, name: &str) -> u64 {
     }
 }
 
+/// Whether one is about steps that are not finite, and the other about steps that are not covered.
+fn is_about_coverage(root: &Finding, other: &Finding) -> bool {
+    root.is(&loss::code::NON_FINITE) && other.is(&loss::code::COVERAGE)
+}
+
 /// Whether steps of a curve are not covered because they are not finite, which `root` says.
 fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
-    let is_of_both = root.finding.is(&loss::code::NON_FINITE) && other.finding.is(&loss::code::COVERAGE);
     let numbers = || {
         let [both, baseline, limit] = ["both", "baseline", "limit"].map(|name| number(&other.finding, name));
         Some((both? + number(&root.finding, "count")?, limit? * baseline?))
     };
-    is_of_both && root.units == other.units && numbers().is_some_and(|(seen, needed)| seen >= needed)
+    is_about_coverage(&root.finding, &other.finding)
+        && root.units == other.units
+        && numbers().is_some_and(|(seen, needed)| seen >= needed)
 }
 
 /// The findings of `result` that block and are the root of a defect, in the order in which they were measured. An absence is

@@ -102,15 +102,18 @@ fn left_out(check: CheckId, place: &str, evidence: &Evidence) -> Finding {
 /// Coverage of a unit whose check has no rule of its own for it; curves have one.
 fn coverage(check: CheckId, unit: &Unit, evidence: &Evidence) -> Option<Finding> {
     let offered = evidence.offered.saturating_sub(evidence.behind_waived);
-    if offered == 0 || evidence.compared >= offered || unit.verdict().blocks() || matches!(unit, Unit::Curve(_)) {
+    // Of a dump, what lies behind a waiver was compared and is not judged: it makes up for nothing that is lacking.
+    let unjudged = if matches!(unit, Unit::Dump(_)) { evidence.behind_waived } else { 0 };
+    let compared = evidence.compared.saturating_sub(unjudged);
+    if offered == 0 || compared >= offered || unit.verdict().blocks() || matches!(unit, Unit::Curve(_)) {
         return None;
     }
     let needed = LEAST_COVERAGE;
     #[allow(clippy::cast_precision_loss, reason = "no run offers 2^53 places")]
-    let share = evidence.compared as f64 / offered as f64;
+    let share = compared as f64 / offered as f64;
     let severity = if share < needed { Severity::Incomplete } else { Severity::Warn };
     let finding = new(&COVERAGE, check, &unit.place()).with_severity(severity);
-    Some(finding.with("compared", evidence.compared).with("offered", offered).with("needed", needed))
+    Some(finding.with("compared", compared).with("offered", offered).with("needed", needed))
 }
 
 #[cfg(test)]
