@@ -20,6 +20,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::causes;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -53,7 +54,7 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 fn row(case: &Path) -> Result<String> {
     let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect("case.json")).expect("JSON");
     let request = Request {
-        baseline: case.join("gpu").display().to_string(),
+        baseline: Held::own(case.join("gpu").display().to_string()),
         candidate: case.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

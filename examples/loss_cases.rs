@@ -14,6 +14,7 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::short;
 use precision_gate::result::GateResult;
@@ -72,7 +73,7 @@ fn case(path: &Path) -> Option<Case> {
 
 fn judge(case: &Case, policy: Policy) -> Result<GateResult> {
     let request = Request {
-        baseline: case.baseline.display().to_string(),
+        baseline: Held::own(case.baseline.display().to_string()),
         candidate: case.candidate.display().to_string(),
         checks: vec![CheckId::Loss],
         policy,

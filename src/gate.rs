@@ -45,6 +45,6 @@ pub use crate::fetch::progress::{Progress, Quiet};
 pub use checks::{recognisers, search};
 pub use location::{look, open};
 pub use outcome::CheckOutcome;
-pub use request::Request;
+pub use request::{Asked, Request};
 pub use run::{run, run_by};
 pub use surroundings::{Shared, SourceTree, Surroundings};

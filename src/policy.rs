@@ -12,6 +12,8 @@ pub mod config;
 pub mod dump;
 pub mod evaluation;
 pub mod history;
+pub mod input;
+pub mod location;
 pub mod loss;
 pub mod monitor;
 mod nesting;
@@ -26,7 +28,6 @@ pub mod waiver;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::nearest::question;
 use crate::verdict::{CheckId, Profile, Severity};
+use location::Named;
 use reading::{File, Path, Step};
 
 /// Everything that decides a verdict.
@@ -91,10 +93,10 @@ pub struct Policy {
     pub signoff: signoff::SignoffPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     #[schemars(example = &"ci/templates")]
-    pub templates: Option<PathBuf>,
+    pub templates: Option<Named>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
     #[schemars(example = &"src")]
-    pub source_root: Option<PathBuf>,
+    pub source_root: Option<Named>,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,
@@ -109,7 +111,7 @@ pub struct Policy {
 pub struct SidePolicy {
     /// Location, where the command line gives none.
     #[schemars(example = &"runs/gpu")]
-    pub location: String,
+    pub location: Named,
     /// A short name for people: `A100`.
     #[schemars(example = &"A100")]
     pub label: String,
@@ -121,7 +123,7 @@ pub struct SidePolicy {
 pub struct ReferencePolicy {
     /// Location, where the command line gives none.
     #[schemars(example = &"runs/cpu-fp64")]
-    pub location: String,
+    pub location: Named,
 }
 
 impl Policy {

@@ -31,6 +31,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{Outcome, mermaid, plot, writer};
@@ -42,10 +43,10 @@ use serde_json::Value;
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Loss],
-        policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy"),
+        policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy").of_own_files(),
         matching: Matching::default(),
     };
     let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");

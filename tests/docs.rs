@@ -29,8 +29,9 @@ use std::fs;
 use std::path::Path;
 
 use fresh::is_fresh;
+use precision_gate::policy::input::Input;
 use precision_gate::publish::forge::ForgeKind;
-use precision_gate::publish::trust::{EVENTS, Input, Standing, Taken, Told, taken};
+use precision_gate::publish::trust::{EVENTS, Standing, Taken, Told, taken};
 use precision_gate::report::explain::{self, page::page};
 use precision_gate::report::messages::Language;
 

@@ -17,6 +17,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::Unit;
@@ -35,7 +36,7 @@ fn judge_by(checks: &[CheckId], baseline: &Path, candidate: &Path, policy: &str)
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: checks.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },

@@ -22,6 +22,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::read::monitor::{Place, Table};
 use precision_gate::result::GateResult;
@@ -38,7 +39,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },

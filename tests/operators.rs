@@ -15,6 +15,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::read::operators::{Damage, TableKind, read_compared, read_details, read_results};
 use precision_gate::report::Outcome;
@@ -32,7 +33,7 @@ fn run(baseline: &Path, candidate: &Path, policy: &str) -> Outcome {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },

@@ -12,6 +12,7 @@ use data::{beside, fixture};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
@@ -33,7 +34,7 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 fn against_itself(location: &Path) -> Option<String> {
     let location = location.display().to_string();
     let request = Request {
-        baseline: location.clone(),
+        baseline: Held::own(location.clone()),
         candidate: location.clone(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

@@ -21,6 +21,7 @@ use precision_gate::history::summary::summarise;
 use precision_gate::history::trend::{finding, trends};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::sink::Dropped;
 use precision_gate::result::finding::Finding;
 use precision_gate::result::history::Summary;
@@ -124,7 +125,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
             let night = folder.join(format!("{}-{number}", suite.name()));
             sources.write(&night, suite, number, &mut random)?;
             let request = Request {
-                baseline: folder.join("baseline").display().to_string(),
+                baseline: Held::own(folder.join("baseline").display().to_string()),
                 candidate: night.display().to_string(),
                 checks: vec![CheckId::Loss, CheckId::Dump],
                 policy: Policy::default(),

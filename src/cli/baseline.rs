@@ -14,6 +14,7 @@ use precision_gate::gate::baseline_name;
 use precision_gate::gate::promote::{Promoted, Promotion, old_against_new, promote};
 use precision_gate::gate::repeats::band_file;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
@@ -254,7 +255,7 @@ fn propose(promotion: &Promotion, common: &CommonArgs, dry_run: bool, language: 
 
 fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
     let shown = Location::parse(location)?.to_string();
-    band_file(location, fetcher)?.ok_or_else(|| {
+    band_file(&Held::own(location), fetcher)?.ok_or_else(|| {
         Error::new(ErrorKind::Usage, shown, "is no recorded noise band")
             .with_help("record one with `precision-gate noise`")
     })

@@ -7,9 +7,10 @@ use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
-use precision_gate::gate::{self, Request};
+use precision_gate::gate::{self, Asked};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::short;
@@ -73,9 +74,9 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
         policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
         policy.loss.preset = args.preset.or(policy.loss.preset);
         if !args.noise.is_empty() {
-            policy.loss.noise.0.clone_from(&args.noise);
+            policy.loss.noise = args.noise.clone().into();
         }
-        Request {
+        Asked {
             baseline: args.pair.baseline.clone(),
             candidate: args.pair.candidate.clone(),
             checks: Command::Loss.checks(),
@@ -91,7 +92,8 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
     let fetcher = args.fetching.fetcher();
     let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
-    let band = gate::noise::record(&args.runs, &policy.loss, repeats, args.allow_different_runs)?;
+    let runs: Vec<Held> = args.runs.iter().map(Held::own).collect();
+    let band = gate::noise::record(&runs, &policy.loss, repeats, args.allow_different_runs)?;
     let name = args.out.display().to_string();
     let text = json(&band)?;
     if text.len() as u64 > LARGEST_BAND {

@@ -66,8 +66,8 @@ impl<'a> Recording<'a> {
         fetching: &FetchArgs,
     ) -> Option<Self> {
         let policy = &policy.history;
-        let named = policy.location.as_deref().filter(|_| !flags.no_history);
-        let location = flags.history.as_deref().or(named)?;
+        let named = policy.location.as_ref().and_then(|named| named.held().ok()).filter(|_| !flags.no_history);
+        let location = flags.history.as_deref().or(named.map(|held| &**held))?;
         Some(Self { flags, policy, location, place, fetcher: fetching.fetcher() })
     }
 

@@ -7,7 +7,7 @@ use precision_gate::check::Command;
 use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::baseline::job;
-use precision_gate::gate::{self, Progress, Request, Surroundings};
+use precision_gate::gate::{self, Asked, Progress, Request, Surroundings};
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
@@ -99,10 +99,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     };
     let with_flags = |mut policy: Policy| {
         if !args.noise.is_empty() {
-            policy.dump.noise.0.clone_from(&args.noise);
+            policy.dump.noise = args.noise.clone().into();
         }
         if let Some(reference) = &args.reference {
-            policy.reference.location.clone_from(reference);
+            policy.reference.location = reference.clone().into();
         }
         policy
     };
@@ -117,7 +117,7 @@ fn some_checks(
     matching: Matching,
     quick: &QuickArgs,
 ) -> Result<u8> {
-    let case = case(&args.common, |policy| Request {
+    let case = case(&args.common, |policy| Asked {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
         checks: command.checks(),
@@ -135,7 +135,7 @@ fn some_checks(
 }
 
 /// The case of a command that posts nothing: `request` makes its request from the policy that counts.
-pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Request) -> Result<Case> {
+pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Asked) -> Result<Case> {
     let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), false)?;
     let request = request(trusted.policy.clone());
     trusted.case(request)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use precision_gate::error::{Error, Result};
 use precision_gate::gate::parts::Parts;
-use precision_gate::gate::{self, Request};
+use precision_gate::gate::{self, Asked};
 
 use super::flags::CommonArgs;
 use super::judge;
@@ -39,7 +39,7 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
     let parts = Parts::read(args.parts.iter().map(open).collect::<Result<Vec<_>>>()?)?;
     let case = judge::case(&args.common, |policy| {
         let request = parts.request(policy);
-        Request {
+        Asked {
             baseline: args.baseline.clone().unwrap_or(request.baseline),
             candidate: args.candidate.clone().unwrap_or(request.candidate),
             ..request

@@ -16,14 +16,14 @@ const DEFAULT_POLICY: &str = "precision-gate.yml";
 /// Bytes of a policy or of a mapping that are read: a mapping of a hundred thousand names takes half of it.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The policy of `config`, or of the default file where there is one, as of `today`.
+/// The policy of `config`, or of the default file where there is one, as of `today`, in a job whose files are its own.
 pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Policy> {
     let path = policy_path(config);
     let text = match config {
         None => text_of(&path)?,
         Some(path) => Some(read(path)?),
     };
-    policy_of_text(&path, text.as_deref(), today)
+    policy_of_text(&path, text.as_deref(), today).map(Policy::of_own_files)
 }
 
 /// The policy file: the one named, or the default one.

@@ -4,12 +4,13 @@ use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::training::Training;
-use precision_gate::gate::{self, Progress, Request};
+use precision_gate::gate::{self, Asked, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
 use precision_gate::policy::Policy;
+use precision_gate::policy::input::Input;
 use precision_gate::publish::event::Place;
-use precision_gate::publish::trust::{Input, Taken, taken};
+use precision_gate::publish::trust::{Taken, taken};
 use precision_gate::publish::{Settings, Story};
 use precision_gate::report::Judged;
 use precision_gate::result::Source;
@@ -180,19 +181,19 @@ fn judge_and_tell(
 }
 
 /// The request of a run: flags take precedence over the policy.
-fn request(args: &RunArgs, mut policy: Policy) -> Request {
+fn request(args: &RunArgs, mut policy: Policy) -> Asked {
     policy.profile = args.profile.unwrap_or(policy.profile);
     policy.health |= args.health;
     if !args.noise.is_empty() {
-        policy.loss.noise.0.clone_from(&args.noise);
-        policy.dump.noise.0.clone_from(&args.noise);
+        policy.loss.noise = args.noise.clone().into();
+        policy.dump.noise = args.noise.clone().into();
     }
     if let Some(reference) = &args.reference {
-        policy.reference.location.clone_from(reference);
+        policy.reference.location = reference.clone().into();
     }
-    Request {
-        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
-        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
+    Asked {
+        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.written().to_owned()),
+        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.written().to_owned()),
         checks: Request::ALL_CHECKS.to_vec(),
         policy,
         matching: Matching::default(),

@@ -1,7 +1,7 @@
 //! `signoff`: one document from the results of all suites of a release candidate.
 #![allow(clippy::print_stderr, reason = "what stands against a sign-off is told here")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use precision_gate::error::Result;
@@ -92,7 +92,9 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     let today = policy_file::today(args.today.as_deref())?;
     let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
     request.check()?;
-    let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;
+    let templates = show::templates(
+        args.templates.as_deref().or(policy.templates.as_ref().map(|named| Path::new(named.written()))),
+    )?;
     let mut results = Results::load(&args.results, &required)?;
     decide_again(&mut results, language);
     let signoff = match check::assess(&results, &request) {

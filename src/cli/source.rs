@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::writable::change_since;
-use precision_gate::gate::{Progress, Request, SourceTree, Surroundings as GateSurroundings, source};
+use precision_gate::gate::{Asked, Progress, Request, SourceTree, Surroundings as GateSurroundings, source};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::event::Target;
@@ -39,10 +39,10 @@ pub(crate) fn run(args: &SourceArgs) -> Result<u8> {
     judge::judge_by(&args.common, output, &case, look)
 }
 
-fn request(args: &SourceArgs, policy: Policy) -> Request {
+fn request(args: &SourceArgs, policy: Policy) -> Asked {
     let candidate = args.path.display().to_string();
     let (baseline, checks) = (String::new(), vec![CheckId::Source]);
-    Request { baseline, candidate, checks, policy, matching: Matching::default() }
+    Asked { baseline, candidate, checks, policy, matching: Matching::default() }
 }
 
 /// The tree that a run judges beside its artifacts, where its policy asks for that.

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 use precision_gate::documentation;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Location;
-use precision_gate::gate::Request;
 use precision_gate::gate::baseline::lock::Lock;
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::baseline_name::{LOCK, SCHEME};
+use precision_gate::gate::{Asked, Request};
 use precision_gate::judge::location::IN_CHANGE;
 use precision_gate::judge::rule::policy::UNREAD;
 use precision_gate::policy::Policy;
+use precision_gate::policy::input::Input;
 use precision_gate::publish::checkout::{Checkout, Inside, Lies};
 use precision_gate::publish::comment::Note;
-use precision_gate::publish::event::{ReadOnly, Target as Asked};
+use precision_gate::publish::event::{self, ReadOnly};
 use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::target::{Change, Target};
-use precision_gate::publish::trust::{Input, Origin, Standing, Taken, taken};
+use precision_gate::publish::trust::{Origin, Standing, Taken, taken};
 use precision_gate::publish::{Job, Session, token};
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
@@ -61,6 +62,17 @@ enum Ground {
     Target(Box<Target>),
     /// No place: the job has no token of the repository that the change goes to.
     Unread,
+}
+
+/// Files that a case's locations became.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The manifest of the named baseline.
+    manifest: Option<Manifest>,
+    /// The location of each noise band or repeat, by what the policy calls it.
+    noise: BTreeMap<String, String>,
+    /// Files of the target branch.
+    files: Vec<NamedTempFile>,
 }
 
 /// A request with everything that decides about it.
@@ -111,7 +123,8 @@ pub(crate) fn trusted(
         checkout,
     };
     trusted.read(common)?;
-    let named = common.documents.source_root.clone().or_else(|| trusted.policy.source_root.clone());
+    let of_policy = trusted.policy.source_root.as_ref().map(|named| PathBuf::from(named.written()));
+    let named = common.documents.source_root.clone().or(of_policy);
     let found = || checkouts.into_iter().find(|folder| folder.is_absolute() && folder.join(".git").exists());
     trusted.source_root = named.or_else(found);
     if posted && matches!(trusted.ground, Ground::Checkout) {
@@ -165,9 +178,9 @@ fn pull(session: &mut Session, surroundings: &Surroundings) -> Result<Option<Pul
     let place = &surroundings.place;
     match (place.asked, &place.target) {
         (Some(number), _) => session.pull(number),
-        (None, Asked::Pull(number)) => session.pull(*number),
-        (None, Asked::None) => Ok(None),
-        (None, Asked::OfCommit | Asked::OfBranch { .. }) => session.head(),
+        (None, event::Target::Pull(number)) => session.pull(*number),
+        (None, event::Target::None) => Ok(None),
+        (None, event::Target::OfCommit | event::Target::OfBranch { .. }) => session.head(),
     }
 }
 
@@ -189,7 +202,7 @@ impl Trusted {
         }
         self.policy = policy_file::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
         self.policy.report_only |= common.report_only;
-        let folder = common.documents.templates.clone().or_else(|| self.policy.templates.clone());
+        let folder = self.templates_folder(common);
         self.templates = match (folder, &self.ground) {
             (None, _) => Templates::shipped(),
             (Some(folder), Ground::Checkout) => Templates::with_folder(&folder)?,
@@ -237,10 +250,12 @@ impl Trusted {
         let Ok(Some(session)) = session(flags, surroundings) else { return };
         let Ok(mut target) = Target::open(session, &place.target_branch, &place.commit) else { return };
         let mut files = vec![policy_file::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
-        let folder = common.documents.templates.as_ref().or(self.policy.templates.as_ref());
+        let folder = self.templates_folder(common);
         files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
-        let noise = self.policy.loss.noise.0.iter().chain(&self.policy.dump.noise.0).collect::<BTreeSet<_>>();
-        files.extend(noise.into_iter().map(PathBuf::from).filter(|path| path.is_file()));
+        let decides = |input| matches!(input, Input::NoiseBand | Input::Repeats | Input::BaselineFiles);
+        let named = self.policy.locations().into_iter().filter(|(_, input, _)| decides(*input));
+        let named: BTreeSet<PathBuf> = named.map(|(.., named)| named.written().into()).collect();
+        files.extend(named.into_iter().filter(|path| path.is_file()));
         let differs = |path: &PathBuf| match self.checkout.find(path) {
             Lies::Inside(inside) => {
                 target.text(&inside.name).is_ok_and(|text| policy_file::text_of(path).is_ok_and(|own| own != text))
@@ -264,36 +279,53 @@ impl Trusted {
         }
     }
 
-    /// The request with the named baseline and the noise band resolved to files.
+    /// The request, with every location that it names held, and the named baseline and the noise band resolved to files.
     ///
     /// # Errors
     /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.
-    pub(crate) fn case(mut self, mut request: Request) -> Result<Case> {
-        let mut files = Vec::new();
-        let mut resolved: BTreeMap<String, String> = BTreeMap::new();
-        for location in
-            [&mut request.policy.loss.noise, &mut request.policy.dump.noise].into_iter().flat_map(|noise| &mut noise.0)
-        {
-            let kept = match resolved.get(location) {
-                Some(kept) => kept.clone(),
-                None => self.noise(location.clone(), &mut files)?,
-            };
-            resolved.insert(std::mem::replace(location, kept.clone()), kept);
-        }
-        let manifest = match request.baseline.strip_prefix(SCHEME) {
-            Some(name) => self.named(name)?,
-            None => None,
-        };
-        if let Some(manifest) = &manifest {
-            request.baseline.clone_from(&manifest.location);
-        }
-        self.hold(&request.baseline.clone(), Input::BaselineFiles)?;
-        self.hold(&request.policy.reference.location.clone(), Input::BaselineFiles)?;
+    pub(crate) fn case(mut self, asked: Asked) -> Result<Case> {
+        let mut kept = Kept::default();
+        let request = asked.hold(&mut |input, written| self.location(input, written, &mut kept))?;
         let target = self.target();
         let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
         let Self { templates, notes, findings, head, source_root, .. } = self;
+        let Kept { manifest, files, .. } = kept;
         let about = findings;
         Ok(Case { request, manifest, about, templates, notes, head, target, standing, source_root, _files: files })
+    }
+
+    /// The location that counts in place of the one that the policy or a flag names as `input`.
+    fn location(&mut self, input: Input, written: &str, kept: &mut Kept) -> Result<String> {
+        match input {
+            Input::BaselineFiles => {
+                if let Some(name) = written.strip_prefix(SCHEME) {
+                    kept.manifest = self.named(name)?;
+                }
+                let manifest = kept.manifest.as_ref().filter(|_| written.starts_with(SCHEME));
+                let location = manifest.map_or_else(|| written.to_owned(), |manifest| manifest.location.clone());
+                self.hold(&location, input)?;
+                Ok(location)
+            }
+            Input::NoiseBand | Input::Repeats => {
+                if let Some(known) = kept.noise.get(written) {
+                    return Ok(known.clone());
+                }
+                let location = self.noise(written.to_owned(), &mut kept.files)?;
+                kept.noise.insert(written.to_owned(), location.clone());
+                Ok(location)
+            }
+            // Each template is read by its own name; the rest is the job's, or data.
+            Input::Templates | Input::Folders | Input::History | Input::Candidate => Ok(written.to_owned()),
+            Input::Policy | Input::Lock | Input::Request | Input::Secrets => {
+                Err(Error::new(ErrorKind::Internal, written, "is named by no policy"))
+            }
+        }
+    }
+
+    /// Folder with templates: as the flag, else the policy names it.
+    fn templates_folder(&self, common: &CommonArgs) -> Option<PathBuf> {
+        let of_policy = || self.policy.templates.as_ref().map(|named| PathBuf::from(named.written()));
+        common.documents.templates.clone().or_else(of_policy)
     }
 
     /// The manifest of a named baseline, where one is pinned for the branch.

@@ -97,13 +97,13 @@ fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<O
             let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
             return Ok(recorded.filter(|band| !band.dumps.is_empty()).map(|band| Known::new(&band.dumps)));
         }
-        [path] => band_file(path, repeats.fetcher)?.map(|band| band.dumps),
+        [named] => band_file(named.held()?, repeats.fetcher)?.map(|band| band.dumps),
         _ => None,
     };
     let units = match recorded {
         Some(units) => units,
         None => {
-            let (mut found, locations) = repeats.open(&policy.dump.noise.0, None)?;
+            let (mut found, locations) = repeats.open(&policy.dump.noise.held()?, None)?;
             found.retain(|repeat| !repeat.dumps.is_empty());
             if found.len() == 1 {
                 return Err(too_few(&locations, "1 with dumps"));

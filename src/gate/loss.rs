@@ -15,6 +15,7 @@ use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
+use crate::policy::location::Held;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::curve::log::{LogPattern, unknown};
 use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
@@ -262,11 +263,11 @@ pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
 fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
     let band = match policy.noise.0.as_slice() {
         [] => return Ok(None),
-        [path] => match band_file(path, repeats.fetcher)? {
+        [named] => match band_file(named.held()?, repeats.fetcher)? {
             Some(band) => band,
-            None => record(&policy.noise.0, policy, repeats, false)?,
+            None => record(&policy.noise.held()?, policy, repeats, false)?,
         },
-        runs => record(runs, policy, repeats, false)?,
+        _ => record(&policy.noise.held()?, policy, repeats, false)?,
     };
     Ok(Some(band).filter(|band| !band.metrics.is_empty() || band.dumps.is_empty()))
 }
@@ -276,7 +277,7 @@ fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBan
 ///
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves, or two are not repeats of one case.
-pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
+pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
     let (found, locations) = repeats.open(runs, log_pattern(policy)?.as_ref())?;
     let found: Vec<Repeat> = found.into_iter().filter(|repeat| !repeat.curves.is_empty()).collect();
     if found.len() < 2 {

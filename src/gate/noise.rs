@@ -4,6 +4,7 @@ use super::repeats::{Repeat, Repeats, too_few};
 use super::{dump, loss};
 use crate::error::Result;
 use crate::judge::loss::noise::NoiseBand;
+use crate::policy::location::Held;
 use crate::policy::loss::LossPolicy;
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Curves of
@@ -11,7 +12,7 @@ use crate::policy::loss::LossPolicy;
 ///
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves or dumps, or two are not repeats of one case.
-pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
+pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
     let (found, locations) = repeats.open(runs, loss::log_pattern(policy)?.as_ref())?;
     let with = |there: fn(&Repeat) -> bool| -> Vec<Repeat> { found.iter().filter(|run| there(run)).cloned().collect() };
     let (curves, dumps) = (with(|run| !run.curves.is_empty()), with(|run| !run.dumps.is_empty()));

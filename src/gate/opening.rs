@@ -28,7 +28,8 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
         || side::open_candidate(&request.candidate, opening, training),
     );
     let reference = &policy.reference.location;
-    let reference = (!reference.is_empty()).then(|| side::open_reference(reference, opening)).transpose()?;
+    let open = || side::open_reference(reference.held()?, opening);
+    let reference = if reference.is_empty() { None } else { Some(open()?) };
     let mut sides = Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, is_alone: false };
     if !sides.baseline.is_unknown() {
         let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::checks::{self, search};
 use super::discover::Inventory;
-use super::request::Request;
+use super::request::{Asked, Request};
 use super::run::run_by;
 use super::side;
 use super::surroundings::Surroundings;
@@ -85,7 +85,7 @@ pub fn measure(
         return Err(error.with_help("parts count from 1"));
     }
     let mut sides = Vec::new();
-    for (location, trust) in [(&request.baseline, Trust::Baseline), (&request.candidate, Trust::Any)] {
+    for (location, trust) in [(&*request.baseline, Trust::Baseline), (request.candidate.as_str(), Trust::Any)] {
         let files = fetcher.open(location, trust, progress)?.files;
         sides.push(side::look(files, fetcher, search(None), progress)?);
     }
@@ -171,8 +171,8 @@ impl Parts {
     }
 
     /// The request that the parts were made for, under `policy`, with the locations they were read from.
-    pub fn request(&self, policy: Policy) -> Request {
-        Request {
+    pub fn request(&self, policy: Policy) -> Asked {
+        Asked {
             baseline: self.baseline().to_owned(),
             candidate: self.candidate().to_owned(),
             checks: self.header.checks.clone(),

@@ -21,6 +21,7 @@ use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
 use crate::pair::performance::ranks;
 use crate::policy::Policy;
+use crate::policy::location::Named;
 use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
 use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, CulpritKind, PerformanceCause, Unit, profile_place};
@@ -198,8 +199,8 @@ struct Repeat {
 /// Runs of the declared repeats of the baseline, each a set of its own.
 fn repeats(policy: &Policy, fetcher: &Fetcher, recognisers: &[Recogniser]) -> Result<Vec<Repeat>> {
     let search = Search { recognisers, pattern: None, room: None };
-    let open = |location: &String| {
-        let files = unpacked(fetcher.open(location, Trust::Baseline, &Quiet)?.files, fetcher.disk())?;
+    let open = |named: &Named| {
+        let files = unpacked(fetcher.open(named.held()?, Trust::Baseline, &Quiet)?.files, fetcher.disk())?;
         let inventory = discover::look(files, search, &Quiet)?;
         Ok(Repeat { location: inventory.location().to_owned(), runs: runs(&inventory) })
     };

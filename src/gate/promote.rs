@@ -19,6 +19,7 @@ use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
 use crate::output;
 use crate::policy::Policy;
+use crate::policy::location::Held;
 use crate::report::sink::Dropped;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side, Verdict};
@@ -198,7 +199,7 @@ pub fn old_against_new(
     progress: &dyn Progress,
 ) -> (Verdict, Vec<String>) {
     let request = Request {
-        baseline: old.location.clone(),
+        baseline: Held::own(old.location.as_str()),
         candidate: new.location.clone(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },

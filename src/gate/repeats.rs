@@ -8,6 +8,7 @@ use crate::fetch::progress::Quiet;
 use crate::fetch::{self, Fetcher, Trust};
 use crate::gate::side;
 use crate::judge::loss::noise::NoiseBand;
+use crate::policy::location::Held;
 use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
 use crate::read::dump::DumpFolder;
@@ -41,7 +42,7 @@ impl Repeats<'_> {
     ///
     /// # Errors
     /// Errors of opening them.
-    pub fn open(&self, runs: &[String], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
+    pub fn open(&self, runs: &[Held], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
         let (mut found, mut locations) = (Vec::new(), Vec::new());
         for run in runs {
             let files = self.fetcher.open(run, Trust::Baseline, &Quiet)?.files;
@@ -94,7 +95,7 @@ pub fn other_run([first, second]: [&str; 2], why: &str, help: &str) -> Error {
 ///
 /// # Errors
 /// Errors of opening it; `Policy` where it is damaged, or holds a number that no limit can be made of.
-pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
+pub fn band_file(location: &Held, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
     let files = fetcher.open(location, Trust::Baseline, &Quiet)?.files;
     let [entry] = files.list() else { return Ok(None) };
     let source = files.open(&entry.path)?;

@@ -10,6 +10,7 @@ use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, So
 use crate::gate::training::Training;
 use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
+use crate::policy::location::Held;
 use crate::read::archive::folder;
 use crate::read::{pack, tensor_file};
 use crate::result::finding::Finding;
@@ -61,7 +62,7 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
 ///
 /// # Errors
 /// Whatever keeps it from being opened: without it, the question that was asked has no answer.
-pub(super) fn open_reference(location: &str, opening: Opening<'_>) -> Result<Inventory> {
+pub(super) fn open_reference(location: &Held, opening: Opening<'_>) -> Result<Inventory> {
     let files = opening.fetcher.open(location, Trust::Baseline, opening.progress)?.files;
     look(files, opening.fetcher, opening.search, opening.progress)
 }

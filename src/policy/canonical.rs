@@ -59,10 +59,8 @@ impl Policy {
             source_root: None,
             ..self.clone()
         };
-        let noise = deciding.loss.noise.0.iter_mut().chain(&mut deciding.dump.noise.0);
-        let repeats = noise.chain(&mut deciding.performance.repeats);
-        for location in repeats.chain([&mut deciding.reference.location]) {
-            *location = without_credentials(location);
+        for (.., named) in deciding.locations() {
+            *named = without_credentials(named.written()).into();
         }
         deciding
     }

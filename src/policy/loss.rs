@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::location::{Held, Named};
+use crate::error::Result;
 use limit::{Band, Floor, Share};
 use pattern::LogPattern;
 use preset::Preset;
@@ -134,15 +136,31 @@ impl Hardware {
 
 /// One path, or several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(from = "OneOrMany", into = "Vec<String>")]
+#[serde(from = "OneOrMany", into = "Vec<Named>")]
 #[schemars(with = "OneOrMany")]
-pub struct Paths(pub Vec<String>);
+pub struct Paths(pub Vec<Named>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
+    One(Named),
+    Many(Vec<Named>),
+}
+
+impl Paths {
+    /// The locations to open.
+    ///
+    /// # Errors
+    /// As [`Named::held`].
+    pub fn held(&self) -> Result<Vec<Held>> {
+        self.0.iter().map(|named| named.held().cloned()).collect()
+    }
+}
+
+impl From<Vec<String>> for Paths {
+    fn from(written: Vec<String>) -> Self {
+        Self(written.into_iter().map(Named::from).collect())
+    }
 }
 
 impl From<OneOrMany> for Paths {
@@ -154,7 +172,7 @@ impl From<OneOrMany> for Paths {
     }
 }
 
-impl From<Paths> for Vec<String> {
+impl From<Paths> for Vec<Named> {
     fn from(paths: Paths) -> Self {
         paths.0
     }
@@ -162,6 +180,7 @@ impl From<Paths> for Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::Named;
     use crate::policy::Policy;
 
     fn loss(yaml: &str) -> Result<super::LossPolicy, String> {
@@ -189,7 +208,7 @@ mod tests {
     fn a_sound_section_is_read() {
         let policy = loss("loss: {mode: same-weights, preset: megatron, noise: runs, limits: {mean: {fail: 0.005}}}");
         let policy = policy.expect("sound");
-        assert_eq!(policy.noise.0, ["runs"]);
+        assert_eq!(policy.noise.0, [Named::from("runs".to_owned())]);
         assert!(policy.limits.mean.is_some());
         assert!(loss("loss: {log-pattern: '(?<step>\\d+)'}").is_err());
         assert!(loss("loss: {log-pattern: 's=(?<step>\\d+) l=(?<loss>\\S+)'}").is_ok());

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::location::Named;
+
 /// Profiles.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -20,7 +22,7 @@ pub struct PerformancePolicy {
     pub warmup: usize,
     /// Locations of further runs of the baseline, whose medians show the noise of the machine.
     #[schemars(example = &["nights/2026-11-18"])]
-    pub repeats: Vec<String>,
+    pub repeats: Vec<Named>,
     /// Whether the gate may not pass without a judged profile; the same as `performance` in `required`.
     pub required: bool,
 }

@@ -6,6 +6,7 @@
 //! tables, and a test holds the page against this file.
 
 use super::forge::ForgeKind;
+use crate::policy::input::Input;
 
 /// Whose commit a job judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,67 +94,6 @@ pub const EVENTS: [Row; 21] = [
 pub fn told(name: &str) -> Told {
     let known = EVENTS.iter().find(|row| row.forge == ForgeKind::Github && row.event == name);
     known.map_or(Told::ByForge, |row| row.told)
-}
-
-/// Something a run reads that could bend its verdict or what it writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// The policy file: limits, waivers, severities, required checks, profile, labels.
-    Policy,
-    /// Templates of documents and messages.
-    Templates,
-    /// A recorded noise band in a file.
-    NoiseBand,
-    /// Repeats of the baseline in a folder.
-    Repeats,
-    /// The baseline lock and the manifests that it pins.
-    Lock,
-    /// Files of a baseline that lies in the checkout.
-    BaselineFiles,
-    /// The history of earlier runs.
-    History,
-    /// The pull request and the commit that are reported on.
-    Request,
-    /// Token, webhook address, and the command that a comment is handed to.
-    Secrets,
-    /// The output folder, and the folder whose lines findings point at.
-    Folders,
-    /// The candidate's artifacts.
-    Candidate,
-}
-
-impl Input {
-    /// All of them, in the order of the page.
-    pub const ALL: [Self; 11] = [
-        Self::Policy,
-        Self::Templates,
-        Self::NoiseBand,
-        Self::Repeats,
-        Self::Lock,
-        Self::BaselineFiles,
-        Self::History,
-        Self::Request,
-        Self::Secrets,
-        Self::Folders,
-        Self::Candidate,
-    ];
-
-    /// The input in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Policy => "policy (limits, waivers, severities, required checks, profile, labels)",
-            Self::Templates => "templates",
-            Self::NoiseBand => "noise band",
-            Self::Repeats => "repeats of the baseline",
-            Self::Lock => "baseline lock and manifests",
-            Self::BaselineFiles => "baseline in the checkout",
-            Self::History => "history",
-            Self::Request => "pull request and commit",
-            Self::Secrets => "token, webhook address, post command",
-            Self::Folders => "output folder, source root",
-            Self::Candidate => "candidate's artifacts",
-        }
-    }
 }
 
 /// Source of an input.

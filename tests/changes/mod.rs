@@ -14,6 +14,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{Evidence, Unit};
 use precision_gate::verdict::CheckId;
@@ -36,7 +37,7 @@ impl Random {
 pub(crate) fn judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<GateResult> {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::parse("policy.yml", policy, &codes)?,

@@ -59,9 +59,10 @@ pub(crate) fn places(bytes: &[u8]) -> Vec<Place> {
     scanner.found
 }
 
-/// `bytes` with `with` in the place of `range`.
+/// `bytes` with `with` in the place of `range`, as far as that lies in them: places of a damaged text may end behind it.
 pub(crate) fn replaced(bytes: &[u8], range: &Range<usize>, with: &[u8]) -> Vec<u8> {
-    [&bytes[..range.start], with, &bytes[range.end..]].concat()
+    let [start, end] = [range.start, range.end].map(|place| place.min(bytes.len()));
+    [&bytes[..start], with, &bytes[end..]].concat()
 }
 
 struct Scanner<'a> {

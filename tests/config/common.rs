@@ -6,6 +6,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 use precision_gate::verdict::CheckId;
 use serde_json::Value;
@@ -40,7 +41,7 @@ pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<Out
 pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.to_owned(),
+        baseline: Held::own(baseline.to_owned()),
         candidate: candidate.to_owned(),
         checks: vec![CheckId::Config],
         policy: Policy::parse("policy.yml", policy, &codes).expect("policy"),

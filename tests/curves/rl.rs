@@ -7,6 +7,7 @@ use precision_gate::fetch::Fetcher;
 use precision_gate::gate::recheck::{Against, recheck};
 use precision_gate::gate::{loss, recognisers};
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::result::seal::seal;
 use precision_gate::verdict::Verdict;
@@ -224,11 +225,12 @@ fn repeats_of_a_case_replace_its_limits() {
     let runs = runs.map(|run| root.join(run).display().to_string());
     let fetcher = Fetcher::default();
     let repeats = precision_gate::gate::repeats::Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    let band = loss::record(&runs[1..], &Policy::default().loss, repeats, false).expect("repeats");
+    let band = loss::record(&[Held::own(&runs[1]), Held::own(&runs[2])], &Policy::default().loss, repeats, false)
+        .expect("repeats");
     let entropy = &band.metrics["entropy_loss"];
     assert!(entropy.trends["entropy_low"] >= 1.0 && entropy.is_sound());
     let zero = root.join("nemo_reward_zero/npu").display().to_string();
-    let refused = loss::record(&[runs[0].clone(), zero], &Policy::default().loss, repeats, false);
+    let refused = loss::record(&[Held::own(&runs[0]), Held::own(zero)], &Policy::default().loss, repeats, false);
     assert!(refused.is_err_and(|error| error.to_string().contains("is not a repeat")));
 }
 

@@ -25,6 +25,7 @@ use data::fixture;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::report::Outcome;
 use precision_gate::result::GateResult;
@@ -32,7 +33,7 @@ use precision_gate::result::GateResult;
 /// The outcome of a run over everything in two folders.
 fn run(baseline: &Path, candidate: &Path) -> Outcome {
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use precision_gate::policy::location::Held;
 use precision_gate::report::causes as texts;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -121,7 +122,7 @@ fn a_waived_culprit_has_no_cause() {
     let waiver = "waivers: [ { code: other-precision, where: '*', reason: r, owner: o, expires: 2027-01-01 } ]";
     let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");
     let request = Request {
-        baseline: folder.join("gpu").display().to_string(),
+        baseline: Held::own(folder.join("gpu").display().to_string()),
         candidate: folder.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: precision_gate::policy::Policy { today: "2026-11-21".to_owned().try_into().expect("a date"), ..policy },

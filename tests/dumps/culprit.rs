@@ -10,6 +10,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
@@ -48,7 +49,7 @@ fn rank(root: &Path, side: &str, rank: usize, count: usize, factors: &[(usize, f
 fn judged(root: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: root.join("gpu").display().to_string(),
+        baseline: Held::own(root.join("gpu").display().to_string()),
         candidate: root.join("npu").display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::parse("policy.yml", policy, &codes).expect("a policy"),

@@ -8,6 +8,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 use precision_gate::result::operation::State;
 use precision_gate::result::outcome::RuleOutcome;
@@ -20,7 +21,7 @@ use crate::support::fixtures;
 fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<Outcome, Error> {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("policy.yml", policy, &codes)?,

@@ -7,6 +7,7 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::error_place;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -54,7 +55,7 @@ fn judged(change: impl Fn([usize; 4]) -> f32) -> GateResult {
 
 fn result(folder: &Path) -> GateResult {
     let request = Request {
-        baseline: folder.join("gpu").display().to_string(),
+        baseline: Held::own(folder.join("gpu").display().to_string()),
         candidate: folder.join("npu").display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::default(),

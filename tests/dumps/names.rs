@@ -7,6 +7,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
@@ -26,7 +27,7 @@ const CASES: [&str; 6] = [
 fn judge(baseline: &Path, candidate: &Path, policy: &str, matching: &Matching) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy"),

@@ -10,6 +10,7 @@ use precision_gate::gate::{Quiet, Request, noise, recognisers, run};
 use precision_gate::judge::loss::noise::NoiseBand;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::loss::LossPolicy;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -62,7 +63,8 @@ impl Case {
 fn record(runs: &[String]) -> Result<NoiseBand> {
     let fetcher = Fetcher::default();
     let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
-    noise::record(runs, &LossPolicy::default(), repeats, true)
+    let runs: Vec<Held> = runs.iter().map(Held::own).collect();
+    noise::record(&runs, &LossPolicy::default(), repeats, true)
 }
 
 /// The file with the noise of `runs`.
@@ -74,10 +76,15 @@ fn recorded(root: &Path, runs: &[String]) -> PathBuf {
 
 fn judged(baseline: &str, candidate: &str, noise: &[String]) -> GateResult {
     let mut policy = Policy::default();
-    policy.dump.noise.0 = noise.to_vec();
+    policy.dump.noise = noise.to_vec().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
-    let request =
-        Request { baseline, candidate, checks: Command::Compare.checks(), policy, matching: Matching::default() };
+    let request = Request {
+        baseline: Held::own(baseline),
+        candidate,
+        checks: Command::Compare.checks(),
+        policy: policy.of_own_files(),
+        matching: Matching::default(),
+    };
     run(&request, &Quiet).expect("judged").result
 }
 
@@ -102,7 +109,7 @@ fn noise_of_three_repeats_lets_its_own_size_pass_and_no_more() {
     assert_eq!(judged(&repeats[0], &healthy, &noise).verdict, Verdict::Pass);
     assert_eq!(judged(&repeats[0], &healthy, &repeats).verdict, Verdict::Pass, "repeats in place of a file");
 
-    let band = band_file(&noise[0], &Fetcher::default()).expect("sound").expect("a band");
+    let band = band_file(&Held::own(&noise[0]), &Fetcher::default()).expect("sound").expect("a band");
     let unit = &band.dumps[0];
     assert_eq!((unit.repeats, unit.comparisons, band.precision_gate_noise), (3, 3, 2));
     let moved = unit.values["Torch.scatter_add.0.forward.output.0"].added;
@@ -209,7 +216,7 @@ fn a_file_that_would_hide_a_defect_is_refused() {
     let read = |value: &serde_json::Value| {
         let file = root.join("band.json");
         std::fs::write(&file, value.to_string()).expect("written");
-        band_file(file.to_str().expect("UTF-8"), &Fetcher::default())
+        band_file(&Held::own(file.to_str().expect("UTF-8")), &Fetcher::default())
     };
     assert!(read(&sound).is_ok_and(|band| band.is_some()));
     type Change = fn(&mut serde_json::Value);

@@ -11,6 +11,7 @@ use precision_gate::gate::parts::{self, Parts};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 
 use super::changes::data::fixture;
@@ -18,7 +19,7 @@ use super::support::{by_itself, fixtures};
 
 fn request(baseline: &Path, candidate: &Path) -> Request {
     Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),
@@ -47,7 +48,7 @@ fn joined(files: &[(String, Vec<u8>)]) -> Result<Parts> {
 fn merged(request: &Request, parts: u64, selection: impl Fn() -> Selection) -> Outcome {
     let files: Vec<(String, Vec<u8>)> = (1..=parts).rev().map(|k| part(request, selection(), k, parts)).collect();
     let joined = joined(&files).expect("all parts");
-    let request = joined.request(request.policy.clone());
+    let request = joined.request(request.policy.clone()).of_own_files();
     by_itself(|from| joined.judge(&request, from, &Quiet)).expect("judged")
 }
 
@@ -126,7 +127,7 @@ fn a_side_that_changed_since_is_refused() {
     let joined = joined(&[part(&request, Selection::default(), 1, 1)]).expect("the only part");
     let other = Request {
         candidate: fixtures().join("zoo_tensor_nan_inf/npu").display().to_string(),
-        ..joined.request(Policy::default())
+        ..joined.request(Policy::default()).of_own_files()
     };
     assert_eq!(by_itself(|from| joined.judge(&other, from, &Quiet)).expect_err("changed").kind(), ErrorKind::Corrupt);
 }

@@ -11,6 +11,7 @@ use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -24,7 +25,7 @@ use super::support::fixtures;
 fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: root.join("gpu").display().to_string(),
+        baseline: Held::own(root.join("gpu").display().to_string()),
         candidate: root.join("npu").display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
@@ -147,7 +148,7 @@ fn ranks_that_are_read_again_are_judged_as_those_that_stay_in_memory() {
         let fetcher = Fetcher::new(fetch::Settings { max_memory, ..fetch::Settings::default() });
         let kept = Kept::default();
         let request = Request {
-            baseline: root.join("gpu").display().to_string(),
+            baseline: Held::own(root.join("gpu").display().to_string()),
             candidate: root.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],
             policy: Policy::default(),

@@ -8,6 +8,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
@@ -52,7 +53,7 @@ impl Case {
             Unpacked::Temporary(folder) => folder.path(),
         };
         let request = Request {
-            baseline: folder.join("gpu").display().to_string(),
+            baseline: Held::own(folder.join("gpu").display().to_string()),
             candidate: folder.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],
             policy,

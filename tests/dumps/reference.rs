@@ -6,6 +6,7 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -46,10 +47,15 @@ fn f64_with_statistics(shape: &[u64], values: &[f64]) -> Tensor {
 
 fn judged(baseline: &str, candidate: &str, reference: &str) -> Outcome {
     let mut policy = Policy::default();
-    policy.reference.location = reference.to_owned();
+    policy.reference.location = reference.to_owned().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
-    let request =
-        Request { baseline, candidate, checks: Command::Compare.checks(), policy, matching: Matching::default() };
+    let request = Request {
+        baseline: Held::own(baseline),
+        candidate,
+        checks: Command::Compare.checks(),
+        policy: policy.of_own_files(),
+        matching: Matching::default(),
+    };
     run(&request, &Quiet).expect("judged")
 }
 

@@ -15,6 +15,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -45,7 +46,7 @@ fn policy_of(text: &str) -> Policy {
 fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResult {
     let [baseline, candidate] = sides.each_ref().map(|side| side.display().to_string());
     let (checks, policy) = (checks.to_vec(), policy.clone());
-    let request = Request { baseline, candidate, checks, policy, matching: Matching::default() };
+    let request = Request { baseline: Held::own(baseline), candidate, checks, policy, matching: Matching::default() };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
     let writer = result.writer(Language::En, Target::Plain);
     writer::fill(&mut result.findings, &writer).expect("texts");

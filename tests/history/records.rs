@@ -10,6 +10,7 @@ use precision_gate::history::record::Record;
 use precision_gate::history::series::series_of;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::sink::Dropped;
 use precision_gate::result::history::Case;
 use precision_gate::result::history::Suite;
@@ -24,7 +25,7 @@ fn of(folder: &Path) -> Option<Record> {
         sides.iter().find(|side| side.exists()).map(|side| side.display().to_string())
     };
     let request = Request {
-        baseline: side("gpu")?,
+        baseline: Held::own(side("gpu")?),
         candidate: side("npu")?,
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

@@ -8,6 +8,7 @@ use precision_gate::fetch::{Fetcher, read_all};
 use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::sink::Dropped;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
@@ -38,7 +39,7 @@ pub(crate) fn upload(server: &Server, folder: &Path, prefix: &str) {
 
 pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateResult {
     let request = Request {
-        baseline: baseline.to_owned(),
+        baseline: Held::own(baseline.to_owned()),
         candidate: candidate.to_owned(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

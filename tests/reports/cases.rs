@@ -3,6 +3,7 @@
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::report::Outcome;
 use precision_gate::verdict::CheckId;
@@ -68,7 +69,7 @@ impl Case {
     /// Runs the gate; locations are those of no machine.
     pub(crate) fn run(&self) -> Outcome {
         let request = Request {
-            baseline: fixture(self.baseline).display().to_string(),
+            baseline: Held::own(fixture(self.baseline).display().to_string()),
             candidate: fixture(self.candidate).display().to_string(),
             checks: vec![self.check],
             policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },

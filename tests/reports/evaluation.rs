@@ -3,6 +3,7 @@
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::messages::Language;
 use precision_gate::report::page;
 use precision_gate::report::pictures;
@@ -387,7 +388,7 @@ fn systems_see_every_unit() {
 fn the_example_ends_with_the_headline_that_its_page_promises() {
     let example = |side: &str| format!("{}/examples/evaluation/{side}", env!("CARGO_MANIFEST_DIR"));
     let request = Request {
-        baseline: example("gpu"),
+        baseline: Held::own(example("gpu")),
         candidate: example("npu"),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::default(),

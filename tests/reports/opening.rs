@@ -7,6 +7,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
@@ -50,7 +51,7 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
     let mut policy = Policy::parse("precision-gate.yml", policy, &codes).expect("a policy");
     policy.today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
-        baseline: location("gpu"),
+        baseline: Held::own(location("gpu")),
         candidate: location("npu"),
         checks: CheckId::CHECKS.to_vec(),
         policy,

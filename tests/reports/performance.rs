@@ -5,6 +5,7 @@ use std::path::Path;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
@@ -18,7 +19,7 @@ use crate::comment::comment;
 fn judged(name: &str, policy: &str) -> GateResult {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/performance").join(name);
     let request = Request {
-        baseline: case.join("gpu").display().to_string(),
+        baseline: Held::own(case.join("gpu").display().to_string()),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::parse("policy.yml", policy, &[]).expect("a sound policy"),

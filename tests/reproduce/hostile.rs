@@ -12,6 +12,7 @@ use precision_gate::gate::{Request, look, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::{Output, Set};
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::read::dump::DumpFolder;
 use precision_gate::report::lines::Lines;
 use precision_gate::reproduce::target::Target;
@@ -127,7 +128,7 @@ fn result(root: &Path) -> GateResult {
     side(root, "npu", &npu);
     let location = |name: &str| root.join(name).display().to_string();
     let request = Request {
-        baseline: location("gpu"),
+        baseline: Held::own(location("gpu")),
         candidate: location("npu"),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

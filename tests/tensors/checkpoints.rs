@@ -6,6 +6,7 @@ use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
@@ -21,7 +22,7 @@ pub(super) fn root() -> PathBuf {
 pub(super) fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
-        baseline: baseline.display().to_string(),
+        baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),

@@ -143,7 +143,7 @@ impl CommonArgs {
 
     /// [`list`](Self::list), under a policy that was read.
     fn list_by<'a>(&self, policy: &HistoryPolicy, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
-        let location = self.history.clone().or(policy.location.clone()).ok_or_else(|| {
+        let location = self.history.clone().or(policy.location.clone().map(String::from)).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "", "no history is named")
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;

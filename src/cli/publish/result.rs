@@ -9,7 +9,7 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck::{self, Against, Rechecked};
 use precision_gate::gate::training::Training;
-use precision_gate::gate::{self, Progress, Request};
+use precision_gate::gate::{self, Asked, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
@@ -263,8 +263,8 @@ fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>
     let output = judge::begin(&args.common)?;
     let Given { trusted, source, .. } = given;
     let policy = &trusted.policy;
-    let request = Request {
-        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
+    let request = Asked {
+        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.written().to_owned()),
         candidate: as_path(folder),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: policy.clone(),

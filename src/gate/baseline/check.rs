@@ -8,6 +8,7 @@ use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::judge::location as rules;
 use crate::policy::Policy;
+use crate::policy::location::Named;
 use crate::policy::value::Date;
 use crate::result::Verified;
 use crate::result::finding::Finding;
@@ -33,7 +34,8 @@ pub fn findings(
     let mut findings: Vec<Finding> = changed_bytes(manifest, baseline, policy, progress).into_iter().collect();
     findings.extend(age(manifest, policy));
     let now = facts::of_inventory(candidate);
-    let root = policy.source_root.as_deref().unwrap_or_else(|| std::path::Path::new("."));
+    let root = policy.source_root.as_ref().map(Named::held).transpose()?;
+    let root = root.map_or(std::path::Path::new("."), AsRef::as_ref);
     let sources = if manifest.recorded.sources.is_empty() {
         std::collections::BTreeMap::new()
     } else {
