@@ -19,6 +19,7 @@ mod proposing;
 pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod reproduce;
+mod requests;
 pub(crate) mod run;
 mod sections;
 pub(crate) mod show;

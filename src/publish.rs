@@ -50,7 +50,7 @@ mod unfinished;
 pub mod watch;
 pub mod webhook;
 
-pub use desk::Story;
+pub use desk::{Story, worst};
 pub use job::{Job, Settings, token};
 pub use session::Session;
 pub use unfinished::Why;

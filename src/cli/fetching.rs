@@ -10,7 +10,7 @@ use precision_gate::fetch::{CacheSettings, Environment, Fetcher, Location, Setti
 const REMOTE_THREADS: usize = 8;
 
 /// Flags about fetching locations.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Resources")]
 pub(crate) struct FetchArgs {
     /// Memory that the command may use, such as 256MB [default: 1GiB]

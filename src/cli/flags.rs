@@ -19,7 +19,7 @@ pub(crate) struct PairArgs {
 }
 
 /// Flags of every judging command.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Folder for the results [default: precision-gate-out]
     #[arg(long, short, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
@@ -54,8 +54,16 @@ pub(crate) struct CommonArgs {
     pub(crate) fetching: fetching::FetchArgs,
 }
 
+impl CommonArgs {
+    /// The same, for documents in another folder that nobody is told of.
+    pub(crate) fn aside(&self, out: PathBuf) -> Self {
+        let documents = DocumentArgs { quiet: true, verbose: false, ..self.documents.clone() };
+        Self { out, documents, ..self.clone() }
+    }
+}
+
 /// Flags about the written documents.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct DocumentArgs {
     /// Language of the reports

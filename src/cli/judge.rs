@@ -22,7 +22,7 @@ use super::flags::{CommonArgs, PairArgs};
 use super::policy_file::read;
 use super::quick::{self, QuickArgs};
 use super::surroundings::{self, PublishFlags};
-use super::trusted::{Case, trusted};
+use super::trusted::{Case, Purpose, trusted};
 use super::{fetching, progress, show};
 
 /// `compare`
@@ -136,7 +136,7 @@ fn some_checks(
 
 /// The case of a command that posts nothing: `request` makes its request from the policy that counts.
 pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Asked) -> Result<Case> {
-    let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), false)?;
+    let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), Purpose::Show)?;
     let request = request(trusted.policy.clone());
     trusted.case(request)
 }

@@ -11,18 +11,18 @@ use precision_gate::policy::Policy;
 use precision_gate::policy::input::Input;
 use precision_gate::publish::event::Place;
 use precision_gate::publish::trust::{Taken, taken};
-use precision_gate::publish::{Settings, Story};
+use precision_gate::publish::{Settings, Story, worst};
 use precision_gate::report::Judged;
 use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
 use super::flags::CommonArgs;
 use super::history::{HistoryFlags, Recording};
-use super::judge::{self, Task};
-use super::publish::{self, Publishing, Told, tell_runner};
+use super::judge::{self, Evaluated, Task};
+use super::publish::{self, Judgement, Publishing, Told, every, tell_runner};
 use super::quick::{self, QuickArgs};
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::trusted::{Case, Trusted, trusted};
+use super::trusted::{Case, Purpose, Trusted, trusted, trusted_at};
 
 /// `run`
 #[derive(Debug, Args)]
@@ -109,7 +109,8 @@ fn judge_all(args: &RunArgs) -> Result<u8> {
         // A folder that cannot be written is told beside the commit too.
         Err(error) => Err(error),
     };
-    let trusted = trusted(&args.common, &args.publishing, &surroundings, args.publish);
+    let purpose = if args.publish { Purpose::Post } else { Purpose::Show };
+    let trusted = trusted(&args.common, &args.publishing, &surroundings, purpose);
     // A policy that cannot be read is told beside the commit too.
     let of_policy = match &trusted {
         Ok(trusted) => Some(trusted.policy.publish.clone()),
@@ -135,7 +136,7 @@ fn judge_all(args: &RunArgs) -> Result<u8> {
 
 /// Measures one part of a run; the job that merges the parts judges and tells.
 fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Result<u8> {
-    let trusted = trusted(&args.common, &args.publishing, surroundings, false)?;
+    let trusted = trusted(&args.common, &args.publishing, surroundings, Purpose::Show)?;
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
     judge::prepare(&args.common, &case.request)?;
@@ -152,6 +153,33 @@ fn judge_and_tell(
     (output, trusted): (Output, Trusted),
     publishing: &mut Publishing<'_>,
 ) -> Result<u8> {
+    let first = judge_by(args, surroundings, (&args.common, output, trusted), publishing)?;
+    let commit = first.result.source.as_ref().map(|source| source.commit.clone()).unwrap_or_default();
+    let judgements = every(first, &surroundings.place, publishing, |publishing, branch| {
+        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
+        let common = args.common.aside(folder.path().to_owned());
+        let trusted = trusted_at(&common, &args.publishing, surroundings, (branch, &commit))?;
+        judge_by(args, surroundings, (&common, judge::begin(&common)?, trusted), publishing)
+    })?;
+    let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
+    let language = args.common.documents.lang;
+    if let Some(Story { result, templates, notes, source_root, .. }) = worst(&stories).copied() {
+        let out = args.common.out.as_path();
+        tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
+    }
+    publishing.finish(&stories)?;
+    Ok(judgements.iter().map(|judgement| judgement.code).max().unwrap_or_default())
+}
+
+/// Judges by the policy and templates of one branch.
+fn judge_by(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    (common, output, trusted): (&CommonArgs, Output, Trusted),
+    publishing: &mut Publishing<'_>,
+) -> Result<Judgement> {
+    let settings =
+        trusted.settings(&args.publishing, surroundings, (args.common.documents.lang, args.common.warn_exit_code));
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
     let measurements = Measurements::new(args.quick.selection()?);
@@ -169,15 +197,10 @@ fn judge_and_tell(
             warnings = recording.complete(judged, policy, from.manifest);
         }
     };
-    let judged = judge::evaluate(&args.common, output, &case, look, complete)?;
+    let Evaluated { result, code } = judge::evaluate(common, output, &case, look, complete)?;
     warnings.into_iter().for_each(|warning| publishing.warn(warning));
-    let result = &judged.result;
-    let source_root = case.source_root.as_deref();
-    let (language, out) = (args.common.documents.lang, args.common.out.as_path());
-    let (templates, notes) = (&case.templates, case.notes.as_slice());
-    tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
-    publishing.finish(&Story { result, templates, notes, source_root })?;
-    Ok(judged.code)
+    let Case { templates, notes, source_root, target, .. } = case;
+    Ok(Judgement { result, code, target, templates, notes, source_root, settings })
 }
 
 /// The request of a run: flags take precedence over the policy.

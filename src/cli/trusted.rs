@@ -24,7 +24,7 @@ use precision_gate::publish::event::{self, ReadOnly};
 use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::target::{Change, Target};
 use precision_gate::publish::trust::{Origin, Standing, Taken, taken};
-use precision_gate::publish::{Job, Session, token};
+use precision_gate::publish::{Job, Session, Settings, token};
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
 use precision_gate::result;
@@ -33,7 +33,7 @@ use tempfile::NamedTempFile;
 
 use super::flags::CommonArgs;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{fetching, pinned, policy_file};
+use super::{fetching, pinned, policy_file, requests};
 
 /// Files that decide about a run.
 #[derive(Debug)]
@@ -51,6 +51,17 @@ pub(crate) struct Trusted {
     findings: Vec<Finding>,
     ground: Ground,
     checkout: Checkout,
+}
+
+/// What becomes of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It is shown here.
+    Show,
+    /// It is posted too, beside the commit.
+    Post,
+    /// That of another job is posted.
+    PostOfOther,
 }
 
 /// Place that files that decide are read from.
@@ -100,18 +111,39 @@ pub(crate) struct Case {
     _files: Vec<NamedTempFile>,
 }
 
-/// Reads what decides, given where the gate runs. The forge is asked about a stranger's change, and for a note where one is
-/// `posted`.
+/// Reads what decides, given where the gate runs. The forge is asked about a stranger's change, and for a note where a
+/// verdict is posted.
 pub(crate) fn trusted(
     common: &CommonArgs,
     flags: &PublishFlags,
     surroundings: &Surroundings,
-    posted: bool,
+    purpose: Purpose,
 ) -> Result<Trusted> {
+    let (ground, head) = ground(flags, surroundings, purpose)?;
+    let mut trusted = on(common, surroundings, (ground, head))?;
+    if purpose == Purpose::Post && matches!(trusted.ground, Ground::Checkout) {
+        trusted.note_changes(common, flags, surroundings);
+    }
+    Ok(trusted)
+}
+
+/// The same by the policy of another branch, which another request of the commit goes to.
+pub(crate) fn trusted_at(
+    common: &CommonArgs,
+    flags: &PublishFlags,
+    surroundings: &Surroundings,
+    (branch, head): (&str, &str),
+) -> Result<Trusted> {
+    let session = session(flags, surroundings)?.ok_or_else(|| no_token(surroundings))?;
+    let target = Target::open(session, branch, head)?;
+    on(common, surroundings, (Ground::Target(Box::new(target)), head.to_owned()))
+}
+
+/// Reads what decides on `ground`.
+fn on(common: &CommonArgs, surroundings: &Surroundings, (ground, head): (Ground, String)) -> Result<Trusted> {
     let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
     let checkouts = [PathBuf::from(&surroundings.place.workspace), working.clone()];
     let checkout = Checkout::new(&surroundings.place.workspace, working);
-    let (ground, head) = ground(flags, surroundings)?;
     let mut trusted = Trusted {
         policy: Policy::default(),
         templates: Templates::shipped(),
@@ -127,14 +159,11 @@ pub(crate) fn trusted(
     let named = common.documents.source_root.clone().or(of_policy);
     let found = || checkouts.into_iter().find(|folder| folder.is_absolute() && folder.join(".git").exists());
     trusted.source_root = named.or_else(found);
-    if posted && matches!(trusted.ground, Ground::Checkout) {
-        trusted.note_changes(common, flags, surroundings);
-    }
     Ok(trusted)
 }
 
 /// Place that files that decide are read from, and the pull request's newest commit where the forge was asked.
-fn ground(flags: &PublishFlags, surroundings: &Surroundings) -> Result<(Ground, String)> {
+fn ground(flags: &PublishFlags, surroundings: &Surroundings, purpose: Purpose) -> Result<(Ground, String)> {
     let place = &surroundings.place;
     if taken(place.origin.standing(), Input::Policy) == Taken::Checkout {
         return Ok((Ground::Checkout, String::new()));
@@ -146,22 +175,25 @@ fn ground(flags: &PublishFlags, surroundings: &Surroundings) -> Result<(Ground, 
             _ => Err(no_token(surroundings)),
         };
     };
-    let is_told = place.origin == Origin::Fork && !place.target_branch.is_empty();
+    let is_posted = purpose != Purpose::Show && place.read_only.is_none();
+    let is_told = place.origin == Origin::Fork && !place.target_branch.is_empty() && !place.commit.is_empty();
     let pull = if is_told { None } else { pull(&mut session, surroundings)? };
     if place.origin == Origin::Unknown && pull.as_ref().is_some_and(|pull| is_own(pull, surroundings)) {
         return Ok((Ground::Checkout, pull.map(|pull| pull.head).unwrap_or_default()));
     }
-    let asked = pull.as_ref().map(|pull| pull.target.as_str());
-    let branches = [place.target_branch.as_str(), asked.unwrap_or_default(), place.default_branch.as_str()];
-    let branch = match branches.into_iter().find(|branch| !branch.is_empty()) {
-        Some(branch) => branch.to_owned(),
-        None => session.default_branch()?,
+    let of_pull = pull.as_ref().map_or("", |pull| pull.head.as_str());
+    let head = if place.commit.is_empty() { of_pull } else { place.commit.as_str() };
+    let branch = if is_posted {
+        requests::branches(&mut session, place, head)?.into_iter().next()
+    } else {
+        let asked = pull.as_ref().map_or("", |pull| pull.target.as_str());
+        let known = [place.target_branch.as_str(), asked, place.default_branch.as_str()];
+        known.into_iter().find(|branch| !branch.is_empty()).map(str::to_owned)
     };
+    let branch = branch.map_or_else(|| session.default_branch(), Ok)?;
     if branch.is_empty() {
         return Err(no_branch(surroundings));
     }
-    let of_pull = pull.as_ref().map_or("", |pull| pull.head.as_str());
-    let head = if place.commit.is_empty() { of_pull } else { place.commit.as_str() };
     let target = Target::open(session, &branch, head)?;
     Ok((Ground::Target(Box::new(target)), of_pull.to_owned()))
 }
@@ -267,6 +299,12 @@ impl Trusted {
             let files = files.iter().map(|file| file.display().to_string()).collect();
             self.notes.push(Note::SettingsChanged(files));
         }
+    }
+
+    /// Settings of publishing, by this policy; `also` is the language and the exit code of a warning.
+    pub(crate) fn settings(&self, flags: &PublishFlags, surroundings: &Surroundings, also: (Language, u8)) -> Settings {
+        let settings = settings(flags, &self.policy.publish, surroundings, also);
+        Settings { report_only: self.policy.report_only, ..settings }
     }
 
     /// The target branch's tip, where it decides.

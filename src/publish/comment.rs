@@ -39,6 +39,8 @@ pub enum Note {
         /// Its newest commit.
         commit: String,
     },
+    /// The commit is the head of requests to several branches, each judged by its own branch's policy; the worst counts.
+    Requests(Vec<Ruling>),
     /// The result claims one verdict, and what it says comes to another.
     OtherVerdict {
         /// The verdict that the result states.
@@ -46,6 +48,24 @@ pub enum Note {
         /// The verdict that follows from the result's units and findings.
         found: Verdict,
     },
+}
+
+/// Verdict by the policy of one branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The branch.
+    pub branch: String,
+    /// The commit that its policy was read at.
+    pub commit: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Ruling {
+    fn shown(&self) -> minijinja::Value {
+        let commit = self.commit.get(..12).unwrap_or(&self.commit);
+        context! { branch => &self.branch, commit, verdict => self.verdict.as_str() }
+    }
 }
 
 /// A picture in a comment.
@@ -127,6 +147,10 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
             Note::TargetMoved { branch, commit } => {
                 let commit = commit.get(..12).unwrap_or(commit);
                 writer.phrase("publish_target_moved", &context! { branch, commit })
+            }
+            Note::Requests(rulings) => {
+                let rulings: Vec<_> = rulings.iter().map(Ruling::shown).collect();
+                writer.phrase("publish_requests", &context! { rulings })
             }
             Note::OtherVerdict { claimed, found } => {
                 let [claimed, found] = [claimed, found].map(|verdict| verdict.as_str());

@@ -1,18 +1,20 @@
 //! The part of a session that talks to the forge: statuses, comments, and questions about the change.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use secrecy::SecretString;
 
+use super::answer::Answer;
 use super::client::{Client, Failure, Undone};
 use super::comment::{self, Note};
 use super::dialect::Forge;
 use super::event::Target;
 use super::forge::Pull;
 use super::forges::forge_of;
-use super::job::Job;
-use super::status::{Annotation, Report, State};
+use super::job::{Job, Settings};
+use super::status::{Annotation, Conclusion, Report, State, conclusion};
 use super::tree::{Entry, Folder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
@@ -20,7 +22,7 @@ use crate::report::escape::Target as Format;
 use crate::report::templates::Templates;
 use crate::report::writer::Writer;
 use crate::report::{issue, summary};
-use crate::result::GateResult;
+use crate::result::{self, GateResult};
 use crate::verdict::{Severity, Verdict};
 
 /// Result of a finished run, and the texts around it.
@@ -34,6 +36,28 @@ pub struct Story<'a> {
     pub notes: &'a [Note],
     /// Folder of the checked-out repository, whose lines findings point at.
     pub source_root: Option<&'a Path>,
+    /// Tip of the branch whose policy decided about a stranger's change; `None` for one of the repository's own.
+    pub target: Option<&'a result::Target>,
+    /// Settings of that policy.
+    pub settings: &'a Settings,
+}
+
+impl Story<'_> {
+    /// Branch whose requests it is for; `None` for those of every branch.
+    fn branch(&self) -> Option<&str> {
+        self.target.map(|target| target.branch.as_str())
+    }
+
+    /// Conclusion of a check that shows it, and its verdict.
+    fn weight(&self) -> (Option<Conclusion>, Verdict) {
+        let verdict = self.result.verdict;
+        (conclusion(State::Judged(verdict), self.settings.warn, self.result.report_only), verdict)
+    }
+}
+
+/// The story that counts for the commit: the worst, of equal ones the first.
+pub fn worst<'a, 'b>(stories: &'b [Story<'a>]) -> Option<&'b Story<'a>> {
+    stories.iter().rev().max_by_key(|story| story.weight())
 }
 
 /// State that the asynchronous parts share.
@@ -84,12 +108,13 @@ impl Desk {
         self.report(&report).await;
     }
 
-    pub(super) async fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+    /// Writes the check, of which the worst story decides, and the comment of each pull request, of which its own does.
+    pub(super) async fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
         if let Err(failure) = self.know_commit().await {
             self.warn(failure);
         }
-        let report = self.full_report(story)?;
-        self.report(&report).await;
+        let Some(worst) = worst(stories) else { return Ok(()) };
+        self.check_all(stories, worst).await?;
         let settings = &self.job.settings;
         if settings.comment == CommentMode::Never && !settings.issue && self.forge.labels().is_none() {
             return Ok(());
@@ -98,21 +123,44 @@ impl Desk {
         // A pull request that has moved on is still one.
         let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
         if self.job.settings.issue && has_none {
-            let followed = self.issue(story).await;
+            let followed = self.issue(worst).await;
             return self.settle(followed);
         }
         for pull in pulls {
+            let decides = |story: &&Story<'_>| story.branch().is_none_or(|branch| branch == pull.target);
+            let Some(story) = stories.iter().find(decides) else {
+                self.notices
+                    .push(format!("#{} goes to another branch by now: its comment is left to that run", pull.number));
+                continue;
+            };
+            let kept = std::mem::replace(&mut self.job.settings, story.settings.clone());
             let commented = self.comment(&pull, story).await;
+            let labelled = self.label(pull.number, story.result.verdict).await;
+            self.job.settings = kept;
             self.settle(commented)?;
-            if let Err(failure) = self.label(pull.number, story.result.verdict).await {
+            if let Err(failure) = labelled {
                 self.warn(failure);
             }
         }
         Ok(())
     }
 
+    /// Shows `worst` in the check of each name that a policy of the commit's requests asks for.
+    async fn check_all(&mut self, stories: &[Story<'_>], worst: &Story<'_>) -> Result<()> {
+        let report = self.full_report(worst)?;
+        self.report(&report).await;
+        let names: BTreeSet<String> = stories.iter().map(|story| story.settings.name()).collect();
+        for name in names.into_iter().filter(|name| *name != report.name) {
+            // Each check run has a number of its own.
+            let kept = self.check.take();
+            self.report(&Report { name, ..report.clone() }).await;
+            self.check = kept;
+        }
+        Ok(())
+    }
+
     fn full_report(&self, story: &Story<'_>) -> Result<Report> {
-        let settings = &self.job.settings;
+        let settings = story.settings;
         let notes = comment::notes(story.notes, settings.language)?;
         let options = summary::Options {
             language: settings.language,
@@ -128,7 +176,7 @@ impl Desk {
             title: comment::title(
                 summary::headline(story.result, settings.language)?,
                 story.notes,
-                settings.report_only,
+                story.result.report_only,
                 settings.language,
             )?,
             summary: format!(
@@ -137,6 +185,8 @@ impl Desk {
                 summary::render(story.result, &options)?
             ),
             annotations: issues.iter().filter_map(annotation).collect(),
+            warn: settings.warn,
+            report_only: story.result.report_only,
             ..self.blank()
         })
     }
@@ -179,6 +229,12 @@ impl Desk {
 
     pub(super) async fn pull(&self, number: u64) -> Result<Pull, Failure> {
         self.client.ask(&self.forge.pull(number), |answer| self.forge.read_pull(answer)).await
+    }
+
+    /// The open pull requests whose head is `commit`, whatever branch they come from and go to.
+    pub(super) async fn requests(&self, commit: &str) -> Result<Vec<Pull>, Failure> {
+        let read = |answer: &Answer| self.forge.read_pulls(answer);
+        self.pages(|page| self.forge.open_pulls(page), read, |pull| pull.open && pull.head == commit).await
     }
 
     async fn listed_pulls(&self) -> Result<Vec<Pull>, Failure> {

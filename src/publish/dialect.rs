@@ -53,6 +53,9 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks for the open pull requests of a branch of `owner`'s repository.
     fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call>;
 
+    /// Asks for a page of all open pull requests, from page 1 on.
+    fn open_pulls(&self, page: u32) -> Call;
+
     /// Asks for a page of the comments, from page 1 on, the oldest first.
     fn comments(&self, number: u64, page: u32) -> Call;
 

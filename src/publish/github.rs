@@ -158,6 +158,11 @@ impl Forge for GitHub {
         Some(Call::page("find the branch's pull requests", PullRequests.read(), path))
     }
 
+    fn open_pulls(&self, page: u32) -> Call {
+        let path = format!("{}/pulls?state=open&{}=100&page={page}", self.root, self.quirks.page_size);
+        Call::page("list the open pull requests", PullRequests.read(), path)
+    }
+
     fn comments(&self, number: u64, page: u32) -> Call {
         let path = format!("{}?{}=100&page={page}", self.comments_of(number), self.quirks.page_size);
         Call::page("list the comments", PullRequests.read(), path)

@@ -90,6 +90,11 @@ impl Forge for GitLab {
         Some(Call::page("find the branch's merge requests", PullRequests.read(), path))
     }
 
+    fn open_pulls(&self, page: u32) -> Call {
+        let path = format!("{}/merge_requests?state=opened&per_page=100&page={page}", self.root);
+        Call::page("list the open merge requests", PullRequests.read(), path)
+    }
+
     fn comments(&self, number: u64, page: u32) -> Call {
         Call::page("list the comments", PullRequests.read(), format!("{}?{COMMENTS}&page={page}", self.notes(number)))
     }

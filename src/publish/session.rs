@@ -54,10 +54,10 @@ impl Session {
         }
     }
 
-    /// Publishes the result.
-    pub fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+    /// Publishes what was found, a story for each branch that requests of the commit go to.
+    pub fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
         self.end_watch();
-        self.runtime.block_on(self.desk.finish(story))
+        self.runtime.block_on(self.desk.finish(stories))
     }
 
     /// Says that the run ended without a verdict, or that its result is refused: beside the commit, and in the comment.
@@ -73,6 +73,14 @@ impl Session {
     /// The head commit that a result must be of: the pull request's, or the job's where there is none.
     pub fn head(&mut self) -> Result<Option<Pull>> {
         Ok(self.ask(Desk::pulls)?.into_iter().next())
+    }
+
+    /// The open pull requests whose head is `commit`, whatever branch they come from and go to.
+    ///
+    /// # Errors
+    /// As the forge's answer says; also where there are more open ones than are read.
+    pub fn requests(&mut self, commit: &str) -> Result<Vec<Pull>> {
+        self.ask(async |desk| desk.requests(commit).await)
     }
 
     /// A pull request by its number.

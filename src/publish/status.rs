@@ -56,8 +56,8 @@ pub struct Report {
     pub pipeline: Option<u64>,
 }
 
-/// Whether a run is good, bad or neither.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a run is good, bad or neither, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Conclusion {
     /// Good.
     Success,
@@ -70,24 +70,7 @@ pub enum Conclusion {
 impl Report {
     /// Conclusion of the check; `None` while the run is not finished.
     pub fn conclusion(&self) -> Option<Conclusion> {
-        let verdict = match self.state {
-            State::Running => return None,
-            State::Unfinished => return Some(Conclusion::Failure),
-            State::Judged(verdict) => verdict,
-        };
-        if self.report_only {
-            return Some(Conclusion::Neutral);
-        }
-        Some(match verdict {
-            Verdict::Pass => Conclusion::Success,
-            Verdict::Skipped => Conclusion::Neutral,
-            Verdict::Fail | Verdict::Incomplete => Conclusion::Failure,
-            Verdict::Warn => match self.warn {
-                WarnAs::Neutral => Conclusion::Neutral,
-                WarnAs::Success => Conclusion::Success,
-                WarnAs::Failure => Conclusion::Failure,
-            },
-        })
+        conclusion(self.state, self.warn, self.report_only)
     }
 
     /// The line, cut to what a forge takes.
@@ -97,6 +80,28 @@ impl Report {
         }
         self.title.chars().take(most.saturating_sub(1)).chain(['…']).collect()
     }
+}
+
+/// Conclusion of a check in `state`; `None` while the run is not finished.
+pub(super) fn conclusion(state: State, warn: WarnAs, report_only: bool) -> Option<Conclusion> {
+    let verdict = match state {
+        State::Running => return None,
+        State::Unfinished => return Some(Conclusion::Failure),
+        State::Judged(verdict) => verdict,
+    };
+    if report_only {
+        return Some(Conclusion::Neutral);
+    }
+    Some(match verdict {
+        Verdict::Pass => Conclusion::Success,
+        Verdict::Skipped => Conclusion::Neutral,
+        Verdict::Fail | Verdict::Incomplete => Conclusion::Failure,
+        Verdict::Warn => match warn {
+            WarnAs::Neutral => Conclusion::Neutral,
+            WarnAs::Success => Conclusion::Success,
+            WarnAs::Failure => Conclusion::Failure,
+        },
+    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod permissions;
 mod recheck;
 mod releases;
 mod report_only;
+mod requests;
 mod secrets;
 mod states;
 mod training;

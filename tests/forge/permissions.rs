@@ -95,6 +95,7 @@ fn calls(forge: &dyn Forge) -> Vec<Call> {
         forge.entries(&Folder { commit: COMMIT, path: "ci", id: COMMIT }, 1),
         forge.file("ci/gate.yml", COMMIT),
     ];
+    calls.push(forge.open_pulls(1));
     calls.extend(forge.pulls_of_commit(COMMIT));
     calls.extend(forge.pulls_of_branch("org", "topic"));
     calls.extend(forge.status(&report));

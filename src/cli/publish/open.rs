@@ -10,7 +10,7 @@ use precision_gate::publish::event::{Environment, Place, ReadOnly, has_workflow_
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::Origin;
 use precision_gate::publish::webhook::{self, Hook};
-use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue, token};
+use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue, token, worst};
 use precision_gate::read::json::Json;
 use precision_gate::redact::Redactor;
 use precision_gate::report::annotations;
@@ -113,11 +113,12 @@ impl<'a> Publishing<'a> {
         }
     }
 
-    /// Publishes a result.
-    pub(crate) fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+    /// Publishes what was found; a chat and a command are told the worst.
+    pub(crate) fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
         if let Some(session) = &mut self.session {
-            session.finish(story)?;
+            session.finish(stories)?;
         }
+        let Some(story) = worst(stories) else { return Ok(()) };
         if let Some(shape) = self.settings.webhook
             && (self.settings.webhook_on == WebhookOn::Always
                 || issue::Standing::of(story.result) == issue::Standing::Red)

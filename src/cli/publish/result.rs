@@ -19,11 +19,12 @@ use precision_gate::report::Judged;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::{GateResult, Source};
 
+use super::judgements::{Judgement, every};
 use super::open::{Publishing, of_damaged};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use crate::cli::flags::CommonArgs;
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
-use crate::cli::trusted::{Trusted, trusted};
+use crate::cli::trusted::{Purpose, Trusted, trusted, trusted_at};
 use crate::cli::{fetching, judge, policy_file, show};
 
 /// `publish`
@@ -93,8 +94,13 @@ impl Given {
         let place = &surroundings.place;
         let of_job = Some(place.commit.as_str()).filter(|commit| !commit.is_empty());
         let commit = of_job.or(pull.as_ref().map(|pull| pull.head.as_str())).unwrap_or_default().to_owned();
-        let source = Source { commit, repository: place.repository.clone(), target: trusted.target() };
-        Ok(Self { trusted, pull, source })
+        Ok(Self::new(trusted, pull, &commit, surroundings))
+    }
+
+    fn new(trusted: Trusted, pull: Option<Pull>, commit: &str, surroundings: &Surroundings) -> Self {
+        let repository = surroundings.place.repository.clone();
+        let source = Source { commit: commit.to_owned(), repository, target: trusted.target() };
+        Self { trusted, pull, source }
     }
 
     /// Whose numbers an untrusted result holds; `None` where they are of the repository itself.
@@ -154,7 +160,7 @@ fn trust(args: &PublishArgs, input: Input<'_>, surroundings: &Surroundings) -> R
             refuse_inside(folder, Path::new(baseline), "baseline")?;
         }
     }
-    trusted(&args.common, &args.publishing, surroundings, false)
+    trusted(&args.common, &args.publishing, surroundings, Purpose::PostOfOther)
 }
 
 fn post(
@@ -165,26 +171,46 @@ fn post(
     publishing: &mut Publishing<'_>,
 ) -> Result<u8> {
     let given = Given::of(trusted, surroundings, publishing)?;
-    let mut notes = changed_settings(args, publishing, given.pull.as_ref());
-    let templates = given.trusted.templates.clone();
-    let source_root = given.trusted.source_root.clone();
-    let (result, code) = match input {
-        Input::Result(path) => {
-            notes.extend(given.numbers(surroundings));
-            (checked(args, path, &given, &mut notes)?, exit::PASS)
-        }
-        Input::Artifacts(folder) => judged(args, folder, given, &mut notes)?,
-    };
-    let story = Story { result: &result, templates: &templates, notes: &notes, source_root: source_root.as_deref() };
-    publishing.finish(&story).map_err(|error| match input {
+    let (pull, commit) = (given.pull.clone(), given.source.commit.clone());
+    let notes = changed_settings(args, publishing, given.pull.as_ref());
+    let first = judgement(args, input, surroundings, (&args.common, given, notes))?;
+    let judgements = every(first, &surroundings.place, publishing, |_, branch| {
+        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
+        let common = args.common.aside(folder.path().to_owned());
+        let trusted = trusted_at(&common, &args.publishing, surroundings, (branch, &commit))?;
+        let given = Given::new(trusted, pull.clone(), &commit, surroundings);
+        judgement(args, input, surroundings, (&common, given, Vec::new()))
+    })?;
+    let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
+    publishing.finish(&stories).map_err(|error| match input {
         Input::Result(path) => show::undrawable(path, error),
         Input::Artifacts(_) => error,
     })?;
-    Ok(code)
+    Ok(judgements.iter().map(|judgement| judgement.code).max().unwrap_or_default())
+}
+
+/// What the input comes to by the policy of one branch; documents go where `common` says.
+fn judgement(
+    args: &PublishArgs,
+    input: Input<'_>,
+    surroundings: &Surroundings,
+    (common, given, mut notes): (&CommonArgs, Given, Vec<Note>),
+) -> Result<Judgement> {
+    let trusted = &given.trusted;
+    let (templates, source_root, target) = (trusted.templates.clone(), trusted.source_root.clone(), trusted.target());
+    let settings = trusted.settings(&args.publishing, surroundings, (common.documents.lang, common.warn_exit_code));
+    let (result, code) = match input {
+        Input::Result(path) => {
+            notes.extend(given.numbers(surroundings));
+            (checked(common, path, &given, &mut notes)?, exit::PASS)
+        }
+        Input::Artifacts(folder) => judged(args, folder, (common, given), &mut notes)?,
+    };
+    Ok(Judgement { result, code, target, templates, notes, source_root, settings })
 }
 
 /// The result of another job, found to be of the head commit and free of contradictions, with its verdicts added up anew.
-fn checked(args: &PublishArgs, path: &Path, given: &Given, notes: &mut Vec<Note>) -> Result<GateResult> {
+fn checked(common: &CommonArgs, path: &Path, given: &Given, notes: &mut Vec<Note>) -> Result<GateResult> {
     let name = path.display().to_string();
     let result = recheck::read(path)?;
     check_commit(&name, result.source.as_ref(), &given.source.commit)?;
@@ -199,7 +225,7 @@ fn checked(args: &PublishArgs, path: &Path, given: &Given, notes: &mut Vec<Note>
     let Rechecked { mut result, claimed } = recheck::recheck(result, &against)?;
     // Whether it blocks is for the policy here to say.
     result.report_only = given.trusted.policy.report_only;
-    rewrite(&mut result, &name, args.common.documents.lang)?;
+    rewrite(&mut result, &name, common.documents.lang)?;
     if claimed != result.verdict {
         notes.push(Note::OtherVerdict { claimed, found: result.verdict });
     }
@@ -252,7 +278,12 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 }
 
 /// Judges uploaded artifacts, by this job's policy, baseline and program. Nothing in them says what they are of.
-fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>) -> Result<(GateResult, u8)> {
+fn judged(
+    args: &PublishArgs,
+    folder: &Path,
+    (common, given): (&CommonArgs, Given),
+    notes: &mut Vec<Note>,
+) -> Result<(GateResult, u8)> {
     let upload = Upload::measure(folder, args.max_input.unwrap_or(MOST_BYTES))?;
     if upload.files == 0 {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
@@ -260,7 +291,7 @@ fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>
     } else {
         notes.push(Note::JudgedHere);
     }
-    let output = judge::begin(&args.common)?;
+    let output = judge::begin(common)?;
     let Given { trusted, source, .. } = given;
     let policy = &trusted.policy;
     let request = Asked {
@@ -276,7 +307,7 @@ fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>
     };
     let source = Some(source).filter(|source| !source.commit.is_empty());
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
-    let judged = judge::evaluate(&args.common, output, &trusted.case(request)?, look, complete)?;
+    let judged = judge::evaluate(common, output, &trusted.case(request)?, look, complete)?;
     // A verdict is posted whatever it is; a baseline that could not be fetched is another matter.
     let code = if judged.code == exit::UNAVAILABLE { exit::UNAVAILABLE } else { exit::PASS };
     Ok((judged.result, code))

@@ -70,6 +70,11 @@ pub(crate) struct GitHub {
     pub(crate) from_fork: bool,
     /// Whether pull requests are closed.
     pub(crate) closed: bool,
+    /// Branches that pull requests go to, where that is not `main`.
+    pub(crate) targets: BTreeMap<u64, String>,
+    /// Branch that pull requests go to once their list was asked for so often: somebody retargets them meanwhile.
+    pub(crate) retargeted: Option<(usize, u64, String)>,
+    lists: usize,
     pub(crate) branch: Option<String>,
     pub(crate) issues: Vec<Issue>,
     /// The tag of the one release, and whether it is a draft.
@@ -125,6 +130,9 @@ impl GitHub {
             tips: BTreeMap::from([("main".to_owned(), TIP.to_owned())]),
             from_fork: false,
             closed: false,
+            targets: BTreeMap::new(),
+            retargeted: None,
+            lists: 0,
             branch: None,
             issues: Vec::new(),
             tag: "v1.2.0".into(),
@@ -171,7 +179,7 @@ impl GitHub {
         pull["head"]["sha"] = head.as_str().into();
         pull["head"]["label"] = label.as_str().into();
         pull["base"]["sha"] = base.as_str().into();
-        pull["base"]["ref"] = "main".into();
+        pull["base"]["ref"] = self.targets.get(&number).map_or("main", String::as_str).into();
         if self.from_fork {
             pull["head"]["repo"]["id"] = 2.into();
         }
@@ -362,6 +370,7 @@ impl Brain for GitHub {
                 let pull = number.parse().ok().and_then(|number| self.pull(number));
                 pull.map_or_else(|| Reply::refusal(404, "Not Found"), |pull| Reply::json(200, &pull))
             }
+            ("GET", ["pulls"]) if asked.query("head").is_none() => self.list_pulls(asked),
             ("GET", ["pulls"]) => {
                 let head = asked.query("head").unwrap_or_default().replace("%3A", ":").replace("%2F", "/");
                 let fits = self.pulls.iter().filter(|(_, (_, _, label))| *label == head);
@@ -421,6 +430,23 @@ impl Brain for GitHub {
 }
 
 impl GitHub {
+    /// The open pull requests, two on a page.
+    fn list_pulls(&mut self, asked: &Asked) -> Reply {
+        assert_eq!(asked.query("state"), Some("open"));
+        self.lists += 1;
+        if let Some((_, number, target)) = self.retargeted.clone().filter(|(after, ..)| self.lists > *after) {
+            self.targets.insert(number, target);
+        }
+        let page: usize = asked.query("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+        let open: Vec<u64> = if self.closed { Vec::new() } else { self.pulls.keys().rev().copied().collect() };
+        let shown = open.iter().skip((page - 1) * 2).take(2).filter_map(|number| self.pull_simple(*number));
+        let mut reply = Reply::json(200, &shown.collect::<Vec<_>>().into());
+        if open.len() > page * 2 {
+            reply.headers.push(("link", format!("<https://next.example/?page={}>; rel=\"next\"", page + 1)));
+        }
+        reply
+    }
+
     fn pull_simple(&self, number: u64) -> Option<Value> {
         let whole = self.pull(number)?;
         let mut pull = self.contract.example("pull-request-simple-items")[0].clone();

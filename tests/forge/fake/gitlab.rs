@@ -34,6 +34,8 @@ pub(crate) struct GitLab {
     pub(crate) members: BTreeMap<u64, u64>,
     /// Merge requests that the program opened, in its own words.
     pub(crate) opened: Vec<Value>,
+    /// Further open merge requests of the same commit: number and branch they go to.
+    pub(crate) others: Vec<(u64, String)>,
     next: u64,
 }
 
@@ -62,6 +64,7 @@ impl GitLab {
             packages: BTreeMap::new(),
             members: BTreeMap::new(),
             opened: Vec::new(),
+            others: Vec::new(),
             next: 100,
         };
         Fake::start(state, Some(Contract::gitlab()), "/api/v4")

@@ -37,6 +37,17 @@ impl GitLab {
                 self.tips.insert(branch, commit.clone());
                 Reply::json(201, &json!({ "id": commit, "message": body["commit_message"] }))
             }
+            ("GET", ["merge_requests"]) if asked.query("source_branch").is_none() => {
+                assert_eq!(asked.query("state"), Some("opened"));
+                let mut others = self.others.iter().map(|(number, target)| {
+                    let mut request = self.merge_request();
+                    request["iid"] = (*number).into();
+                    request["target_branch"] = target.as_str().into();
+                    request
+                });
+                let all: Vec<Value> = std::iter::once(self.merge_request()).chain(others.by_ref()).collect();
+                Reply::json(200, &all.into())
+            }
             ("GET", ["merge_requests"]) => {
                 let branch = asked.query("source_branch").unwrap_or_default().replace("%2F", "/");
                 let found = self.opened.iter().filter(|opened| opened["source_branch"] == branch.as_str());
