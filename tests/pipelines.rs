@@ -91,6 +91,35 @@ fn github_steps(texts: &[Text]) -> Vec<(&Text, &Value, &Value)> {
     found
 }
 
+/// Whether an event changes what is judged or by what: an edited title does not.
+const CHANGES: &str = "github.event.action != 'edited' || github.event.changes.base";
+
+/// A request that goes to another branch is judged by that branch's policy.
+#[test]
+fn an_edited_base_is_judged_again() {
+    let texts: Vec<Text> = shipped("examples/pipelines/github").into_iter().chain(blocks()).collect();
+    let mut listening = 0;
+    for Text { place, yaml, text } in &texts {
+        let judges = text.contains("precision-gate/precision-gate@") || text.contains("precision-gate/binary@");
+        if let Some(trigger) = yaml["on"].get("pull_request").filter(|_| judges) {
+            let types = trigger["types"].as_array().unwrap_or_else(|| panic!("{place}: no types"));
+            assert!(types.contains(&"edited".into()) && types.contains(&"synchronize".into()), "{place}: {types:?}");
+            for (name, job) in jobs(yaml) {
+                assert!(job["if"].as_str().is_some_and(|condition| condition.contains(CHANGES)), "{place}: {name}");
+            }
+            listening += 1;
+        }
+        if let Some(finished) = yaml["on"].get("workflow_run") {
+            // The pull request may change the triggers of the first half.
+            assert_eq!(yaml["on"]["pull_request_target"]["types"], serde_json::json!(["edited"]), "{place}");
+            assert_eq!(finished["types"], serde_json::json!(["completed"]), "{place}");
+            assert!(!text.contains("ref: "), "{place}: nothing of the request is checked out");
+            listening += 1;
+        }
+    }
+    assert!(listening >= 3, "{listening}");
+}
+
 #[test]
 fn a_gate_on_github_runs_when_training_failed_and_is_told() {
     let texts: Vec<Text> = shipped("examples/pipelines/github").into_iter().chain(blocks()).collect();
@@ -106,7 +135,9 @@ fn a_gate_on_github_runs_when_training_failed_and_is_told() {
             assert!(job.is_array() || steps(job).iter().any(|step| step["id"] == "train"), "{place}");
             continue;
         };
-        assert_eq!(job["if"], "always()", "{place}: a job that waits for another is skipped when that one fails");
+        let condition = job["if"].as_str().unwrap_or_default();
+        let is_always = ["always()".to_owned(), format!("always() && ({CHANGES})")].contains(&condition.to_owned());
+        assert!(is_always, "{place}: a job that waits for another is skipped when that one fails: {condition}");
         assert!(step.get("if").is_none(), "{place}: without its checkout the gate has no policy, and must not run");
         assert!(told.contains(&format!("${{{{ needs.{needed}.result }}}}")), "{place}: {told}");
         for download in steps(job).iter().filter(|step| uses(step).starts_with("actions/download-artifact@")) {
@@ -220,7 +251,9 @@ fn the_second_half_runs_nothing_of_the_pull_request_and_is_not_stopped_half_way(
     let condition = job["if"].as_str().expect("a condition");
     assert!(condition.contains("head_repository.full_name != github.repository"), "{condition}");
     assert!(condition.contains("dependabot[bot]"), "{condition}");
-    assert!(!condition.contains("conclusion"), "a run that failed is judged too: {condition}");
+    let conclusion = condition.matches("conclusion").count();
+    assert_eq!(conclusion, 1, "a run that failed is judged too: {condition}");
+    assert!(condition.contains("conclusion != 'skipped'"), "an edited title is no run: {condition}");
     let mut folders = Vec::new();
     for step in steps(job) {
         if uses(step).starts_with("actions/checkout@") {
