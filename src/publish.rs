@@ -27,6 +27,7 @@ pub mod forge;
 mod forges;
 pub mod github;
 pub mod gitlab;
+pub mod head;
 mod image;
 pub mod instruction;
 pub mod issue;

@@ -29,6 +29,7 @@ use std::fs;
 use std::path::Path;
 
 use fresh::is_fresh;
+use precision_gate::policy::Policy;
 use precision_gate::policy::input::Input;
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::{EVENTS, Standing, Taken, Told, taken};
@@ -57,7 +58,10 @@ const INPUT_TESTS: [(&str, &str); 11] = [
     ),
     ("own_templates_have_to_give_json", "templates_are_the_target_branchs"),
     ("a_noise_band_is_the_target_branchs", "a_noise_band_is_the_target_branchs"),
-    ("a_noise_band_is_the_target_branchs", "a_baseline_in_the_checkout_counts_where_the_change_leaves_it_alone"),
+    (
+        "repeats_in_the_checkout_count_where_the_change_leaves_them_alone",
+        "repeats_in_the_checkout_count_where_the_change_leaves_them_alone",
+    ),
     ("a_named_baseline_is_the_target_branchs", "a_named_baseline_is_the_target_branchs"),
     (
         "the_repositorys_own_change_is_judged_by_its_own_files_in_every_event",
@@ -103,7 +107,7 @@ fn the_table_of_trust_is_the_programs() {
     table.push_str(&"---|".repeat(Input::ALL.len()));
     for row in EVENTS {
         let told = match row.told {
-            Told::Own => "own; a flag: the forge",
+            Told::Own => "own, if its commit is checked out; a flag: the forge",
             Told::ByEvent => "the event",
             Told::ByForge => "the forge",
         };
@@ -119,6 +123,13 @@ fn the_table_of_trust_is_the_programs() {
     let words: Vec<String> = letters.iter().map(|(taken, letter)| format!("{letter}: {}", taken.name())).collect();
     write!(table, "\n\n{}. A file outside of the workspace is the job's own in every cell.\n", words.join("; "))
         .expect("text");
+    table.push_str("\nKeys of a policy that name a location, and the column that holds for each:\n\n");
+    let full = "{baseline: {location: a}, candidate: {location: a}, reference: {location: a}, loss: {noise: a}, \
+                dump: {noise: a}, performance: {repeats: [a]}, templates: a, source-root: a, history: {location: a}}";
+    let mut policy = Policy::parse("gate.yml", full, &[]).expect("a policy");
+    for (key, input, _) in policy.locations() {
+        writeln!(table, "- `{key}`: {}", input.name()).expect("a string takes it");
+    }
     for (index, test) in tests.iter().enumerate() {
         write!(table, "\n{}. `{test}`", index + 1).expect("a string takes it");
     }

@@ -65,7 +65,7 @@ pub(crate) struct PublishFlags {
 }
 
 /// Facts that the process takes from outside.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// Environment variables.
     pub(crate) environment: Environment,

@@ -20,8 +20,9 @@ use precision_gate::policy::Policy;
 use precision_gate::policy::input::Input;
 use precision_gate::publish::checkout::{Checkout, Inside, Lies};
 use precision_gate::publish::comment::Note;
-use precision_gate::publish::event::{self, ReadOnly};
+use precision_gate::publish::event::{self, Place, ReadOnly};
 use precision_gate::publish::forge::{ForgeKind, Pull};
+use precision_gate::publish::head;
 use precision_gate::publish::target::{Change, Target};
 use precision_gate::publish::trust::{Origin, Standing, Taken, taken};
 use precision_gate::publish::{Job, Session, Settings, token};
@@ -119,6 +120,7 @@ pub(crate) fn trusted(
     surroundings: &Surroundings,
     purpose: Purpose,
 ) -> Result<Trusted> {
+    let surroundings = &checked_out(common, surroundings)?;
     let (ground, head) = ground(flags, surroundings, purpose)?;
     let mut trusted = on(common, surroundings, (ground, head))?;
     if purpose == Purpose::Post && matches!(trusted.ground, Ground::Checkout) {
@@ -134,16 +136,43 @@ pub(crate) fn trusted_at(
     surroundings: &Surroundings,
     (branch, head): (&str, &str),
 ) -> Result<Trusted> {
+    let surroundings = &checked_out(common, surroundings)?;
     let session = session(flags, surroundings)?.ok_or_else(|| no_token(surroundings))?;
-    let target = Target::open(session, branch, head)?;
+    let target = Target::open(session, branch, surroundings.place.elsewhere.as_deref().unwrap_or(head))?;
     on(common, surroundings, (Ground::Target(Box::new(target)), head.to_owned()))
+}
+
+/// The surroundings, which know whether the deciding files are of another commit than the event's.
+fn checked_out(common: &CommonArgs, surroundings: &Surroundings) -> Result<Surroundings> {
+    let mut surroundings = surroundings.clone();
+    if let Some(commit) = commit_of_files(common, &surroundings.place)? {
+        surroundings.place.check_out(commit);
+    }
+    Ok(surroundings)
+}
+
+/// The commit that the deciding files are of, empty where it cannot be told; `None` where none of them lies in a checkout.
+fn commit_of_files(common: &CommonArgs, place: &Place) -> Result<Option<String>> {
+    let checkout = checkout(place)?;
+    let policy = policy_file::policy_path(common.config.as_deref());
+    let root = [policy.as_path(), Path::new("")].into_iter().find_map(|path| checkout.root(path));
+    if let Some(root) = root {
+        return Ok(Some(head::commit(&root).unwrap_or_default()));
+    }
+    let is_unpacked = policy.exists() && checkout.find(&policy) != Lies::Outside;
+    Ok(is_unpacked.then(String::new))
+}
+
+/// The checkout of the job.
+fn checkout(place: &Place) -> Result<Checkout> {
+    let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
+    Ok(Checkout::new(&place.workspace, working))
 }
 
 /// Reads what decides on `ground`.
 fn on(common: &CommonArgs, surroundings: &Surroundings, (ground, head): (Ground, String)) -> Result<Trusted> {
     let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
     let checkouts = [PathBuf::from(&surroundings.place.workspace), working.clone()];
-    let checkout = Checkout::new(&surroundings.place.workspace, working);
     let mut trusted = Trusted {
         policy: Policy::default(),
         templates: Templates::shipped(),
@@ -152,7 +181,7 @@ fn on(common: &CommonArgs, surroundings: &Surroundings, (ground, head): (Ground,
         source_root: None,
         findings: Vec::new(),
         ground,
-        checkout,
+        checkout: checkout(&surroundings.place)?,
     };
     trusted.read(common)?;
     let of_policy = trusted.policy.source_root.as_ref().map(|named| PathBuf::from(named.written()));
@@ -194,15 +223,16 @@ fn ground(flags: &PublishFlags, surroundings: &Surroundings, purpose: Purpose) -
     if branch.is_empty() {
         return Err(no_branch(surroundings));
     }
-    let target = Target::open(session, &branch, head)?;
+    let target = Target::open(session, &branch, place.elsewhere.as_deref().unwrap_or(head))?;
     Ok((Ground::Target(Box::new(target)), of_pull.to_owned()))
 }
 
 /// Whether the forge says that the judged commit is the repository's own.
 fn is_own(pull: &Pull, surroundings: &Surroundings) -> bool {
     let place = &surroundings.place;
+    let is_checked_out = place.elsewhere.as_ref().is_none_or(|commit| *commit == pull.head);
     // A merge queue's commit is made of the pull request's, and is not its head.
-    !pull.from_fork && (place.asked.is_some() || place.commit.is_empty() || place.commit == pull.head)
+    !pull.from_fork && is_checked_out && (place.asked.is_some() || place.commit.is_empty() || place.commit == pull.head)
 }
 
 /// The pull request that the event, a flag or a merge queue names.

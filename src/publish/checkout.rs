@@ -46,24 +46,38 @@ impl Checkout {
         Self { workspace, working }
     }
 
+    /// Folder of the repository that `path` lies in; `None` outside of the workspace, and where none was checked out.
+    pub fn root(&self, path: &Path) -> Option<PathBuf> {
+        let absolute = plain(&self.working.join(path));
+        let workspace = self.around(&absolute)?;
+        outermost(&absolute, workspace).map(Path::to_owned)
+    }
+
+    /// The part of a path that is the workspace: the outermost one, as the change may hold a link to it.
+    fn around<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
+        absolute.ancestors().filter(|folder| same(folder, &self.workspace)).last()
+    }
+
     /// Place of `path`, by its text.
     pub fn find(&self, path: &Path) -> Lies {
         let absolute = plain(&self.working.join(path));
-        // The outermost one: the change may hold a link to the workspace.
-        let Some(workspace) = absolute.ancestors().filter(|folder| same(folder, &self.workspace)).last() else {
+        let Some(workspace) = self.around(&absolute) else {
             return if enters(&absolute, &self.workspace) { Lies::Unclear } else { Lies::Outside };
         };
-        // The outermost repository: a nested one, or a submodule, could be the change's own.
-        let inner: Vec<&Path> = absolute.ancestors().take_while(|folder| folder.starts_with(workspace)).collect();
-        let root = inner.iter().rev().find(|folder| is_root(folder));
+        let root = outermost(&absolute, workspace);
         let sure = root.is_some();
-        let root = root.copied().unwrap_or(workspace);
-        let below = inner.iter().filter(|folder| folder.starts_with(root) && **folder != root);
-        let linked = below.clone().any(|folder| folder.is_symlink());
+        let root = root.unwrap_or(workspace);
+        let mut below = absolute.ancestors().take_while(|folder| folder.starts_with(root) && *folder != root);
+        let linked = below.any(Path::is_symlink);
         let parts = absolute.strip_prefix(root).unwrap_or(&absolute).components();
         let name: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
         Lies::Inside(Inside { name: name.join("/"), sure, linked })
     }
+}
+
+/// The outermost repository between a workspace and a path in it: a nested one, or a submodule, could be the change's own.
+fn outermost<'a>(absolute: &'a Path, workspace: &Path) -> Option<&'a Path> {
+    absolute.ancestors().take_while(|folder| folder.starts_with(workspace)).filter(|folder| is_root(folder)).last()
 }
 
 /// Whether a repository was checked out into `folder`. Git refuses to store a file of this name, so that no commit brings one.

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::session::Session;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 
 /// The tip of the target branch.
 pub struct Target {
@@ -51,11 +51,11 @@ impl Target {
     /// The difference that the change makes at `path`, a file or a folder.
     ///
     /// # Errors
-    /// As the forge's answer says; `Unavailable` where the commit that is judged is not known.
+    /// As the forge's answer says.
     pub fn change_of(&mut self, path: &str) -> Result<Change> {
         if self.head.is_empty() {
-            let message = "the commit that is judged is not known";
-            return Err(Error::new(ErrorKind::Unavailable, path, message));
+            // The commit is not known, and what is not known to be unchanged counts as changed.
+            return Ok(Change::Some);
         }
         let ends = [self.session.entry(&self.head, path)?, self.session.entry(&self.commit, path)?];
         Ok(match ends {

@@ -12,6 +12,9 @@ use crate::data::fixture;
 use crate::fake::github::{BASE, HEAD, PULL, TOKEN};
 use crate::fake::gitlab;
 
+/// The commit that a job of GitHub has checked out.
+pub(crate) const SHA: &str = "2222222222222222222222222222222222222222";
+
 /// One way to run the program.
 pub(crate) struct Gate {
     folder: TempDir,
@@ -65,7 +68,7 @@ impl Gate {
     pub(crate) fn on_github(base: &str) -> Self {
         let mut gate = Self::outside();
         let path = gate.write("event.json", &pull_request("org/model").to_string());
-        gate.write(".git/HEAD", "ref: refs/heads/topic\n");
+        gate.write(".git/HEAD", SHA);
         let (output, summary) = (gate.path("output"), gate.path("step-summary"));
         gate.set(&[
             ("GITHUB_ACTIONS", "true"),
@@ -74,7 +77,7 @@ impl Gate {
             ("GITHUB_REPOSITORY", "org/model"),
             ("GITHUB_EVENT_NAME", "pull_request"),
             ("GITHUB_EVENT_PATH", &path),
-            ("GITHUB_SHA", "2222222222222222222222222222222222222222"),
+            ("GITHUB_SHA", SHA),
             ("GITHUB_RUN_ID", "77"),
             ("GITHUB_RUN_ATTEMPT", "1"),
             ("GITHUB_OUTPUT", &output),
@@ -89,6 +92,7 @@ impl Gate {
     /// In a merge request pipeline of GitLab.
     pub(crate) fn on_gitlab(base: &str) -> Self {
         let mut gate = Self::outside();
+        gate.write(".git/HEAD", gitlab::HEAD);
         gate.set(&[
             ("GITLAB_CI", "true"),
             ("CI_API_V4_URL", base),
@@ -98,6 +102,7 @@ impl Gate {
             ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "1"),
             ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
             ("CI_COMMIT_SHA", gitlab::HEAD),
+            ("CI_PROJECT_DIR", &gate.path("")),
             ("CI_PIPELINE_ID", "9"),
             ("CI_JOB_ID", "3"),
             ("CI_JOB_URL", "https://gitlab.example/job/3"),

@@ -104,6 +104,78 @@ fn the_repositorys_own_change_is_judged_by_its_own_files_in_every_event() {
     }
 }
 
+/// `/ok-to-test`: a dispatch by a member checks out a fork's head.
+#[test]
+fn a_checkout_of_another_commit_than_the_events_is_a_strangers() {
+    const FORKS: &str = "5555555555555555555555555555555555555555";
+    for (event, payload, _) in events("org/model").into_iter().filter(|(event, ..)| *event != "issue_comment") {
+        for head in [FORKS, "ref: refs/heads/topic\n"] {
+            let (_fake, gate) = start(event, &payload);
+            gate.write(".git/HEAD", head);
+            let ended = gate.run(Pair::Fail, &[]);
+            assert_target_decided(&gate, &ended, event);
+        }
+        // An archive of it in place of a repository.
+        let (_fake, gate) = start(event, &payload);
+        fs::remove_dir_all(gate.folder().join(".git")).expect("removed");
+        let ended = gate.run(Pair::Fail, &[]);
+        assert_target_decided(&gate, &ended, event);
+    }
+    for source in ["push", "schedule", "web", "merge_request_event"] {
+        let fake = GitLab::start();
+        fake.state().files.insert((gitlab::TIP.into(), "precision-gate.yml".into()), TARGET.into());
+        let mut gate = Gate::on_gitlab(&fake.base);
+        if source != "merge_request_event" {
+            gate.unset_merge_request();
+        }
+        gate.set(&[("CI_PIPELINE_SOURCE", source), ("CI_COMMIT_BRANCH", "main"), ("CI_DEFAULT_BRANCH", "main")]);
+        gate.write("precision-gate.yml", LAX);
+        assert_eq!(gate.run(Pair::Fail, &[]).code, 0, "{source}: its own commit");
+        gate.write(".git/HEAD", FORKS);
+        let ended = gate.run(Pair::Fail, &[]);
+        assert_target_decided(&gate, &ended, source);
+    }
+}
+
+/// The event's own commit leaves the folder alone; the one that is checked out does not.
+#[test]
+fn a_baseline_is_held_against_the_commit_that_is_checked_out() {
+    const FORKS: &str = "5555555555555555555555555555555555555555";
+    let curve = "{\"step\": 1, \"loss\": 2.0}\n{\"step\": 2, \"loss\": 1.0}\n";
+    let (fake, gate) = start("workflow_dispatch", &json!({ "repository": repository() }));
+    let mut state = fake.state();
+    for commit in [TIP, "2222222222222222222222222222222222222222"] {
+        state.files.insert((commit.into(), "runs/gpu/loss.jsonl".into()), curve.into());
+    }
+    state.files.insert((FORKS.into(), "runs/gpu/loss.jsonl".into()), curve.replace('1', "9"));
+    drop(state);
+    gate.write(".git/HEAD", FORKS);
+    gate.write("runs/gpu/loss.jsonl", curve);
+    let ended = gate.command(&["run", "--baseline", "runs/gpu", "--candidate", "runs/gpu", "--today", "2026-11-21"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(result(&gate)["findings"].to_string().contains("input-in-change"));
+}
+
+/// Repeats of profiles as of dumps and curves: a copy of one's own slow run would hide how slow it is.
+#[test]
+fn repeats_in_the_checkout_count_where_the_change_leaves_them_alone() {
+    let sections = ["performance: { repeats: [again] }\n", "loss: { noise: again }\n", "dump: { noise: again }\n"];
+    for section in sections {
+        for (at_head, said) in [("as it was", false), ("edited", true)] {
+            let (fake, gate) = strangers_change();
+            let mut state = fake.state();
+            state.files.insert((TIP.into(), "precision-gate.yml".into()), section.into());
+            state.files.insert((TIP.into(), "again/one/x".into()), "as it was".into());
+            state.files.insert((HEAD.into(), "again/one/x".into()), at_head.into());
+            drop(state);
+            gate.write("again/one/x", at_head);
+            gate.run(Pair::Pass, &[]);
+            let findings = result(&gate)["findings"].to_string();
+            assert_eq!(findings.contains("input-in-change"), said, "{section}, {at_head}: {findings}");
+        }
+    }
+}
+
 #[test]
 fn an_event_that_tells_nothing_counts_as_a_strangers() {
     for (event, payload) in [

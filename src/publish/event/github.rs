@@ -37,6 +37,7 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
         default_branch: text(&event["repository"]["default_branch"]),
         read_only: read_only(&name, origin, environment),
         origin,
+        commits: commits(&get("GITHUB_SHA"), event),
         workspace: get("GITHUB_WORKSPACE"),
         event: name,
         ..Place::default()
@@ -102,6 +103,20 @@ fn commit(name: &str, event: &Value) -> Option<String> {
         _ => &Value::Null,
     };
     value.as_str().map(str::to_owned)
+}
+
+/// Commits that the event names: its own, and both ends of a pull request.
+fn commits(own: &str, event: &Value) -> Vec<String> {
+    let pull = &event["pull_request"];
+    let named = [
+        &event["workflow_run"]["head_sha"],
+        &event["merge_group"]["head_sha"],
+        &pull["head"]["sha"],
+        &pull["base"]["sha"],
+        &pull["merge_commit_sha"],
+    ];
+    let named = named.into_iter().filter_map(Value::as_str);
+    named.chain([own]).filter(|commit| !commit.is_empty()).map(str::to_owned).collect()
 }
 
 /// The branch that the change goes to.

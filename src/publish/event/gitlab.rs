@@ -28,6 +28,8 @@ pub(super) fn locate(environment: &Environment) -> Place {
         pipeline: pipeline.and_then(|id| id.parse().ok()),
         commit: head.unwrap_or_else(|| get("CI_COMMIT_SHA")),
         origin,
+        commits: ["CI_COMMIT_SHA", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"].map(get).into_iter().collect(),
+        elsewhere: None,
         asked: None,
         // `CI_MERGE_REQUEST_DIFF_BASE_SHA` is no base to trust: the change chooses it by where it branches off.
         target_branch: ["CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME"]

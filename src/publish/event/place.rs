@@ -20,6 +20,10 @@ pub struct Place {
     pub commit: String,
     /// Whose commit it is.
     pub origin: Origin,
+    /// Commits that the event itself names: a checkout of another one is not the event's.
+    pub commits: Vec<String>,
+    /// The commit that is checked out, where it is none that the event names; empty where it cannot be told.
+    pub elsewhere: Option<String>,
     /// The pull request that tells the origin where the event does not, and that no comment belongs to: a merge queue's.
     pub asked: Option<u64>,
     /// The branch that a change goes to; empty where the event is about none, or does not say.
@@ -42,6 +46,15 @@ impl Place {
     /// Whether the job judges a change that is not merged yet.
     pub fn is_change(&self) -> bool {
         !self.target_branch.is_empty() || self.origin != Origin::Own
+    }
+
+    /// Notes which commit is checked out, empty where that cannot be told: whose a commit is that the event does not name, the
+    /// event cannot tell either.
+    pub fn check_out(&mut self, commit: String) {
+        if !self.commits.contains(&commit) {
+            self.elsewhere = Some(commit);
+            self.doubt();
+        }
     }
 
     /// Notes that a flag names another commit than the event is about: whose it is, the event does not tell. Without a forge
