@@ -12,6 +12,7 @@ pub mod config;
 pub mod dump;
 pub mod evaluation;
 pub mod history;
+mod holding;
 pub mod input;
 pub mod location;
 pub mod loss;

@@ -54,7 +54,7 @@ pub(crate) struct Trusted {
     checkout: Checkout,
 }
 
-/// What becomes of a verdict.
+/// Use that a verdict is put to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// It is shown here.

@@ -189,7 +189,7 @@ fn post(
     Ok(judgements.iter().map(|judgement| judgement.code).max().unwrap_or_default())
 }
 
-/// What the input comes to by the policy of one branch; documents go where `common` says.
+/// Judgement of the input by the policy of one branch; documents go where `common` says.
 fn judgement(
     args: &PublishArgs,
     input: Input<'_>,
