@@ -172,7 +172,7 @@ fn checkout(place: &Place) -> Result<Checkout> {
 /// Reads what decides on `ground`.
 fn on(common: &CommonArgs, surroundings: &Surroundings, (ground, head): (Ground, String)) -> Result<Trusted> {
     let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
-    let checkouts = [PathBuf::from(&surroundings.place.workspace), working.clone()];
+    let checkouts = [PathBuf::from(&surroundings.place.workspace), working];
     let mut trusted = Trusted {
         policy: Policy::default(),
         templates: Templates::shipped(),

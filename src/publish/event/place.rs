@@ -49,9 +49,9 @@ impl Place {
     }
 
     /// Notes which commit is checked out, empty where that cannot be told: whose a commit is that the event does not name, the
-    /// event cannot tell either.
+    /// event cannot tell either. Outside of a CI system that is known there is no event, and flags name the commit.
     pub fn check_out(&mut self, commit: String) {
-        if !self.commits.contains(&commit) {
+        if !self.commits.is_empty() && !self.commits.contains(&commit) {
             self.elsewhere = Some(commit);
             self.doubt();
         }
