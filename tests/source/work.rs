@@ -1,0 +1,1 @@
+//! Work that a file makes: time and memory grow with its size.
