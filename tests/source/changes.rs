@@ -242,7 +242,7 @@ fn an_unchanged_link_stays_unchanged() {
     assert_eq!(changed(folder.path())[0], "platform-dtype pkg/x.py:3 true");
 }
 
-/// What lies in the working tree has to be what the commit holds.
+/// The working tree is held against the commit.
 #[test]
 fn a_file_that_is_not_the_commits_counts_as_changed() {
     let folder = repository(&[("train.py", SIN), ("kept.py", SIN)]);

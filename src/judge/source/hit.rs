@@ -32,11 +32,11 @@ pub(super) struct Hit {
     is_milder: bool,
     /// A node, and the text in its place that repairs it.
     fix: Option<(NodeId, String)>,
-    /// What the tree has to be like.
+    /// Demands on the rest of the tree.
     demands: Demands,
 }
 
-/// What the rest of the tree has to be like for a place to break a rule.
+/// Demands on the rest of a tree for a place to break a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Demands {
     /// Facts of the tree that have to hold.

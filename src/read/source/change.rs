@@ -60,7 +60,7 @@ pub struct CommitChange {
     root: PathBuf,
     /// Files of the later commit, by path in the repository.
     files: BTreeMap<String, Entry>,
-    /// What differs, by path in the repository.
+    /// Extents of the files that differ, by path in the repository.
     touched: BTreeMap<String, Touched>,
     /// Whether a link or a submodule is among it, or a name that cannot be read.
     has_links: bool,
