@@ -10,6 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+#[path = "source/changes.rs"]
+mod changes;
+#[path = "source/work.rs"]
+mod work;
+
 use assert_cmd::Command;
 use precision_gate::gate::recheck::{Against, recheck};
 use precision_gate::judge::source::SOURCE_RULES;
@@ -211,58 +216,6 @@ fn an_unknown_change_is_told() {
         let findings = result["findings"].as_array().expect("a list");
         assert_eq!(findings.iter().any(|finding| finding["code"] == "source-change-unknown"), is_told, "{result}");
         assert!(findings.iter().any(|finding| finding["code"] == "cudnn-benchmark" && finding["severity"] == "warn"));
-    }
-}
-
-/// Runs git in a folder.
-fn git(folder: &Path, arguments: &[&str]) {
-    let mut git = std::process::Command::new("git");
-    git.current_dir(folder).args(["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "core.autocrlf=false"]);
-    let ran = git.args(arguments).output().expect("git runs");
-    assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-}
-
-/// Changes that hide themselves by attributes, line ends or links: what is not known to be unchanged counts as changed.
-#[test]
-fn a_change_hides_nothing_of_itself() {
-    let (before, after) = ("import torch\n", "import torch\ntorch.backends.cudnn.benchmark = True\n");
-    let returns = after.replace('\n', "\r");
-    let plain = [("train.py", after)];
-    let binary = [("train.py", after), (".gitattributes", "*.py binary\n")];
-    let no_diff = [("train.py", after), (".gitattributes", "*.py -diff\n")];
-    let carriage_returns = [("train.py", returns.as_str())];
-    let behind_link = [("train.txt", after)];
-    let other = [("other.py", "x = 1\n")];
-    for (name, files, is_link, counts) in [
-        ("plain", plain.as_slice(), false, true),
-        ("binary", &binary, false, true),
-        ("no diff", &no_diff, false, true),
-        ("carriage returns", &carriage_returns, false, true),
-        ("behind a link", &behind_link, true, true),
-        ("another file", &other, false, false),
-    ] {
-        let folder = tree(&[("train.py", if counts { before } else { after })]);
-        git(folder.path(), &["init", "-q", "-b", "main", "."]);
-        git(folder.path(), &["add", "-A"]);
-        git(folder.path(), &["commit", "-qm", "base"]);
-        git(folder.path(), &["checkout", "-qb", "feature"]);
-        if is_link {
-            fs::remove_file(folder.path().join("train.py")).expect("removed");
-            std::os::unix::fs::symlink("train.txt", folder.path().join("train.py")).expect("a link");
-        }
-        for (file, content) in files {
-            fs::write(folder.path().join(file), content).expect("written");
-        }
-        git(folder.path(), &["add", "-A"]);
-        git(folder.path(), &["commit", "-qm", "change"]);
-        let out = TempDir::new().expect("a folder");
-        let mut command = Command::cargo_bin("precision-gate").expect("built");
-        command.current_dir(folder.path()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.envs([("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "main")]);
-        command.args(["source", ".", "--today", "2026-11-24", "--out"]).arg(out.path()).output().expect("runs");
-        let result = json(&out, "result.json");
-        let changed: Vec<&Value> = of_source(&result).into_iter().map(|finding| &finding["changed"]).collect();
-        assert_eq!(changed, [&Value::from(counts)], "{name}: {result}");
     }
 }
 

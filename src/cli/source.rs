@@ -9,6 +9,7 @@ use precision_gate::gate::{Asked, Progress, Request, SourceTree, Surroundings as
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::event::Target;
+use precision_gate::read::source::change::{Change, CommitChange};
 use precision_gate::read::source::diff::{Diff, MOST_BYTES};
 use precision_gate::verdict::CheckId;
 
@@ -58,11 +59,11 @@ pub(crate) fn of_run(policy: &Policy, root: Option<&Path>, surroundings: &Surrou
 
 /// A tree, with the change that a file holds, or that the pull request is which the job runs for.
 fn tree(root: &Path, diff: Option<&Path>, surroundings: &Surroundings) -> Result<SourceTree> {
-    let (diff, unknown) = match diff {
-        Some(file) => (Some(read_diff(file)?), String::new()),
+    let (change, unknown) = match diff {
+        Some(file) => (Some(Change::Diff(read_diff(file)?)), String::new()),
         None => of_pull_request(root, surroundings),
     };
-    Ok(SourceTree { root: root.to_owned(), diff, unknown })
+    Ok(SourceTree { root: root.to_owned(), change, unknown })
 }
 
 fn read_diff(file: &Path) -> Result<Diff> {
@@ -80,7 +81,7 @@ fn read_diff(file: &Path) -> Result<Diff> {
 }
 
 /// The change of the pull request that the job runs for, or why it is not known; neither outside of one.
-fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<Diff>, String) {
+fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<Change>, String) {
     let place = &surroundings.place;
     let variable = |name: &str| surroundings.environment.get(name).map(String::as_str).unwrap_or_default();
     // GitLab names the merge base itself.
@@ -90,16 +91,15 @@ fn of_pull_request(root: &Path, surroundings: &Surroundings) -> (Option<Diff>, S
         return (None, String::new());
     }
     let branch = place.target_branch.as_str();
-    let remote = format!("origin/{branch}");
-    let candidates: Vec<&str> = if base.is_empty() { vec![&remote, branch] } else { vec![base] };
+    let candidates = match base.is_empty() {
+        true => vec![format!("refs/remotes/origin/{branch}"), format!("refs/heads/{branch}")],
+        false => vec![base.to_owned()],
+    };
     if base.is_empty() && branch.is_empty() {
         return (None, "the job does not say which branch the pull request goes to".into());
     }
-    match change_since(root, &candidates) {
-        Ok(text) => match Diff::parse(&text) {
-            Ok(diff) => (Some(diff), String::new()),
-            Err(error) => (None, format!("git's diff cannot be read: {error}")),
-        },
+    match change_since(root, &candidates).and_then(|commits| CommitChange::read(&commits)) {
+        Ok(change) => (Some(Change::Commits(change)), String::new()),
         Err(reason) => (None, reason),
     }
 }

@@ -6,11 +6,13 @@
 mod branch;
 #[cfg(feature = "network")]
 mod bucket;
+mod commits;
 mod folder;
 mod git;
 mod place;
 
-pub use git::{change_since, commits_between, origin_of};
+pub use commits::{Blobs, ChangedFile, Commits, Entry, EntryKind, change_since};
+pub use git::{commits_between, origin_of};
 pub use place::{BRANCH, Writable};
 
 use super::fetcher::Fetcher;

@@ -14,11 +14,11 @@ use crate::fetch::progress::Progress;
 use crate::history::record::Facts;
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
 use crate::judge::settle::settle;
-use crate::judge::source::{Changes, Context, Flags, Looked, findings, look};
+use crate::judge::source::{Context, Flags, Looked, findings, look};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
-use crate::read::source::diff::{Diff, Touched};
 use crate::read::source::files::{self, Found};
+use crate::read::source::{Module, Touched};
 use crate::report::Judged;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
@@ -66,27 +66,21 @@ fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<
     progress.begin("reading source", found.files.len() as u64);
     let own = SourcePolicy::default();
     let source = policy.source.as_ref().unwrap_or(&own);
-    let looked = look_at_all(&found, source, progress)?;
+    let looked = look_at_all(&found, tree, source, progress)?;
     let context = Context {
-        flags: looked.iter().fold(Flags::default(), |flags, (_, looked)| flags.with(looked.flags)),
+        flags: looked.iter().fold(Flags::default(), |flags, at| flags.with(at.looked.flags)),
         packages: found.packages.clone(),
     };
-    let root = std::fs::canonicalize(&found.root).unwrap_or_else(|_| found.root.clone());
-    let root = root.to_string_lossy().replace('\\', "/");
     let mut outcome = CheckOutcome::new(ID);
     let (mut read, mut total) = (0_usize, 0_usize);
-    for (file, looked) in looked {
+    for LookedAt { file, looked, touched } in looked {
         if !looked.is_judged {
             continue;
         }
         total += 1;
         read += usize::from(looked.is_read());
         let is_read = looked.is_read();
-        let changes = match &tree.diff {
-            None => Changes::Unknown,
-            Some(diff) => changes(diff, &found, (file, &root), &looked),
-        };
-        let of_file = findings(file, looked, &context, source, changes);
+        let of_file = findings(file, looked, &context, source, touched);
         let unit = SourceUnit { file: file.to_owned(), verdict: Verdict::Skipped, findings: 0, is_read };
         outcome.add_unit(Unit::Source(Box::new(unit)), of_file.findings);
         outcome.accepted.extend(of_file.accepted);
@@ -95,24 +89,21 @@ fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<
     Ok(outcome)
 }
 
-/// Lines of a file that `diff` touches; what is not known to be unchanged counts as changed.
-fn changes<'a>(diff: &'a Diff, found: &Found, (file, root): (&str, &str), looked: &Looked) -> Changes<'a> {
-    if let Some(target) = found.links.get(file) {
-        let target = target.to_string_lossy().replace('\\', "/");
-        let (folder, name) = target.rsplit_once('/').unwrap_or(("", &target));
-        // What is shown under this name may have come by another link, in place of a folder on the way.
-        let is_touched = diff.has_links() || diff.touched(file, root).is_some() || diff.touched(name, folder).is_some();
-        return if is_touched { Changes::Whole } else { Changes::Untouched };
-    }
-    match diff.touched(file, root) {
-        None => Changes::Untouched,
-        Some(Touched::Lines(lines)) if looked.ends_by_line_feeds() => Changes::Lines(lines),
-        Some(_) => Changes::Whole,
-    }
+/// A file that was looked at.
+struct LookedAt<'a> {
+    file: &'a str,
+    looked: Looked,
+    /// Extent of the change in it; `None` where no change is judged.
+    touched: Option<&'a Touched>,
 }
 
 /// Looks at all files, on threads with a stack of their own, in the order of their paths.
-fn look_at_all<'a>(found: &'a Found, policy: &SourcePolicy, progress: &dyn Progress) -> Result<Vec<(&'a str, Looked)>> {
+fn look_at_all<'a>(
+    found: &'a Found,
+    tree: &'a SourceTree,
+    policy: &SourcePolicy,
+    progress: &dyn Progress,
+) -> Result<Vec<LookedAt<'a>>> {
     let threads = rayon::ThreadPoolBuilder::new().stack_size(STACK).num_threads(rayon::current_num_threads()).build();
     let threads = threads.map_err(|error| Error::new(ErrorKind::Internal, "threads", error))?;
     // Large files one after the other: their trees take several times their size.
@@ -120,9 +111,12 @@ fn look_at_all<'a>(found: &'a Found, policy: &SourcePolicy, progress: &dyn Progr
     let look_at = |file: &'a String| {
         let is_large = found.size(file) > LARGE;
         let _turn = is_large.then(|| large.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        let looked = look(&found.read(file), policy.covers(file));
+        let content = found.content(file);
+        let touched = tree.change.as_ref().map(|change| change.touched(found, file, content.as_deref().ok()));
+        let read = content.and_then(|content| Module::parse(file, content));
+        let looked = look(&read, policy.covers(file));
         progress.advance(1);
-        (file.as_str(), looked)
+        LookedAt { file, looked, touched }
     };
     Ok(threads.install(|| found.files.par_iter().with_max_len(AT_ONCE).map(look_at).collect()))
 }

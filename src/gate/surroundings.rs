@@ -9,7 +9,7 @@ use super::training::Training;
 use crate::compare::measurements::Measurements;
 use crate::fetch::Fetcher;
 use crate::fetch::progress::Progress;
-use crate::read::source::diff::Diff;
+use crate::read::source::change::Change;
 use crate::report::sink::Sink;
 use crate::result::finding::Finding;
 
@@ -59,8 +59,8 @@ pub struct Shared<'a> {
 pub struct SourceTree {
     /// A folder, or one file.
     pub root: PathBuf,
-    /// Lines that the change touches; `None` where no change is judged.
-    pub diff: Option<Diff>,
+    /// The change; `None` where none is judged.
+    pub change: Option<Change>,
     /// Reason why the lines of a change are not known; empty where they are, or there is no change.
     pub unknown: String,
 }

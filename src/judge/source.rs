@@ -57,7 +57,7 @@ mod visible_devices;
 mod words;
 
 pub use crate::result::place::Accepted;
-pub use collect::{Changes, Judged, Looked, findings};
+pub use collect::{Judged, Looked, findings};
 pub use context::Context;
 pub use flags::Flags;
 pub use rule::{Family, SourceRule};

@@ -3,7 +3,9 @@
 //! Nothing is run or imported. A file becomes a [`Module`] that rules can ask: its nodes in one flat list
 //! ([`tree`]), the full names behind its imports (`names`) and its comments. Only `build` knows the parser.
 
+mod blob;
 mod build;
+pub mod change;
 mod comments;
 mod depth;
 pub mod diff;
@@ -12,12 +14,14 @@ pub mod files;
 mod lines;
 pub mod module;
 mod names;
+mod touched;
 pub mod tree;
 pub mod words;
 
 pub use comments::{Comment, Ignore};
 pub use lines::Lines;
 pub use module::{Module, Unread, UnreadReason};
+pub use touched::Touched;
 pub use tree::{Kind, Node, NodeId};
 
 /// The largest file that is read, 10 MiB: generated modules of a megabyte exist, larger ones hold data.

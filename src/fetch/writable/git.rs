@@ -5,9 +5,9 @@
 //! never left to find a repository: the folder `.git`, which no commit can bring, is looked for and named. Hooks, replaced
 //! objects, objects fetched on demand and protocols that run programs are switched off.
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -81,11 +81,13 @@ impl Git {
         Some(Self { root: root.to_owned() })
     }
 
-    /// Runs git. It never asks anyone anything.
-    ///
-    /// # Errors
-    /// `Usage` where there is no such program.
-    pub(super) fn run(&self, arguments: &[&str], with: With<'_>) -> Result<Ran> {
+    /// The folder with `.git` in it.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The program with its settings. It never asks anyone anything.
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command.current_dir(&self.root).arg("--git-dir").arg(self.root.join(".git"));
         SETTINGS.iter().for_each(|setting| {
@@ -98,6 +100,50 @@ impl Git {
         for (name, value) in IDENTITY {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
         }
+        command
+    }
+
+    /// Starts git, to be asked and answer line by line.
+    ///
+    /// # Errors
+    /// Where there is no such program.
+    pub(super) fn start(&self, arguments: &[&str]) -> io::Result<Child> {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    }
+
+    /// The output of a call, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// A reason in words: no such program, git's own words where the call fails, too long an output.
+    pub(super) fn listed(&self, arguments: &[&str], most: u64) -> std::result::Result<Vec<u8>, String> {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| no_git(&error.to_string()).to_string())?;
+        let mut output = Vec::new();
+        let read = match child.stdout.take() {
+            Some(pipe) => pipe.take(most + 1).read_to_end(&mut output),
+            None => Ok(0),
+        };
+        let called = arguments.first().copied().unwrap_or_default();
+        // Git ends by itself where nobody reads on.
+        let ended = child.wait_with_output().map_err(|error| format!("git {called}: {error}"))?;
+        read.map_err(|error| format!("git {called}: {error}"))?;
+        if output.len() as u64 > most {
+            return Err(format!("git {called} lists more than {} MiB of names", most >> 20));
+        }
+        if !ended.status.success() {
+            return Err(format!("git {called} failed: {}", complaint(&String::from_utf8_lossy(&ended.stderr))));
+        }
+        Ok(output)
+    }
+
+    /// Runs git.
+    ///
+    /// # Errors
+    /// `Usage` where there is no such program.
+    pub(super) fn run(&self, arguments: &[&str], with: With<'_>) -> Result<Ran> {
+        let mut command = self.command(arguments);
         if let Some(index) = with.index {
             command.env("GIT_INDEX_FILE", index);
         }
@@ -186,35 +232,6 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
         (id.to_owned(), subject.to_owned())
     };
     Some((total, listed.lines().map(commit).collect()))
-}
-
-/// The unified diff from where the checkout around `folder` left the first of `bases` that is known, to its commit.
-///
-/// # Errors
-/// A reason in words: no git, no repository, a clone without the history that both have in common.
-pub fn change_since(folder: &Path, bases: &[&str]) -> std::result::Result<Vec<u8>, String> {
-    let Some(git) = Git::around(folder) else { return Err("the source is in no checkout of git".into()) };
-    // A name that begins with a dash would be an option.
-    let names = bases.iter().filter(|base| !base.is_empty() && !base.starts_with('-'));
-    let common = names.into_iter().find_map(|base| git.text(&["merge-base", base, "HEAD"], With::default()).ok());
-    let Some(common) = common else {
-        return Err(format!("the checkout does not hold the history in common with {}", bases.join(" or ")));
-    };
-    let diff = [
-        "diff",
-        "--unified=0",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-        &common,
-        "HEAD",
-        "--",
-    ];
-    let ran = git.run(&diff, With::default()).map_err(|error| error.to_string())?;
-    if ran.ok { Ok(ran.stdout) } else { Err(format!("git diff failed: {}", ran.complaint)) }
 }
 
 /// The address of the repository's remote `origin`, around `folder`; `None` where there is none.

@@ -32,7 +32,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     places.sort_unstable();
     for id in places {
         if !is_guarded(file, id, DEVICE) {
-            hits.push(Hit::new(&RULE, file, id).needs(Flags::NPU_PROJECT).unless(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::TRANSFER));
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             }
             None => None,
         };
-        hits.extend(found.map(|id| Hit::new(&RULE, file, id)));
+        hits.extend(found.map(|id| Hit::new(&RULE, id)));
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (_, _, arguments) in file.calls() {
         let Some(value) = file.keyword(arguments, "memory_format") else { continue };
         if file.is_any(value, FORMATS) && !is_guarded(file, value, DEVICE) && !file.is_vendor_place(value) {
-            hits.push(Hit::new(&RULE, file, value).needs(Flags::NPU_PROJECT));
+            hits.push(Hit::new(&RULE, value).needs(Flags::NPU_PROJECT));
         }
     }
 }

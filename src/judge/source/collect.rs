@@ -1,15 +1,16 @@
 //! Places that break rules to findings: what holds in the whole tree, what comments accept, and which lines count.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::context::{Context, flags_of};
 use super::file::File;
 use super::flags::Flags;
-use super::hit::Hit;
+use super::hit::{Hit, Placed, placed};
 use super::reading::{NOT_READ, WITHOUT_REASON};
 use super::rule::SourceRule;
 use crate::policy::source::SourcePolicy;
-use crate::read::source::{Comment, Lines, Module, Unread, UnreadReason};
+use crate::read::source::{Comment, Module, Touched, Unread, UnreadReason};
 use crate::result::finding::{Fact, Finding};
 use crate::result::place::{Accepted, LinePlace, SourcePlace};
 use crate::verdict::Severity;
@@ -21,21 +22,15 @@ pub struct Looked {
     pub flags: Flags,
     /// Whether it is judged, and not only context for others.
     pub is_judged: bool,
-    hits: Vec<Hit>,
+    hits: Vec<Placed>,
     ignores: Vec<Comment>,
     unread: Option<Unread>,
-    ends_by_line_feeds: bool,
 }
 
 impl Looked {
     /// Whether the file could be read.
     pub fn is_read(&self) -> bool {
         self.unread.is_none()
-    }
-
-    /// Whether its lines are those that a diff counts, which know no end but LF.
-    pub fn ends_by_line_feeds(&self) -> bool {
-        self.ends_by_line_feeds
     }
 }
 
@@ -49,41 +44,20 @@ pub(super) fn look(read: &Result<Module, Unread>, is_judged: bool, finders: &[Fi
         Err(unread) => {
             let unread = Some(unread.clone());
             let (hits, ignores) = (Vec::new(), Vec::new());
-            return Looked { flags: Flags::default(), is_judged, hits, ignores, unread, ends_by_line_feeds: true };
+            return Looked { flags: Flags::default(), is_judged, hits, ignores, unread };
         }
     };
     let file = File::new(module);
     let mut hits = Vec::new();
     if is_judged {
-        finders.iter().for_each(|find| find(&file, &mut hits));
-    }
-    let ignores = module.comments.iter().filter(|comment| comment.ignore.is_some() && is_judged).cloned().collect();
-    let ends_by_line_feeds = Lines::end_by_line_feeds(&module.text);
-    Looked { flags: flags_of(&file), is_judged, hits, ignores, unread: None, ends_by_line_feeds }
-}
-
-/// Lines that a change touches in one file.
-#[derive(Clone, Copy, Debug)]
-pub enum Changes<'a> {
-    /// No change was given: everything counts.
-    Unknown,
-    /// All of the file, because nobody knows which lines.
-    Whole,
-    /// These lines.
-    Lines(&'a BTreeSet<u64>),
-    /// The file is not part of the change.
-    Untouched,
-}
-
-impl Changes<'_> {
-    fn has(self, line: u64) -> Option<bool> {
-        match self {
-            Self::Unknown => None,
-            Self::Whole => Some(true),
-            Self::Lines(lines) => Some(lines.contains(&line)),
-            Self::Untouched => Some(false),
+        for find in finders {
+            let mut found = Vec::new();
+            find(&file, &mut found);
+            hits.extend(placed(&file, found));
         }
     }
+    let ignores = module.comments.iter().filter(|comment| comment.ignore.is_some() && is_judged).cloned().collect();
+    Looked { flags: flags_of(&file), is_judged, hits, ignores, unread: None }
 }
 
 /// Findings of one file.
@@ -95,25 +69,31 @@ pub struct Judged {
     pub accepted: Vec<Accepted>,
 }
 
-/// Findings of a file in its tree.
-pub fn findings(path: &str, looked: Looked, context: &Context, policy: &SourcePolicy, changes: Changes<'_>) -> Judged {
-    let placing = Placing { path, policy, changes };
+/// Findings of a file in its tree; without a change that touches some of it, everything counts.
+pub fn findings(
+    path: &str,
+    looked: Looked,
+    context: &Context,
+    policy: &SourcePolicy,
+    touched: Option<&Touched>,
+) -> Judged {
+    let placing = Placing { path, policy, touched };
     let mut judged = Judged::default();
     if let Some(unread) = &looked.unread {
         judged.findings.extend(placing.unread(unread));
         return judged;
     }
-    let accepts = |hit: &Hit| looked.ignores.iter().any(|comment| comment.covers(hit.rule.rule.code, hit.line));
-    let mut by_rule: BTreeMap<&'static str, Vec<Hit>> = BTreeMap::new();
-    for hit in looked.hits {
-        if hit.holds(context) && !accepts(&hit) {
-            let hits = by_rule.entry(hit.rule.rule.code).or_default();
-            if !hits.iter().any(|other| other.line == hit.line) {
-                hits.push(hit);
-            }
+    let mut by_rule: BTreeMap<&'static str, BTreeMap<u64, Placed>> = BTreeMap::new();
+    for hit in looked.hits.into_iter().filter(|hit| hit.holds(context)) {
+        match by_rule.entry(hit.rule.rule.code).or_default().entry(hit.line) {
+            Entry::Occupied(mut slot) => slot.get_mut().join(hit),
+            Entry::Vacant(slot) => drop(slot.insert(hit)),
         }
     }
+    let ignores = Ignores::of(&looked.ignores);
+    by_rule.iter_mut().for_each(|(code, hits)| hits.retain(|line, _| !ignores.cover(code, *line)));
     for hits in by_rule.into_values() {
+        let hits: Vec<Placed> = hits.into_values().collect();
         match hits.first().map(|hit| hit.rule.is_per_file) {
             Some(true) => judged.findings.extend(placing.merged(hits)),
             _ => judged.findings.extend(hits.into_iter().filter_map(|hit| placing.finding(hit))),
@@ -123,7 +103,7 @@ pub fn findings(path: &str, looked: Looked, context: &Context, policy: &SourcePo
         let Some(ignore) = &comment.ignore else { continue };
         if ignore.reason.is_empty() {
             judged.findings.extend(placing.without_reason(comment, &ignore.codes));
-        } else if changes.has(comment.line) == Some(true) {
+        } else if placing.is_touched((comment.line, comment.line)) == Some(true) {
             let (codes, reason) = (ignore.codes.clone(), ignore.reason.clone());
             judged.accepted.push(Accepted { file: path.to_owned(), line: comment.line, codes, reason });
         }
@@ -133,13 +113,43 @@ pub fn findings(path: &str, looked: Looked, context: &Context, policy: &SourcePo
     judged
 }
 
+/// Comments that accept findings, by the lines that they accept them on.
+struct Ignores<'a> {
+    by_line: BTreeMap<u64, Vec<&'a Comment>>,
+}
+
+impl<'a> Ignores<'a> {
+    fn of(comments: &'a [Comment]) -> Self {
+        let mut by_line: BTreeMap<u64, Vec<&Comment>> = BTreeMap::new();
+        for comment in comments {
+            for line in [comment.line, comment.line + 1] {
+                by_line.entry(line).or_default().push(comment);
+            }
+        }
+        Self { by_line }
+    }
+
+    fn cover(&self, code: &str, line: u64) -> bool {
+        self.by_line.get(&line).is_some_and(|comments| comments.iter().any(|comment| comment.covers(code, line)))
+    }
+}
+
 struct Placing<'a> {
     path: &'a str,
     policy: &'a SourcePolicy,
-    changes: Changes<'a>,
+    touched: Option<&'a Touched>,
 }
 
 impl Placing<'_> {
+    /// Whether the change touches any of these lines; `None` without one.
+    fn is_touched(&self, lines: (u64, u64)) -> Option<bool> {
+        self.touched.map(|touched| touched.has(lines))
+    }
+
+    fn is_changed(&self, hit: &Placed) -> Option<bool> {
+        self.touched.map(|touched| hit.lines.iter().any(|lines| touched.has(*lines)))
+    }
+
     /// A finding of `rule`; `None` where the policy has switched the rule off.
     fn place(&self, rule: &'static SourceRule, line: u64, column: u64, changed: Option<bool>) -> Option<Finding> {
         let severity = match self.policy.severity(rule.rule.code) {
@@ -157,8 +167,8 @@ impl Placing<'_> {
         Some(Finding::new(&rule.rule, "").with_severity(severity).at(place).with("unit", self.path))
     }
 
-    fn finding(&self, hit: Hit) -> Option<Finding> {
-        let changed = self.changes.has(hit.line);
+    fn finding(&self, hit: Placed) -> Option<Finding> {
+        let changed = self.is_changed(&hit);
         let mut finding = self.place(hit.rule, hit.line, hit.column, changed)?;
         if hit.is_milder && self.policy.severity(hit.rule.rule.code).is_none() {
             finding.severity = Severity::Warn;
@@ -171,31 +181,21 @@ impl Placing<'_> {
     }
 
     /// One finding for all hits of a rule, on the first line that the change touches, else on the first.
-    fn merged(&self, hits: Vec<Hit>) -> Option<Finding> {
-        let mut lines: Vec<u64> = hits.iter().map(|hit| hit.line).collect();
-        lines.sort_unstable();
-        let first = hits
-            .iter()
-            .map(|hit| hit.line)
-            .find(|line| self.changes.has(*line) == Some(true))
-            .or(lines.first().copied())?;
-        let hit = hits.into_iter().find(|hit| hit.line == first)?;
-        let listed: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        Some(self.finding(hit)?.with("count", lines.len()).with("lines", listed))
+    fn merged(&self, mut hits: Vec<Placed>) -> Option<Finding> {
+        let lines: Vec<String> = hits.iter().map(|hit| hit.line.to_string()).collect();
+        let first = hits.iter().position(|hit| self.is_changed(hit) == Some(true)).unwrap_or(0);
+        let hit = hits.drain(..).nth(first)?;
+        Some(self.finding(hit)?.with("count", lines.len()).with("lines", lines))
     }
 
     fn without_reason(&self, comment: &Comment, codes: &[String]) -> Option<Finding> {
-        let changed = self.changes.has(comment.line);
+        let changed = self.is_touched((comment.line, comment.line));
         Some(self.place(&WITHOUT_REASON, comment.line, comment.column, changed)?.with("codes", codes.to_vec()))
     }
 
     /// A file that could not be read is changed if the change touches it at all.
     fn unread(&self, unread: &Unread) -> Option<Finding> {
-        let changed = match self.changes {
-            Changes::Unknown => None,
-            Changes::Whole | Changes::Lines(_) => Some(true),
-            Changes::Untouched => Some(false),
-        };
+        let changed = self.touched.map(|touched| *touched != Touched::Nothing);
         let finding = self.place(&NOT_READ, unread.line, unread.column, changed)?;
         let (reason, detail) = match &unread.reason {
             UnreadReason::Syntax(detail) => ("syntax", detail.as_str()),

@@ -11,7 +11,7 @@ pub(super) const RULE: SourceRule = SourceRule::new("cuda-double-tensor", Severi
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         if file.is(function, "torch.cuda.DoubleTensor") {
-            hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, id).needs(Flags::TRANSFER));
         }
     }
 }

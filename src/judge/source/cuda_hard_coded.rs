@@ -44,7 +44,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         if file.is_vendor_place(id) || is_meant(file, id) {
             continue;
         }
-        let mut hit = Hit::new(&RULE, file, place).unless(Flags::TRANSFER);
+        let mut hit = Hit::new(&RULE, place).unless(Flags::TRANSFER);
         if let Some(name) = arguments.iter().find(|argument| argument.value == place).and_then(|one| one.name.as_ref())
         {
             hit = hit.with("code", format!("{name}={}", file.source(place)));

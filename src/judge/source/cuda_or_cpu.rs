@@ -29,7 +29,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             _ => None,
         };
         if let Some(place) = place.filter(|place| !file.is_vendor_place(*place)) {
-            hits.push(Hit::new(&RULE, file, place).unless(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, place).unless(Flags::TRANSFER));
         }
     }
 }

@@ -31,9 +31,9 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             continue;
         }
         if is_default {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         } else if is_type(function) || is_asked() {
-            hits.push(Hit::new(&RULE, file, id).unless(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, id).unless(Flags::TRANSFER));
         }
     }
 }

@@ -13,7 +13,7 @@ const NAMES: &[&str] =
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         if file.is_any(function, NAMES) && !file.is_vendor_place(id) {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         };
         let words = [DEVICE, &["nvidia"]].concat();
         if is_used && !file.is_vendor_place(id) && !is_guarded(file, id, &words) && !is_raising_test(file, id) {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             && is_trained_on(file, id, trains)
             && !is_tested(file, id, KNOWN)
         {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

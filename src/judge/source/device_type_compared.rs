@@ -28,7 +28,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             asks(file, id, NPU) || is_raising_test(file, id) || file.enclosing_names(id).any(|name| has_word(name, GPU))
         };
         if is_asked && !is_meant() && !file.is_vendor_place(id) {
-            hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, id).needs(Flags::TRANSFER));
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             variable.name == OF_PYTHON && is_late_for_hashes()
         };
         if is_late {
-            hits.push(Hit::new(&RULE, file, variable.at).with("variable", variable.name));
+            hits.push(Hit::new(&RULE, variable.at).with("variable", variable.name));
         }
     }
 }

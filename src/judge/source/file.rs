@@ -1,7 +1,7 @@
 //! One file as rules see it: its module, with what several of them ask.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 
 use super::flags::{self, Flags};
@@ -28,6 +28,10 @@ pub(super) struct File<'a> {
     /// Tests that leave a function, by function.
     leaving: OnceCell<HashMap<NodeId, Vec<NodeId>>>,
     casts: OnceCell<Casts>,
+    /// Functions and classes that are meant for one vendor's device.
+    of_vendor: OnceCell<HashSet<NodeId>>,
+    /// The first test of a node that has some words, by the node and these: many places may stand behind it.
+    asking: RefCell<HashMap<(NodeId, u64), Option<NodeId>>>,
 }
 
 impl Deref for File<'_> {
@@ -50,6 +54,8 @@ impl<'a> File<'a> {
             uses: OnceCell::new(),
             leaving: OnceCell::new(),
             casts: OnceCell::new(),
+            of_vendor: OnceCell::new(),
+            asking: RefCell::default(),
         }
     }
 
@@ -60,7 +66,30 @@ impl<'a> File<'a> {
 
     /// Whether a place is meant for one vendor's device: its path, class or function says so.
     pub(super) fn is_vendor_place(&self, id: NodeId) -> bool {
-        self.is_of_vendor || self.enclosing_names(id).any(is_of_vendor)
+        let of_vendor = self.of_vendor.get_or_init(|| {
+            let is_meant = |id: &NodeId| match self.tree.kind(*id) {
+                Kind::Function { name, .. } | Kind::Class { name, .. } => is_of_vendor(name),
+                _ => false,
+            };
+            self.tree.ids().filter(is_meant).collect()
+        });
+        self.is_of_vendor || self.tree.enclosing(id).any(|(outer, _)| of_vendor.contains(&outer))
+    }
+
+    /// The first test of a node that has one of `words`, as `find` finds it, which is asked once.
+    pub(super) fn first_asking(
+        &self,
+        id: NodeId,
+        words: &[&str],
+        find: impl FnOnce(NodeId) -> Option<NodeId>,
+    ) -> Option<NodeId> {
+        let key = (id, crate::hash::of(words));
+        if let Some(known) = self.asking.borrow().get(&key) {
+            return *known;
+        }
+        let found = find(id);
+        self.asking.borrow_mut().insert(key, found);
+        found
     }
 
     /// Whether it trains: calls some `backward` and some `step`.

@@ -6,7 +6,7 @@ use crate::read::source::tree::Tree;
 use crate::read::source::words::has_word;
 
 /// A set of facts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flags(u16);
 
 impl Flags {

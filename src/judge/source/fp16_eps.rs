@@ -28,7 +28,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             _ => false,
         };
         if found {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         };
         let Some(parameters) = file.argument(arguments, "params", 0) else { continue };
         if is_small && is_of_half(file, parameters, id) {
-            hits.push(Hit::new(&RULE, file, id).with("name", name));
+            hits.push(Hit::new(&RULE, id).with("name", name));
         }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             if file.is_vendor_place(*id) || !told.insert(package) {
                 continue;
             }
-            let hit = Hit::new(&RULE, file, *id).with("package", package).foreign(package);
+            let hit = Hit::new(&RULE, *id).with("package", package).foreign(package);
             hits.push(if REPLACED.contains(&package) { hit.unless(Flags::MINDSPEED) } else { hit });
         }
     }

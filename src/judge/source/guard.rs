@@ -4,7 +4,7 @@ use super::file::File;
 use crate::read::source::tree::Branch;
 use crate::read::source::{Kind, NodeId};
 
-/// Tests of one chain, function or operation that are looked at: those nearest to a place. Code that people write has a few.
+/// Tests of one chain that are looked at: code that people write has a few.
 const MOST_TESTS: usize = 200;
 
 /// Whether a place stands behind a test that has one of `words`, or where its failure is handled.
@@ -14,45 +14,45 @@ const MOST_TESTS: usize = 200;
 pub(super) fn is_guarded(file: &File<'_>, id: NodeId, words: &[&str]) -> bool {
     file.tree.enclosing(id).any(|(outer, inner)| match file.tree.kind(outer) {
         Kind::Try { has_handlers, .. } => *has_handlers,
-        _ => tests_of(file, outer, inner).into_iter().any(|test| file.tree.mentions(test, words)),
+        _ => is_behind(file, outer, inner, words),
     })
 }
 
 /// Whether a place stands behind a test that has one of `words`; handled failures do not count.
 pub(super) fn is_tested(file: &File<'_>, id: NodeId, words: &[&str]) -> bool {
-    file.tree
-        .enclosing(id)
-        .any(|(outer, inner)| tests_of(file, outer, inner).into_iter().any(|test| file.tree.mentions(test, words)))
+    file.tree.enclosing(id).any(|(outer, inner)| is_behind(file, outer, inner, words))
 }
 
-/// Tests of `outer` that decide whether its part `inner` runs.
-fn tests_of(file: &File<'_>, outer: NodeId, inner: NodeId) -> Vec<NodeId> {
+/// Whether a test of `outer` that decides whether its part `inner` runs has one of `words`.
+fn is_behind(file: &File<'_>, outer: NodeId, inner: NodeId, words: &[&str]) -> bool {
+    let first = || file.first_asking(outer, words, |outer| first_asking(file, outer, words));
     match file.tree.kind(outer) {
-        Kind::If(branches) => {
-            let before = branches.get(..tests_before(branches, inner)).unwrap_or_default();
-            before.iter().rev().take(MOST_TESTS).filter_map(|branch| branch.test).collect()
-        }
-        Kind::Conditional { test, .. } | Kind::While { test, .. } if *test != inner => vec![*test],
-        Kind::Logic(operands) => before(operands, inner).to_vec(),
-        Kind::Match { subject, cases } if *subject != inner => {
+        Kind::Conditional { test, .. } | Kind::While { test, .. } => *test != inner && first().is_some(),
+        Kind::Match { subject, .. } => *subject != inner && first().is_some(),
+        Kind::If(_) | Kind::Logic(_) | Kind::Function { .. } => first().is_some_and(|test| test < inner),
+        _ => false,
+    }
+}
+
+/// The first test of a node, in the order of the text, that has one of `words`.
+fn first_asking(file: &File<'_>, outer: NodeId, words: &[&str]) -> Option<NodeId> {
+    let asks = |test: &NodeId| file.tree.mentions(*test, words);
+    match file.tree.kind(outer) {
+        Kind::If(branches) => branches.iter().filter_map(|branch| branch.test).find(asks),
+        Kind::Conditional { test, .. } | Kind::While { test, .. } => Some(*test).filter(asks),
+        Kind::Logic(operands) => operands.iter().copied().find(asks),
+        Kind::Match { subject, cases } => {
             let is_pattern = |id: &NodeId| matches!(file.tree.kind(*id), Kind::Text(_) | Kind::Attribute { .. });
-            let patterns = cases.iter().copied().take(MOST_TESTS).filter(is_pattern);
-            std::iter::once(*subject).chain(patterns).collect()
+            std::iter::once(*subject).chain(cases.iter().copied().filter(is_pattern)).find(asks)
         }
-        Kind::Function { .. } => before(file.leaving_tests(outer), inner).to_vec(),
-        _ => Vec::new(),
+        Kind::Function { .. } => file.leaving_tests(outer).iter().copied().find(asks),
+        _ => None,
     }
 }
 
 /// Number of branches whose tests stand before a place.
 fn tests_before(branches: &[Branch], place: NodeId) -> usize {
     branches.partition_point(|branch| branch.test.is_some_and(|test| test < place))
-}
-
-/// The nodes of a list, in the order of the text, that stand before a place: the nearest of them.
-fn before(list: &[NodeId], place: NodeId) -> &[NodeId] {
-    let end = list.partition_point(|node| *node < place);
-    list.get(end.saturating_sub(MOST_TESTS)..end).unwrap_or_default()
 }
 
 /// Whether statements end by leaving the function.

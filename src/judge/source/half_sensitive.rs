@@ -50,9 +50,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let found = of_function(file, function, arguments)
             .or_else(|| of_method(file, id))
             .or_else(|| of_layer(file, id, function, arguments));
-        hits.extend(
-            found.map(|(name, format)| Hit::new(&RULE, file, id).with("name", name).with("format", format.name())),
-        );
+        hits.extend(found.map(|(name, format)| Hit::new(&RULE, id).with("name", name).with("format", format.name())));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Places that break a rule, before the rest of the tree is known.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::context::Context;
 use super::file::File;
@@ -13,21 +14,31 @@ use crate::result::place::Replacement;
 /// Characters of a line of code that a finding quotes.
 const MOST_QUOTED: usize = 120;
 
+/// Bytes of code that a repair puts anew.
+const MOST_REPAIRED: usize = 2_000;
+
 /// A place that breaks a rule, if the rest of the tree is as the rule demands.
 #[derive(Debug)]
 pub(super) struct Hit {
     /// The rule.
     pub rule: &'static SourceRule,
-    /// Line, from 1.
-    pub line: u64,
-    /// Column, from 1, in code points.
-    pub column: u64,
+    /// The place.
+    at: NodeId,
+    /// Other places that make it one.
+    about: Vec<NodeId>,
     /// Facts for its message.
-    pub facts: BTreeMap<&'static str, Fact>,
+    facts: BTreeMap<&'static str, Fact>,
     /// Weighs less than its rule.
-    pub is_milder: bool,
-    /// Replacement that repairs it.
-    pub fix: Option<Replacement>,
+    is_milder: bool,
+    /// A node, and the text in its place that repairs it.
+    fix: Option<(NodeId, String)>,
+    /// Demands on the rest of the tree.
+    demands: Demands,
+}
+
+/// Demands on the rest of a tree for a place to break a rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Demands {
     /// Facts of the tree that have to hold.
     needs: Flags,
     /// Facts of the tree under which it is none.
@@ -38,19 +49,16 @@ pub(super) struct Hit {
 
 impl Hit {
     /// A hit at a node.
-    pub(super) fn new(rule: &'static SourceRule, file: &File<'_>, id: NodeId) -> Self {
-        let start = file.tree.node(id).start;
-        Self {
-            rule,
-            line: file.lines.line(start),
-            column: file.lines.column(&file.text, start),
-            facts: facts(file, id),
-            is_milder: false,
-            fix: None,
-            needs: Flags::default(),
-            unless: Flags::default(),
-            foreign: None,
-        }
+    pub(super) fn new(rule: &'static SourceRule, at: NodeId) -> Self {
+        let (about, facts, demands) = (Vec::new(), BTreeMap::new(), Demands::default());
+        Self { rule, at, about, facts, is_milder: false, fix: None, demands }
+    }
+
+    /// Another place that makes it one: a change there is a change of the finding.
+    #[must_use]
+    pub(super) fn about(mut self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
+        self.about.extend(nodes);
+        self
     }
 
     #[must_use]
@@ -61,19 +69,19 @@ impl Hit {
 
     #[must_use]
     pub(super) fn needs(mut self, flag: Flags) -> Self {
-        self.needs = self.needs.with(flag);
+        self.demands.needs = self.demands.needs.with(flag);
         self
     }
 
     #[must_use]
     pub(super) fn unless(mut self, flag: Flags) -> Self {
-        self.unless = self.unless.with(flag);
+        self.demands.unless = self.demands.unless.with(flag);
         self
     }
 
     #[must_use]
     pub(super) fn foreign(mut self, package: &str) -> Self {
-        self.foreign = Some(package.to_owned());
+        self.demands.foreign = Some(package.to_owned());
         self
     }
 
@@ -83,29 +91,157 @@ impl Hit {
         self
     }
 
-    /// Offers to put `before` and `after` around a node.
+    /// Offers to put `before` and `after` around a node, unless it is very long.
     #[must_use]
     pub(super) fn wrapped(self, file: &File<'_>, id: NodeId, before: &str, after: &str) -> Self {
-        let text = format!("{before}{}{after}", file.source(id));
-        self.replaced(file, id, &text)
+        let code = file.source(id);
+        if code.len() > MOST_REPAIRED { self } else { self.replaced(id, &format!("{before}{code}{after}")) }
     }
 
     /// Offers to put `text` in place of a node.
     #[must_use]
-    pub(super) fn replaced(mut self, file: &File<'_>, id: NodeId, text: &str) -> Self {
-        let node = file.tree.node(id);
-        let [(line, column), (end_line, end_column)] =
-            [node.start, node.end].map(|place| (file.lines.line(place), file.lines.column(&file.text, place)));
-        self.fix = Some(Replacement { line, column, end_line, end_column, text: text.to_owned() });
+    pub(super) fn replaced(mut self, id: NodeId, text: &str) -> Self {
+        self.fix = Some((id, text.to_owned()));
         self
     }
 
+    fn placed(self, file: &File<'_>, line: u64) -> Placed {
+        let place = |offset: u32| (file.lines.line(offset), file.lines.column(&file.text, offset));
+        let fix = self.fix.map(|(id, text)| {
+            let node = file.tree.node(id);
+            let [(line, column), (end_line, end_column)] = [node.start, node.end].map(place);
+            Replacement { line, column, end_line, end_column, text }
+        });
+        let (_, column) = place(file.tree.node(self.at).start);
+        let facts = facts(file, self.at).into_iter().chain(self.facts).collect();
+        let (is_milder, demands) = (self.is_milder, self.demands);
+        Placed { rule: self.rule, line, column, lines: Vec::new(), facts, is_milder, fix, demands }
+    }
+}
+
+/// A line that breaks a rule, if the rest of the tree is as the rule demands.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// The rule.
+    pub rule: &'static SourceRule,
+    /// Line, from 1.
+    pub line: u64,
+    /// Column, from 1, in code points.
+    pub column: u64,
+    /// First and last lines of what it is about.
+    pub lines: Vec<(u64, u64)>,
+    /// Facts for its message.
+    pub facts: BTreeMap<&'static str, Fact>,
+    /// Weighs less than its rule.
+    pub is_milder: bool,
+    /// Replacement that repairs it.
+    pub fix: Option<Replacement>,
+    demands: Demands,
+}
+
+impl Placed {
     /// Whether it holds in a tree.
     pub(super) fn holds(&self, context: &Context) -> bool {
-        context.flags.has_all(self.needs)
-            && !context.flags.has_any(self.unless)
-            && self.foreign.as_ref().is_none_or(|package| !context.packages.contains(package))
+        let Demands { needs, unless, foreign } = &self.demands;
+        context.flags.has_all(*needs)
+            && !context.flags.has_any(*unless)
+            && foreign.as_ref().is_none_or(|package| !context.packages.contains(package))
     }
+
+    /// Makes one of two on the same line: the weightier stands for both.
+    pub(super) fn join(&mut self, mut other: Self) {
+        let lines = std::mem::take(&mut self.lines);
+        if self.is_milder && !other.is_milder {
+            std::mem::swap(self, &mut other);
+            self.lines.extend(lines);
+        } else {
+            self.lines = lines;
+            self.lines.extend(other.lines);
+        }
+    }
+}
+
+/// The lines that hits are on, each once.
+pub(super) fn placed(file: &File<'_>, hits: Vec<Hit>) -> Vec<Placed> {
+    let mut placed: BTreeMap<(u64, &str, Demands), Placed> = BTreeMap::new();
+    for hit in hits {
+        let line = file.line(hit.at);
+        let lines: Vec<(u64, u64)> =
+            std::iter::once(hit.at).chain(hit.about.clone()).map(|id| extent(file, id)).collect();
+        let (key, is_milder) = ((line, hit.rule.rule.code, hit.demands.clone()), hit.is_milder);
+        // Columns and code of a line are told once: a line may have many hits.
+        let slot = placed.entry(key);
+        match slot {
+            Entry::Occupied(mut slot) if !slot.get().is_milder || is_milder => {
+                add_lines(&mut slot.get_mut().lines, lines)
+            }
+            Entry::Occupied(mut slot) => {
+                add_lines(&mut slot.get_mut().lines, lines);
+                slot.get_mut().join(hit.placed(file, line));
+            }
+            Entry::Vacant(slot) => slot.insert(hit.placed(file, line)).lines = lines,
+        }
+    }
+    placed.into_values().collect()
+}
+
+/// Adds lines; those that begin where the last ones did are one.
+fn add_lines(lines: &mut Vec<(u64, u64)>, added: Vec<(u64, u64)>) {
+    for (first, last) in added {
+        match lines.last_mut() {
+            Some((start, end)) if *start <= first && first <= *end => *end = last.max(*end),
+            _ => lines.push((first, last)),
+        }
+    }
+}
+
+/// First and last line of what a finding at a node is about: its whole statement, of one with a body its head; the whole chain
+/// of calls that an expression is part of; of an argument, the call that it is given to.
+fn extent(file: &File<'_>, id: NodeId) -> (u64, u64) {
+    let node = file.tree.node(subject(file, id));
+    let body = match &node.kind {
+        Kind::If(branches) => branches.first().and_then(|branch| branch.body.first()),
+        Kind::Match { cases, .. } => cases.first(),
+        Kind::Function { body, .. }
+        | Kind::Class { body, .. }
+        | Kind::For { body, .. }
+        | Kind::While { body, .. }
+        | Kind::With { body, .. }
+        | Kind::Try { body, .. } => body.first(),
+        _ => None,
+    };
+    let behind = body.map_or(node.end, |body| file.tree.node(*body).start);
+    let code = file.text.get(node.start as usize..behind as usize).unwrap_or_default().trim_end();
+    let last = node.start.saturating_add(u32::try_from(code.len()).unwrap_or(u32::MAX));
+    (file.lines.line(node.start), file.lines.line(last.saturating_sub(1).max(node.start)))
+}
+
+/// The node that a finding at `id` is about.
+fn subject(file: &File<'_>, id: NodeId) -> NodeId {
+    let is_operand = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::Conditional { .. }
+                | Kind::Logic(_)
+                | Kind::Compare { .. }
+                | Kind::Unary(_)
+                | Kind::Negative(_)
+                | Kind::Other
+        )
+    };
+    let is_call = |id: NodeId| matches!(file.tree.kind(id), Kind::Call { .. });
+    let mut whole = file.tree.node(id).chain;
+    if is_call(id) || is_call(whole) || file.tree.is_statement(whole) {
+        return whole;
+    }
+    for (outer, _) in file.tree.enclosing(id) {
+        match file.tree.kind(outer) {
+            Kind::Call { .. } => return file.tree.node(outer).chain,
+            kind if is_operand(kind) && !file.tree.is_statement(outer) => whole = outer,
+            _ => break,
+        }
+    }
+    whole
 }
 
 /// The code of a place, and the function that it stands in.
@@ -117,12 +253,19 @@ fn facts(file: &File<'_>, id: NodeId) -> BTreeMap<&'static str, Fact> {
     facts
 }
 
-/// One line of code, cut short.
+/// One line of code, cut short. The code of a chain is as long as the chain, at each of its links.
 fn quoted(code: &str) -> String {
-    let line: String = code.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MOST_QUOTED {
-        return line;
+    let mut line = String::new();
+    let mut left = MOST_QUOTED;
+    for word in code.split_whitespace() {
+        let gap = if line.is_empty() { "" } else { " " };
+        for letter in gap.chars().chain(word.chars()) {
+            if left == 0 {
+                return line + "…";
+            }
+            left -= 1;
+            line.push(letter);
+        }
     }
-    let kept: String = line.chars().take(MOST_QUOTED).collect();
-    format!("{kept}…")
+    line
 }

@@ -25,7 +25,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let parts = parts(file, id, exponent);
         let has_range = parts.iter().any(|part| is_range(file, *part));
         if has_range && !parts.iter().any(|part| is_moved_or_wide(file, *part)) && !is_in_device_context(file, id) {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

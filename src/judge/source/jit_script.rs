@@ -26,7 +26,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             _ => false,
         };
         if is_scripted && !is_guarded(file, id, KNOWN) {
-            hits.push(Hit::new(&RULE, file, id));
+            hits.push(Hit::new(&RULE, id));
         }
     }
 }

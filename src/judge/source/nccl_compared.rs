@@ -23,7 +23,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         });
         let is_backend = || operands.iter().any(|operand| is_backend(file, *operand, MOST_STEPS));
         if names_nccl && is_backend() && !asks(file, id, HCCL) && !file.is_vendor_place(id) {
-            hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));
+            hits.push(Hit::new(&RULE, id).needs(Flags::TRANSFER));
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         if file.is_vendor_place(backend) || is_guarded(file, backend, DEVICE) || names_hccl() {
             continue;
         }
-        hits.push(Hit::new(&RULE, file, backend).unless(Flags::TRANSFER));
+        hits.push(Hit::new(&RULE, backend).unless(Flags::TRANSFER));
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         return;
     }
     let first = file.tree.ids().find(|id| file.method(*id).is_some_and(|(_, name, _)| name == "backward"));
-    hits.extend(first.map(|id| Hit::new(&RULE, file, id)));
+    hits.extend(first.map(|id| Hit::new(&RULE, id)));
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let first = file.tree.ids().find(draws);
         hits.extend(first.map(|id| {
             let names: Vec<&str> = all.iter().map(|generator| generator.name()).collect();
-            Hit::new(&RULE, file, id)
+            Hit::new(&RULE, id)
                 .with("seeded", names.join(", "))
                 .with("unseeded", generator.name())
                 .with("seeding", generator.seeding())

@@ -1,5 +1,7 @@
 //! Choices by platform: what code gives one name on the NPU, and what elsewhere.
 
+use std::collections::HashMap;
+
 use super::file::File;
 use super::guard::leaves;
 use super::words::NPU;
@@ -17,6 +19,15 @@ pub(super) struct Choice {
     pub(super) on_npu: NodeId,
     /// Value elsewhere.
     pub(super) elsewhere: NodeId,
+    /// Tests that decide between them.
+    pub(super) tests: Vec<NodeId>,
+}
+
+impl Choice {
+    /// All that makes the choice what it is.
+    pub(super) fn parts(&self) -> impl Iterator<Item = NodeId> + '_ {
+        [self.on_npu, self.elsewhere].into_iter().chain(self.tests.iter().copied())
+    }
 }
 
 /// Words of tests for GPUs.
@@ -37,7 +48,10 @@ pub(super) fn choices(file: &File<'_>) -> Vec<Choice> {
                 let sides = [(Some(*test), *body)].into_iter().chain(chain(file, *otherwise)).collect::<Vec<_>>();
                 if let Some((on_npu, elsewhere)) = pair(file, &sides, 0) {
                     let name = name_of(file, id).unwrap_or_default();
-                    found.push(swapped(Choice { place: id, name, on_npu, elsewhere }, is_negated(file, *test)));
+                    found.push(swapped(
+                        Choice { place: id, name, on_npu, elsewhere, tests: Vec::new() },
+                        is_negated(file, *test),
+                    ));
                 }
             }
             // An `elif` by another word: `a if cuda else b if npu else c`.
@@ -49,7 +63,7 @@ pub(super) fn choices(file: &File<'_>) -> Vec<Choice> {
                     && let Some((_, on_npu)) = sides.get(nth)
                 {
                     let name = name_of(file, id).unwrap_or_default();
-                    found.push(Choice { place: id, name, on_npu: *on_npu, elsewhere: *body });
+                    found.push(Choice { place: id, name, on_npu: *on_npu, elsewhere: *body, tests: Vec::new() });
                 }
             }
             Kind::If(branches) => {
@@ -119,16 +133,26 @@ fn by_statement(file: &File<'_>, id: NodeId, branches: &[Branch]) -> Vec<Choice>
     let Some((ours, theirs)) = pair(file, &given, nth) else { return overridden(file, id, branches, nth) };
     let of = |place: usize| sides.get(place).map(|side| gives(file, &side.1)).unwrap_or_default();
     let (on_npu, elsewhere) = (of(ours), of(theirs));
+    let tests: Vec<NodeId> = [ours, theirs].iter().filter_map(|place| sides.get(*place)?.0).collect();
+    let (counted, others) = (by_name(&on_npu), by_name(&elsewhere));
     let mut found = Vec::new();
     for (name, value) in &on_npu {
-        let mut others = elsewhere.iter().filter(|(other, _)| other == name);
-        let is_only = on_npu.iter().filter(|(other, _)| other == name).count() == 1;
-        if let (Some((_, other)), None, true) = (others.next(), others.next(), is_only) {
-            let place = *value.min(other);
-            found.push(Choice { place, name: name.last_part(), on_npu: *value, elsewhere: *other });
+        let is_only = counted.get(name).is_some_and(|(_, count)| *count == 1);
+        if let (Some((other, 1)), true) = (others.get(name), is_only) {
+            let (place, tests) = (*value.min(other), tests.clone());
+            found.push(Choice { place, name: name.last_part(), on_npu: *value, elsewhere: *other, tests });
         }
     }
     found
+}
+
+/// The first value of each name, and how many it has.
+fn by_name(given: &[(Given, NodeId)]) -> HashMap<&Given, (NodeId, usize)> {
+    let mut by_name: HashMap<&Given, (NodeId, usize)> = HashMap::new();
+    for (name, value) in given {
+        by_name.entry(name).or_insert((*value, 0)).1 += 1;
+    }
+    by_name
 }
 
 /// Choices of an `if` without another branch: what it assigns in place of the value right before it.
@@ -137,18 +161,19 @@ fn overridden(file: &File<'_>, id: NodeId, branches: &[Branch], nth: usize) -> V
     let Some(branch) = branches.get(nth) else { return Vec::new() };
     let Some(before) = preceding(file, id) else { return Vec::new() };
     let defaults = gives(file, &[before]);
-    let is_assigned = |name: &Given| matches!(name, Given::Assigned(_));
+    let defaults = by_name(&defaults);
     gives(file, &branch.body)
         .into_iter()
         .filter_map(|(name, value)| {
-            let (_, other) = defaults.iter().find(|(other, _)| *other == name && is_assigned(other))?;
-            Some(Choice { place: value, name: name.last_part(), on_npu: value, elsewhere: *other })
+            let (other, _) = defaults.get(&name).filter(|_| matches!(name, Given::Assigned(_)))?;
+            let tests = branch.test.into_iter().collect();
+            Some(Choice { place: value, name: name.last_part(), on_npu: value, elsewhere: *other, tests })
         })
         .collect()
 }
 
 /// Receiver of a value in a branch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Given {
     /// A name or attribute, as it is written.
     Assigned(String),

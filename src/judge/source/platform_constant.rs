@@ -35,7 +35,8 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let is_other = numbers.is_some_and(|(ours, theirs)| ours.to_bits() != theirs.to_bits());
         if is_other && has_word(&choice.name, NAMES) {
             hits.push(
-                Hit::new(&RULE, file, choice.place)
+                Hit::new(&RULE, choice.place)
+                    .about(choice.parts())
                     .with("name", choice.name.as_str())
                     .with("on_npu", file.source(choice.on_npu))
                     .with("elsewhere", file.source(choice.elsewhere)),

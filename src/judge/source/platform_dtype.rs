@@ -15,7 +15,8 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let Some((on_npu, elsewhere)) = formats.filter(|(ours, theirs)| ours != theirs) else { continue };
         let is_wide = |format| matches!(format, Format::Float32 | Format::Float64);
         hits.push(
-            Hit::new(&RULE, file, choice.place)
+            Hit::new(&RULE, choice.place)
+                .about(choice.parts())
                 .with("on_npu", on_npu.name())
                 .with("elsewhere", elsewhere.name())
                 .milder(is_wide(on_npu) && is_wide(elsewhere)),

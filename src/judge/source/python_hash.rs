@@ -16,7 +16,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         if !file.is_builtin(function, "hash") || is_number || file.enclosing_names(id).any(|name| name == "__hash__") {
             continue;
         }
-        hits.extend(used_as_number(file, id).map(|place| Hit::new(&RULE, file, place)));
+        hits.extend(used_as_number(file, id).map(|place| Hit::new(&RULE, place)));
     }
 }
 

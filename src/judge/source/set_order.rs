@@ -26,7 +26,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             is_list && (order_counts(file, id) || is_kept_in_order(file, id))
         };
         if is_ordered {
-            hits.push(Hit::new(&RULE, file, id).wrapped(file, first, "sorted(", ")"));
+            hits.push(Hit::new(&RULE, id).wrapped(file, first, "sorted(", ")"));
         }
     }
 }

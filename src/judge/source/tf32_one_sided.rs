@@ -12,16 +12,16 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let mut found = Vec::new();
     for (id, target, value) in file.assignments() {
         if file.is(target, "torch.backends.cuda.matmul.allow_tf32") && file.is_true(value) {
-            found.push((id, of_matmul(Hit::new(&RULE, file, id))));
+            found.push((id, of_matmul(Hit::new(&RULE, id))));
         } else if file.is(target, "torch.backends.cudnn.allow_tf32") && file.is_false(value) {
-            let hit = Hit::new(&RULE, file, id).needs(Flags::NPU_PROJECT).unless(Flags::CONV_HF32);
+            let hit = Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::CONV_HF32);
             found.push((id, hit.with("counterpart", "torch.npu.conv.allow_hf32 = False").with("npu_default", "on")));
         }
     }
     for (id, function, arguments) in file.calls() {
         let precision = file.argument(arguments, "precision", 0).and_then(|value| file.text_of(value));
         if file.is(function, "torch.set_float32_matmul_precision") && matches!(precision, Some("high" | "medium")) {
-            found.push((id, of_matmul(Hit::new(&RULE, file, id))));
+            found.push((id, of_matmul(Hit::new(&RULE, id))));
         }
     }
     found.sort_by_key(|(id, _)| *id);

@@ -53,7 +53,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             Kind::Named { target, value } => (is_seed_target(file, *target) && has_clock(file, *value)).then_some(id),
             _ => None,
         };
-        hits.extend(place.map(|place| Hit::new(&RULE, file, place)));
+        hits.extend(place.map(|place| Hit::new(&RULE, place)));
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let early = file.tree.ids().take_while(|id| *id < transfer).filter(|id| file.function(*id) == NodeId::ROOT);
     let first = early.into_iter().find(|id| takes_early(file, *id));
     if let Some(first) = first {
-        let hit = Hit::new(&RULE, file, transfer);
+        let hit = Hit::new(&RULE, transfer).about([first]);
         hits.push(hit.with("early", file.source(first)).with("early_line", file.line(first)));
     }
 }

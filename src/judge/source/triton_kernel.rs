@@ -19,7 +19,7 @@ const DECORATORS: &[&str] = &[
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function) in file.decorators() {
         if file.is_any(function, DECORATORS) && !file.is_vendor_place(id) {
-            hits.push(Hit::new(&RULE, file, id).unless(Flags::NPU_FILE));
+            hits.push(Hit::new(&RULE, id).unless(Flags::NPU_FILE));
         }
     }
 }

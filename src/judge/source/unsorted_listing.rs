@@ -26,7 +26,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             continue;
         }
         if is_kept(file, id) {
-            hits.push(Hit::new(&RULE, file, id).wrapped(file, id, "sorted(", ")"));
+            hits.push(Hit::new(&RULE, id).wrapped(file, id, "sorted(", ")"));
         }
     }
 }

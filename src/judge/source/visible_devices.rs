@@ -18,7 +18,7 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         // No device at all is no choice of one.
         let chooses = assigned.is_some_and(|value| !matches!(file.text_of(value), Some("" | "-1")));
         if name == "CUDA_VISIBLE_DEVICES" && chooses && !file.is_vendor_place(at) {
-            hits.push(Hit::new(&RULE, file, at));
+            hits.push(Hit::new(&RULE, at));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Unified diffs: the lines of each file that a change adds or alters, on its new side.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use super::touched::{ChangedLines, Touched};
 
 /// Largest diff that is read, in bytes: a change of a million lines.
 pub const MOST_BYTES: u64 = 64 << 20;
@@ -12,15 +14,6 @@ pub struct Diff {
     files: BTreeMap<String, Touched>,
     /// Whether a link is among the files.
     has_links: bool,
-}
-
-/// Lines of a file that a change touches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Touched {
-    /// Nobody knows which lines: the diff calls the file binary, as `.gitattributes` of the change may have asked for.
-    Whole,
-    /// Added lines, from 1; a file that only lost lines has none.
-    Lines(BTreeSet<u64>),
 }
 
 impl Diff {
@@ -38,6 +31,11 @@ impl Diff {
         }
         if reading.left_new > 0 || reading.left_old > 0 {
             return Err("its last hunk is cut short".into());
+        }
+        for touched in reading.diff.files.values_mut() {
+            if let Touched::Lines(lines) = touched {
+                *lines = std::mem::take(lines).sorted();
+            }
         }
         Ok(reading.diff)
     }
@@ -101,7 +99,7 @@ impl Reading {
             self.has_seen_any = true;
             self.file = named(path);
             if let Some(file) = &self.file {
-                self.diff.files.entry(file.clone()).or_insert_with(|| Touched::Lines(BTreeSet::new()));
+                self.diff.files.entry(file.clone()).or_insert_with(|| Touched::Lines(ChangedLines::default()));
             }
         } else if let Some(sides) = line.strip_prefix(b"diff --git ") {
             self.sides = sides.to_vec();
@@ -133,20 +131,30 @@ impl Reading {
         let (Some((_, old)), Some((start, new))) = (old, new) else {
             return Err("expects `@@ -line,count +line,count @@`".into());
         };
-        (self.left_old, self.left_new, self.next) = (old, new, start);
+        // A hunk without new lines stands behind the line that it names.
+        let next = if new == 0 { start.saturating_add(1) } else { start };
+        (self.left_old, self.left_new, self.next) = (old, new, next);
         Ok(())
     }
 
+    /// The lines of the present file.
+    fn lines(&mut self) -> Option<&mut ChangedLines> {
+        match self.file.as_ref().and_then(|file| self.diff.files.get_mut(file)) {
+            Some(Touched::Lines(lines)) => Some(lines),
+            _ => None,
+        }
+    }
+
     fn of_hunk(&mut self, line: &[u8]) -> Result<(), String> {
+        let next = self.next;
         match line.first() {
             Some(b'+') => {
-                if let Some(Touched::Lines(lines)) = self.file.as_ref().and_then(|file| self.diff.files.get_mut(file)) {
-                    lines.insert(self.next);
-                }
+                self.lines().into_iter().for_each(|lines| lines.add(next));
                 self.next = self.next.saturating_add(1);
                 self.left_new = self.left_new.checked_sub(1).ok_or("more added lines than its hunk says")?;
             }
             Some(b'-') => {
+                self.lines().into_iter().for_each(|lines| lines.add_gap(next.saturating_sub(1)));
                 self.left_old = self.left_old.checked_sub(1).ok_or("more removed lines than its hunk says")?;
             }
             Some(b'\\') => {}
@@ -235,8 +243,8 @@ mod tests {
 
     fn lines(diff: &Diff, path: &str) -> Option<Vec<u64>> {
         match diff.touched(path, "")? {
-            Touched::Whole => None,
-            Touched::Lines(lines) => Some(lines.iter().copied().collect()),
+            Touched::Whole | Touched::Nothing => None,
+            Touched::Lines(lines) => Some(lines.lines()),
         }
     }
 
@@ -262,6 +270,8 @@ mod tests {
                     --- /dev/null\n+++ \"b/\\346\\215\\237.py\"\n@@ -0,0 +1 @@\n+++ x\n\\ No newline at end of file\n";
         let diff = Diff::parse(text.as_bytes()).expect("a diff");
         assert_eq!(lines(&diff, "a.py"), Some(vec![2, 3]));
+        let has = |span| diff.touched("a.py", "").is_some_and(|touched| touched.has(span));
+        assert!(has((10, 11)) && !has((10, 10)) && !has((11, 11)), "a line was taken out behind the tenth");
         assert_eq!(lines(&diff, "损.py"), Some(vec![1]));
         assert_eq!((lines(&diff, "gone.py"), lines(&diff, "other.py")), (None, None));
     }

@@ -82,7 +82,7 @@ fn line_of(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// The encoding that the first two lines declare.
-fn declared(bytes: &[u8]) -> Option<String> {
+pub(super) fn declared(bytes: &[u8]) -> Option<String> {
     let (first, rest) = first_line(bytes);
     let found = CODING.captures(first).or_else(|| {
         let (second, _) = first_line(rest);

@@ -1,12 +1,12 @@
 //! Python files below a folder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::MOST_BYTES;
-use super::module::{Module, Unread, UnreadReason};
+use super::module::{Unread, UnreadReason};
 
 /// Folders whose files are not the project's own, or do not train.
 const LEFT_OUT: &[&str] = &["tests", "test", "docs", "build", "third_party", "site-packages", "venv", "node_modules"];
@@ -32,7 +32,8 @@ pub struct Found {
 
 /// Finds the Python files at `path`: of a folder all that are not left out by default, or the one file.
 ///
-/// Links to folders are not followed, and files whose link leaves the folder are not read.
+/// A link to a folder of the tree is followed where its files are not found by themselves; files whose link leaves the tree are
+/// not read.
 ///
 /// # Errors
 /// Where the path is not there, or the folder cannot be read.
@@ -46,38 +47,84 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
         }
         return Ok(found);
     }
-    let mut found = Found { root: path.to_owned(), ..Found::default() };
-    let whole = fs::canonicalize(path)?;
-    let mut left = MOST_ENTRIES;
-    let mut folders = vec![(String::new(), 0)];
-    while let Some((folder, depth)) = folders.pop() {
-        let entries = match fs::read_dir(path.join(&folder)) {
-            Ok(entries) => entries,
-            Err(error) if folder.is_empty() => return Err(error),
-            // Its files cannot be files of the project that anybody runs here.
-            Err(_) => continue,
-        };
-        for entry in entries.flatten() {
-            left = left.saturating_sub(1);
-            if left == 0 {
-                return Err(std::io::Error::other(format!("more than {MOST_ENTRIES} files and folders")));
-            }
-            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-            let below = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                found.note_package(&folder, &name);
-                if depth < MOST_FOLDERS && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
-                    folders.push((below, depth + 1));
-                }
-            } else if is_judged(&name) && (kind.is_file() || kind.is_symlink() && found.note_link(&below, &whole)) {
-                found.note_package(&folder, name.trim_end_matches(".py"));
-                found.files.push(below);
-            }
-        }
+    let mut search = Search {
+        found: Found { root: path.to_owned(), ..Found::default() },
+        whole: fs::canonicalize(path)?,
+        left: MOST_ENTRIES,
+        seen: HashSet::new(),
+        linked: BTreeSet::new(),
+    };
+    search.below(String::new(), false)?;
+    // A folder that is left out, or hidden, is the project's own where a link shows it under another name.
+    while let Some(link) = search.linked.pop_first() {
+        search.below(link, true)?;
     }
+    let mut found = search.found;
     found.files.sort_unstable();
     Ok(found)
+}
+
+/// A search under way.
+struct Search {
+    found: Found,
+    /// The folder that is searched, without links.
+    whole: PathBuf,
+    /// Entries that are still looked at.
+    left: usize,
+    /// Folders that were searched, without links.
+    seen: HashSet<PathBuf>,
+    /// Links to folders, by path.
+    linked: BTreeSet<String>,
+}
+
+impl Search {
+    /// Searches a folder, which a link leads to or not.
+    fn below(&mut self, start: String, is_linked: bool) -> std::io::Result<()> {
+        let mut folders = vec![(start, 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let real = fs::canonicalize(self.found.root.join(&folder)).unwrap_or_default();
+            if !real.starts_with(&self.whole) || !self.seen.insert(real) {
+                continue;
+            }
+            let entries = match fs::read_dir(self.found.root.join(&folder)) {
+                Ok(entries) => entries,
+                Err(error) if folder.is_empty() => return Err(error),
+                // Its files cannot be files of the project that anybody runs here.
+                Err(_) => continue,
+            };
+            for entry in entries.flatten() {
+                self.left = self.left.saturating_sub(1);
+                if self.left == 0 {
+                    return Err(std::io::Error::other(format!("more than {MOST_ENTRIES} files and folders")));
+                }
+                let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+                let below = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                let Ok(kind) = entry.file_type() else { continue };
+                let is_folder = kind.is_dir() || kind.is_symlink() && entry.path().is_dir();
+                if is_folder {
+                    self.found.note_package(&folder, &name);
+                    let is_searched = !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str());
+                    match kind.is_dir() {
+                        true if is_searched && depth < MOST_FOLDERS => folders.push((below, depth + 1)),
+                        false if is_searched => drop(self.linked.insert(below)),
+                        _ => {}
+                    }
+                } else if is_judged(&name) && self.is_file(&below, kind, is_linked) {
+                    self.found.note_package(&folder, name.trim_end_matches(".py"));
+                    self.found.files.push(below);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is a file, or leads to one.
+    fn is_file(&mut self, below: &str, kind: fs::FileType, is_linked: bool) -> bool {
+        match kind.is_symlink() || is_linked {
+            true => self.found.note_link(below, &self.whole),
+            false => kind.is_file(),
+        }
+    }
 }
 
 impl Found {
@@ -105,11 +152,11 @@ impl Found {
         fs::metadata(self.root.join(file)).map_or(0, |about| about.len())
     }
 
-    /// Reads a file of these.
+    /// The content of a file of these.
     ///
     /// # Errors
-    /// Line and reason where it is no Python that can be read.
-    pub fn read(&self, file: &str) -> Result<Module, Unread> {
+    /// The reason where it is not read.
+    pub fn content(&self, file: &str) -> Result<Vec<u8>, Unread> {
         if self.leaving.contains(file) {
             return Err(Unread::whole(UnreadReason::Outside));
         }
@@ -120,7 +167,7 @@ impl Found {
         if bytes.len() as u64 > MOST_BYTES {
             return Err(Unread::whole(UnreadReason::Large));
         }
-        Module::parse(file, bytes)
+        Ok(bytes)
     }
 }
 
@@ -156,11 +203,14 @@ mod tests {
         std::os::unix::fs::symlink(outside.path().join("x.py"), root.path().join("leaves.py")).expect("a link");
         std::os::unix::fs::symlink(root.path().join("a.py"), root.path().join("stays.py")).expect("a link");
         std::os::unix::fs::symlink(root.path(), root.path().join("again")).expect("a link");
+        std::os::unix::fs::symlink("src", root.path().join("same")).expect("a link");
+        std::os::unix::fs::symlink("../.venv", root.path().join("src/shown")).expect("a link");
+        std::os::unix::fs::symlink(outside.path(), root.path().join("elsewhere")).expect("a link");
         let found = find(root.path()).expect("a folder");
-        assert_eq!(found.files, ["a.py", "leaves.py", "src/b.py", "stays.py"]);
-        assert_eq!(found.links.keys().collect::<Vec<_>>(), ["leaves.py", "stays.py"]);
-        let outside = found.read("leaves.py").expect_err("not read");
-        assert!(matches!(outside.reason, UnreadReason::Outside) && found.read("stays.py").is_ok());
+        assert_eq!(found.files, ["a.py", "leaves.py", "src/b.py", "src/shown/f.py", "stays.py"]);
+        assert_eq!(found.links.keys().collect::<Vec<_>>(), ["leaves.py", "src/shown/f.py", "stays.py"]);
+        let outside = found.content("leaves.py").expect_err("not read");
+        assert!(matches!(outside.reason, UnreadReason::Outside) && found.content("stays.py").is_ok());
         assert!(found.packages.contains("pkg") && found.packages.contains("b"));
         assert_eq!(find(&root.path().join("tests/c.py")).expect("a file").files, ["c.py"]);
         assert!(find(&root.path().join("none")).is_err());

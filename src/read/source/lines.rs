@@ -1,6 +1,6 @@
 //! Lines and columns of a text.
 
-use memchr::memchr2_iter;
+use memchr::{memchr2, memchr2_iter};
 
 /// Starts of the lines of a text, which end by LF, CR LF or CR.
 #[derive(Clone, Debug)]
@@ -22,9 +22,9 @@ impl Lines {
         Self { starts }
     }
 
-    /// Whether all lines of `text` end by LF, as programs count them that know no other end.
-    pub fn end_by_line_feeds(text: &str) -> bool {
-        memchr::memchr_iter(b'\r', text.as_bytes()).all(|at| text.as_bytes().get(at + 1) == Some(&b'\n'))
+    /// Whether all lines end by LF, as programs count them that know no other end.
+    pub(super) fn end_by_line_feeds(text: &[u8]) -> bool {
+        memchr::memchr_iter(b'\r', text).all(|at| text.get(at + 1) == Some(&b'\n'))
     }
 
     /// Line of a byte, from 1.
@@ -57,9 +57,34 @@ impl Lines {
     }
 }
 
+/// The lines of a text, each without its end, counted as [`Lines`] does.
+pub(super) fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text).filter(|text| !text.is_empty());
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr2(b'\n', b'\r', text).unwrap_or(text.len());
+        let (line, behind) = text.split_at(end);
+        let behind = behind.strip_prefix(b"\r\n").or_else(|| behind.get(1..)).unwrap_or_default();
+        rest = Some(behind).filter(|behind| !behind.is_empty());
+        Some(line)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Lines;
+    use super::{Lines, split};
+
+    #[test]
+    fn both_ways_to_count_lines_agree() {
+        for text in ["", "a", "a\n", "a\r\n\r\nb", "\n\r\r\n\n\r", "a\x0cb\r\rc\u{85}d\u{2028}e\n"] {
+            let lines = Lines::of(text);
+            let all: Vec<&[u8]> = split(text.as_bytes()).collect();
+            for (place, line) in all.iter().enumerate() {
+                assert_eq!(lines.text(text, place as u64 + 1).as_bytes(), *line, "{text:?}");
+            }
+            assert_eq!(lines.end(all.len() as u64 + 1), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn every_kind_of_line_end_counts_once() {

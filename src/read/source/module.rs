@@ -104,13 +104,11 @@ impl Module {
                     (id, rest) = (*value, before);
                 }
                 Kind::Name(name) => {
-                    let imported = self.names.imported(id);
                     let of_all = || {
-                        self.names.all_of().iter().any(|module| {
-                            rest.strip_prefix(&**module).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
-                        })
+                        let module = rest.rsplit_once('.').filter(|(_, last)| *last == &**name);
+                        module.is_some_and(|(module, _)| self.names.is_all_of(module))
                     };
-                    return imported.iter().any(|known| &**known == rest) || self.names.is_unbound(id) && of_all();
+                    return self.names.is_imported(id, rest) || self.names.is_unbound(id) && of_all();
                 }
                 _ => return false,
             }
@@ -138,7 +136,7 @@ impl Module {
                     id = *value;
                 }
                 Kind::Name(_) => {
-                    parts.push(self.names.imported(id).first()?);
+                    parts.push(self.names.imported(id)?);
                     parts.reverse();
                     return Some(parts.join("."));
                 }

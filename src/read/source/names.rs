@@ -1,6 +1,6 @@
 //! Full names behind the names of a module: what its imports bound them to, by Python's rules of scope.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::tree::{Imported, Kind, NodeId, Tree};
 
@@ -20,9 +20,16 @@ pub(super) struct Names {
     /// Per node that is a name, a place in `imports`, or one of the constants above.
     meaning: Vec<u32>,
     /// Full names that imports give a name, by place.
-    imports: Vec<Vec<Box<str>>>,
+    imports: Vec<Imports>,
     /// Modules all names of which are imported.
-    all_of: Vec<Box<str>>,
+    all_of: HashSet<Box<str>>,
+}
+
+/// Full names that imports give a name.
+#[derive(Debug)]
+struct Imports {
+    first: Box<str>,
+    all: HashSet<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -44,7 +51,7 @@ impl Names {
             by_node: HashMap::from([(NodeId::ROOT, 0)]),
             meaning: vec![LOCAL; nodes],
             imports: Vec::new(),
-            all_of: Vec::new(),
+            all_of: HashSet::new(),
         };
         names.collect(tree);
         names.resolve(tree);
@@ -57,10 +64,19 @@ impl Names {
         scope.map_or(NodeId::ROOT, |scope| scope.node)
     }
 
-    /// Full names that a name stands for; none for names of this file.
-    pub(super) fn imported(&self, id: NodeId) -> &[Box<str>] {
+    fn imports(&self, id: NodeId) -> Option<&Imports> {
         let place = self.meaning.get(id.0 as usize).copied().unwrap_or(LOCAL);
-        self.imports.get(place as usize).map_or(&[], Vec::as_slice)
+        self.imports.get(place as usize)
+    }
+
+    /// Whether `full` is a full name that a name stands for.
+    pub(super) fn is_imported(&self, id: NodeId, full: &str) -> bool {
+        self.imports(id).is_some_and(|imports| imports.all.contains(full))
+    }
+
+    /// The first full name that a name stands for; `None` for names of this file.
+    pub(super) fn imported(&self, id: NodeId) -> Option<&str> {
+        self.imports(id).map(|imports| &*imports.first)
     }
 
     /// Whether nothing in the file binds a name.
@@ -74,9 +90,9 @@ impl Names {
         scope.is_some_and(|scope| scope.bound.contains_key(name))
     }
 
-    /// Modules all names of which are imported.
-    pub(super) fn all_of(&self) -> &[Box<str>] {
-        &self.all_of
+    /// Whether all names of a module are imported.
+    pub(super) fn is_all_of(&self, module: &str) -> bool {
+        self.all_of.contains(module)
     }
 
     /// Finds scopes and the names that they bind.
@@ -126,8 +142,10 @@ impl Names {
             }
             Kind::With { contexts, body } => {
                 let first = body.first().copied().unwrap_or(tree.node(id).behind);
-                let parts = tree.within(id).filter(|part| *part < first && tree.node(*part).parent == id);
-                let variables: Vec<NodeId> = parts.filter(|part| *part != id && !contexts.contains(part)).collect();
+                let parts =
+                    tree.within(id).take_while(|part| *part < first).filter(|part| tree.node(*part).parent == id);
+                let is_variable = |part: &NodeId| *part != id && contexts.binary_search(part).is_err();
+                let variables: Vec<NodeId> = parts.filter(is_variable).collect();
                 variables.into_iter().for_each(|target| self.bind_target(tree, target, scope));
             }
             Kind::Import(names) => names.iter().for_each(|name| self.bind_import(name, scope)),
@@ -164,15 +182,13 @@ impl Names {
                 scope.bound.insert(name.into(), LOCAL);
             }
             (Some(full), Some(place)) if place != LOCAL => {
-                let names = self.imports.get_mut(place as usize);
-                if let Some(names) = names.filter(|names| !names.iter().any(|known| &**known == full)) {
-                    names.push(full.into());
-                }
+                let imports = self.imports.get_mut(place as usize);
+                imports.into_iter().for_each(|imports| imports.all.extend([Box::from(full)]));
             }
             // A fallback beside an import (`apex = None`) leaves the name the import's.
             (Some(full), _) => {
                 scope.bound.insert(name.into(), u32::try_from(self.imports.len()).unwrap_or(LOCAL));
-                self.imports.push(vec![full.into()]);
+                self.imports.push(Imports { first: full.into(), all: HashSet::from([full.into()]) });
             }
         }
     }

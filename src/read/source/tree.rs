@@ -32,7 +32,7 @@ pub struct Node {
     /// The node behind everything in it.
     pub(super) behind: NodeId,
     /// The whole of the chain that it is a link of (`a + b + …`, `a.b().c`); of any other node, itself.
-    pub(super) chain: NodeId,
+    pub chain: NodeId,
 }
 
 /// Binary operators that rules know.
@@ -388,6 +388,30 @@ impl Tree {
             }
             _ => false,
         }
+    }
+
+    /// Whether a node is a statement, or a decorator of one.
+    pub fn is_statement(&self, id: NodeId) -> bool {
+        matches!(
+            self.kind(id),
+            Kind::Module { .. }
+                | Kind::Function { .. }
+                | Kind::Class { .. }
+                | Kind::Decorator(_)
+                | Kind::Return(_)
+                | Kind::Assign { .. }
+                | Kind::AugmentedAssign { .. }
+                | Kind::For { .. }
+                | Kind::While { .. }
+                | Kind::If(_)
+                | Kind::With { .. }
+                | Kind::Match { .. }
+                | Kind::Raise
+                | Kind::Try { .. }
+                | Kind::Assert
+                | Kind::Import(_)
+                | Kind::Expression(_)
+        )
     }
 
     /// Statements of a function, class or module.
