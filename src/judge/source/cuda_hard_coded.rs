@@ -103,8 +103,11 @@ x.to('cuda:' + str(rank))
 y = th.zeros(
     3,
     device='cuda')
+z = (y
+     .detach()
+     .cuda())
 ";
-        assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15]);
+        assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 18]);
     }
 
     #[test]

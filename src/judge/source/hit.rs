@@ -112,7 +112,7 @@ impl Hit {
             let [(line, column), (end_line, end_column)] = [node.start, node.end].map(place);
             Replacement { line, column, end_line, end_column, text }
         });
-        let (_, column) = place(file.tree.node(self.at).start);
+        let (_, column) = place(start(file, self.at));
         let facts = facts(file, self.at).into_iter().chain(self.facts).collect();
         let (is_milder, demands) = (self.is_milder, self.demands);
         Placed { rule: self.rule, line, column, lines: Vec::new(), facts, is_milder, fix, demands }
@@ -165,7 +165,7 @@ impl Placed {
 pub(super) fn placed(file: &File<'_>, hits: Vec<Hit>) -> Vec<Placed> {
     let mut placed: BTreeMap<(u64, &str, Demands), Placed> = BTreeMap::new();
     for hit in hits {
-        let line = file.line(hit.at);
+        let line = file.lines.line(start(file, hit.at));
         let lines: Vec<(u64, u64)> =
             std::iter::once(hit.at).chain(hit.about.clone()).map(|id| extent(file, id)).collect();
         let (key, is_milder) = ((line, hit.rule.rule.code, hit.demands.clone()), hit.is_milder);
@@ -193,6 +193,17 @@ fn add_lines(lines: &mut Vec<(u64, u64)>, added: Vec<(u64, u64)>) {
             _ => lines.push((first, last)),
         }
     }
+}
+
+/// Start of a place. A method that is called further down its chain has the place of its name: the chain may begin many lines
+/// before.
+fn start(file: &File<'_>, id: NodeId) -> u32 {
+    let node = file.tree.node(id);
+    let Kind::Call { function, .. } = &node.kind else { return node.start };
+    let Kind::Attribute { name, .. } = file.tree.kind(*function) else { return node.start };
+    let length = u32::try_from(name.len()).unwrap_or_default();
+    let of_name = file.tree.node(*function).end.saturating_sub(length).max(node.start);
+    if file.lines.line(of_name) == file.lines.line(node.start) { node.start } else { of_name }
 }
 
 /// First and last line of what a finding at a node is about: its whole statement, of one with a body its head; the whole chain
