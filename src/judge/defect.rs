@@ -4,6 +4,8 @@
 //! another shape or type) never follows, and neither does what receives nothing from the root: another rank, task, parameter
 //! or metric that parts earlier.
 
+use std::collections::BTreeMap;
+
 use super::performance::culprit::standing_out;
 use super::register;
 use super::rule::Rule;
@@ -12,7 +14,7 @@ use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, MonitorUnit, Unit, profiles};
-use crate::verdict::Severity;
+use crate::verdict::{CheckId, Severity};
 
 /// Findings about numbers, which may be off because something before them is.
 const NUMERIC: [&Rule; 44] = [
@@ -141,12 +143,17 @@ fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
 /// none: no waiver covers it.
 pub fn roots(result: &GateResult) -> Vec<&Finding> {
     let mut roots: Vec<(&Observation, &Finding)> = Vec::new();
+    let blocking = Blocking::of(result);
     for observation in &result.measured {
-        let Some(finding) = blocking(result, observation) else { continue };
+        let Some(finding) = blocking.find(&observation.finding) else { continue };
         let Some(check) = result.checks.iter().find(|check| check.id == observation.of) else {
             roots.push((observation, finding));
             continue;
         };
+        if stands_alone(observation, check) {
+            roots.push((observation, finding));
+            continue;
+        }
         if roots.iter().any(|(root, _)| follows(root, observation, check)) {
             continue;
         }
@@ -156,19 +163,35 @@ pub fn roots(result: &GateResult) -> Vec<&Finding> {
     roots.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// The finding of an observation, where it blocks and a waiver may cover it.
-fn blocking<'a>(result: &'a GateResult, observation: &Observation) -> Option<&'a Finding> {
-    let measured = &observation.finding;
-    let is_absence = register::find(&measured.code).is_some_and(|rule| rule.is_absence);
-    if is_absence && measured.severity == Severity::Incomplete {
-        return None;
+/// Whether an observation neither follows from another nor is followed by one, whatever the others are: those of source, of which
+/// a file may have tens of thousands.
+fn stands_alone(observation: &Observation, check: &Check) -> bool {
+    matches!(units(check, observation), Some(Unit::Source(_)))
+}
+
+/// Findings that block.
+struct Blocking<'a> {
+    by_place: BTreeMap<(CheckId, &'a str, &'a str), Vec<&'a Finding>>,
+}
+
+impl<'a> Blocking<'a> {
+    fn of(result: &'a GateResult) -> Self {
+        let mut by_place: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
+        for finding in result.counting().filter(|finding| finding.severity >= Severity::Incomplete) {
+            by_place.entry((finding.check, &*finding.code, &*finding.place)).or_default().push(finding);
+        }
+        Self { by_place }
     }
-    let unit = |finding: &Finding| finding.facts.get("unit").cloned();
-    let same = |finding: &&Finding| {
-        (finding.check, &finding.code, &finding.place) == (measured.check, &measured.code, &measured.place)
-            && unit(finding) == unit(measured)
-    };
-    result.counting().filter(same).find(|finding| finding.severity >= Severity::Incomplete)
+
+    /// The finding of what was measured, where it blocks and a waiver may cover it.
+    fn find(&self, measured: &Finding) -> Option<&'a Finding> {
+        let is_absence = register::find(&measured.code).is_some_and(|rule| rule.is_absence);
+        if is_absence && measured.severity == Severity::Incomplete {
+            return None;
+        }
+        let found = self.by_place.get(&(measured.check, &*measured.code, &*measured.place))?;
+        found.iter().copied().find(|finding| finding.facts.get("unit") == measured.facts.get("unit"))
+    }
 }
 
 fn units<'a>(check: &'a Check, observation: &Observation) -> Option<&'a Unit> {

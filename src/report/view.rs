@@ -3,6 +3,8 @@
 //! Fields of type [`Value`] are written text of the view's language and target; every other text is as it stands in
 //! the result, and is escaped where a template prints it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -129,7 +131,7 @@ pub struct CulpritView {
 impl View {
     /// The view of `result` in the writer's language and target.
     pub fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
-        let build = Builder { result, writer };
+        let build = Builder { result, writer, diagnosed: diagnosed(result) };
         let findings: Vec<FindingRow> =
             result.counting().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
         // The opening and the section of profiles tell all of a profile's culprit.
@@ -176,6 +178,27 @@ impl View {
 struct Builder<'a> {
     result: &'a GateResult,
     writer: &'a Writer,
+    /// Codes whose findings a likely cause is about.
+    diagnosed: BTreeSet<&'a str>,
+}
+
+/// Codes of findings that a likely cause is about: its advice takes the place of theirs.
+fn diagnosed(result: &GateResult) -> BTreeSet<&str> {
+    let mut by_place: BTreeMap<&str, Vec<&Diagnosis>> = BTreeMap::new();
+    for cause in &result.diagnoses {
+        by_place.entry(&cause.place).or_default().push(cause);
+    }
+    let names = |cause: &Diagnosis, finding: &Finding| {
+        checks::is_diagnosed_by_place(finding.check)
+            || cause.evidence.iter().any(|evidence| match evidence.facts.get("finding_code") {
+                Some(Fact::Text(code)) => *code == finding.code,
+                _ => false,
+            })
+    };
+    let is_diagnosed = |finding: &&Finding| {
+        by_place.get(&*finding.place).is_some_and(|causes| causes.iter().any(|cause| names(cause, finding)))
+    };
+    result.counting().filter(is_diagnosed).map(|finding| &*finding.code).collect()
 }
 
 impl Builder<'_> {
@@ -191,23 +214,10 @@ impl Builder<'_> {
             code: finding.code.clone(),
             place: finding.place.clone(),
             message: safe(message),
-            help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
+            help: safe(if self.diagnosed.contains(&*finding.code) { String::new() } else { help }),
             is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| culprit.stands_for(finding)),
             sides: fact("baseline").zip(fact("candidate")).map(|(baseline, candidate)| [baseline, candidate]),
         })
-    }
-
-    /// Whether a likely cause is about findings of the code: its advice takes the place of theirs.
-    fn is_diagnosed(&self, code: &str) -> bool {
-        let names = |cause: &Diagnosis, finding: &Finding| {
-            let told = Some(&Fact::Text(finding.code.clone()));
-            checks::is_diagnosed_by_place(finding.check)
-                || cause.evidence.iter().any(|evidence| evidence.facts.get("finding_code") == told)
-        };
-        let about = |finding: &Finding| {
-            self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
-        };
-        self.result.counting().any(|finding| finding.code == code && about(finding))
     }
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
