@@ -142,31 +142,76 @@ fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
 /// The findings of `result` that block and are the root of a defect, in the order in which they were measured. An absence is
 /// none: no waiver covers it.
 pub fn roots(result: &GateResult) -> Vec<&Finding> {
-    let mut roots: Vec<(&Observation, &Finding)> = Vec::new();
+    let mut roots = Roots::default();
     let blocking = Blocking::of(result);
     for observation in &result.measured {
         let Some(finding) = blocking.find(&observation.finding) else { continue };
-        let Some(check) = result.checks.iter().find(|check| check.id == observation.of) else {
-            roots.push((observation, finding));
-            continue;
-        };
-        if stands_alone(observation, check) {
-            roots.push((observation, finding));
-            continue;
-        }
-        if roots.iter().any(|(root, _)| follows(root, observation, check)) {
-            continue;
-        }
-        roots.retain(|(root, _)| !follows(observation, root, check));
-        roots.push((observation, finding));
+        let check = result.checks.iter().find(|check| check.id == observation.of);
+        roots.add(observation, finding, check);
     }
-    roots.into_iter().map(|(_, finding)| finding).collect()
+    roots.found.into_iter().flatten().map(|(_, finding)| finding).collect()
 }
 
-/// Whether an observation neither follows from another nor is followed by one, whatever the others are: those of source, of which
-/// a file may have tens of thousands.
-fn stands_alone(observation: &Observation, check: &Check) -> bool {
-    matches!(units(check, observation), Some(Unit::Source(_)))
+/// Roots among what was seen so far.
+#[derive(Default)]
+struct Roots<'a> {
+    /// In the order in which they were measured; `None` for one that follows from a later one.
+    found: Vec<Option<(&'a Observation, &'a Finding)>>,
+    /// Places of roots by [`kin`]: of tens of thousands only a few can be related.
+    by_kin: BTreeMap<(CheckId, String), Vec<usize>>,
+}
+
+impl<'a> Roots<'a> {
+    fn add(&mut self, observation: &'a Observation, finding: &'a Finding, check: Option<&Check>) {
+        let related = check.map(|check| (check, kin(observation, check)));
+        if let Some((check, kin)) = &related {
+            let near = |names: &[String]| {
+                let places = names.iter().filter_map(|name| self.by_kin.get(&(observation.of, name.clone())));
+                places.flatten().copied().collect::<Vec<usize>>()
+            };
+            let root = |place: &usize| self.found.get(*place).copied().flatten();
+            if near(&kin.causes).iter().filter_map(root).any(|(root, _)| follows(root, observation, check)) {
+                return;
+            }
+            let is_behind = |place: &usize| root(place).is_some_and(|(root, _)| follows(observation, root, check));
+            for place in near(&kin.consequences).into_iter().filter(is_behind).collect::<Vec<_>>() {
+                if let Some(root) = self.found.get_mut(place) {
+                    *root = None;
+                }
+            }
+        }
+        for name in related.into_iter().flat_map(|(_, kin)| kin.own) {
+            self.by_kin.entry((observation.of, name)).or_default().push(self.found.len());
+        }
+        self.found.push(Some((observation, finding)));
+    }
+}
+
+/// Names under which an observation is found by those that may be related to it, and under which its possible causes and
+/// consequences are found.
+struct Kin {
+    own: Vec<String>,
+    causes: Vec<String>,
+    consequences: Vec<String>,
+}
+
+/// The kin of an observation: those of source have none, those of an evaluation are of its task, and pooled scores of any of
+/// its model's; all others of a check may be related.
+fn kin(observation: &Observation, check: &Check) -> Kin {
+    let all = || vec![String::new()];
+    match units(check, observation) {
+        Some(Unit::Source(_)) => Kin { own: Vec::new(), causes: Vec::new(), consequences: Vec::new() },
+        Some(Unit::Evaluation(unit)) => {
+            let task = format!("task {} {}", unit.model, unit.task);
+            let [tasks, pooled] = ["tasks", "pooled"].map(|name| format!("{name} {}", unit.model));
+            if is_pooled(unit) {
+                Kin { own: vec![task.clone(), pooled], causes: vec![task.clone(), tasks], consequences: vec![task] }
+            } else {
+                Kin { own: vec![task.clone(), tasks], causes: vec![task.clone()], consequences: vec![task, pooled] }
+            }
+        }
+        _ => Kin { own: all(), causes: all(), consequences: all() },
+    }
 }
 
 /// Findings that block.

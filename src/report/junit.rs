@@ -2,6 +2,8 @@
 //!
 //! GitLab compares it with the target branch's and shows pictures that a case's output attaches.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::escape;
@@ -9,7 +11,7 @@ use super::issue::{Issue, blocks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::result::GateResult;
-use crate::result::finding::{Fact, Finding};
+use crate::result::finding::Fact;
 use crate::result::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -60,20 +62,27 @@ fn of_check<'a, 'b>(issues: &[&'a Issue<'b>], check: CheckId) -> Vec<&'a Issue<'
 
 fn suite(check: &Check, issues: &[&Issue<'_>], waived: &[&Issue<'_>], pictures: &[Picture]) -> TestSuite {
     let mut suite = TestSuite::new(check.id.as_str());
-    let mut left: Vec<&Issue<'_>> = issues.to_vec();
     let is_checker = !check.items.is_empty();
+    let [places, places_waived] = [issues, waived].map(|issues| by_case(issues, is_checker));
+    let mut is_left = vec![true; issues.len()];
     for (name, verdict) in cases(check) {
-        let own: Vec<&Issue<'_>> =
-            left.iter().copied().filter(|issue| belongs(issue.finding, &name, is_checker)).collect();
-        left.retain(|issue| !belongs(issue.finding, &name, is_checker));
+        let mut own: Vec<&Issue<'_>> = Vec::new();
+        for place in places.get(&*name).into_iter().flatten() {
+            if let (Some(issue), Some(left)) = (issues.get(*place), is_left.get_mut(*place))
+                && std::mem::take(left)
+            {
+                own.push(issue);
+            }
+        }
         let mut case = case(check.id, &name, verdict, &own);
         attach(&mut case, check.id, verdict, pictures);
-        let covered = waived.iter().copied().filter(|issue| belongs(issue.finding, &name, is_checker));
+        let covered = places_waived.get(&*name).into_iter().flatten().filter_map(|place| waived.get(*place).copied());
         name_waived(&mut case, verdict, &own, covered);
         suite.add_test_case(case);
     }
     // What concerns no single unit (a missing step, a damaged file) must not vanish.
-    left.retain(|issue| blocks(issue.finding));
+    let left = issues.iter().zip(is_left).filter(|(issue, is_left)| *is_left && blocks(issue.finding));
+    let left: Vec<&Issue<'_>> = left.map(|(issue, _)| *issue).collect();
     if !left.is_empty() {
         let verdict = left.iter().map(|issue| issue.finding.severity.verdict()).max();
         suite.add_test_case(case(check.id, "other", verdict.unwrap_or(Verdict::Fail), &left));
@@ -89,13 +98,22 @@ fn cases(check: &Check) -> Vec<(String, Verdict)> {
     if cases.is_empty() { vec![(check.id.as_str().to_owned(), check.verdict)] } else { cases }
 }
 
-/// Whether a finding is about a case: by its unit, its place, or a code that starts with the checker's name.
-fn belongs(finding: &Finding, case: &str, is_checker: bool) -> bool {
-    let unit = match finding.facts.get("unit") {
-        Some(Fact::Text(unit)) => unit == case,
-        _ => false,
-    };
-    unit || finding.place == case || (is_checker && finding.code.split('-').next() == Some(case))
+/// Places of issues in their list, by the name of each case that they may be about: that of their unit, their place, or a
+/// checker's name that their code starts with.
+fn by_case<'a>(issues: &[&'a Issue<'_>], is_checker: bool) -> BTreeMap<&'a str, BTreeSet<usize>> {
+    let mut by_case: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (place, issue) in issues.iter().enumerate() {
+        let finding = issue.finding;
+        let unit = match finding.facts.get("unit") {
+            Some(Fact::Text(unit)) => Some(unit.as_str()),
+            _ => None,
+        };
+        let checker = finding.code.split('-').next().filter(|_| is_checker);
+        for name in [unit, Some(finding.place.as_str()), checker].into_iter().flatten() {
+            by_case.entry(name).or_default().insert(place);
+        }
+    }
+    by_case
 }
 
 fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> TestCase {

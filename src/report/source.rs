@@ -46,7 +46,8 @@ fn stack_of<'a>(result: &'a GateResult, finding: &'a Finding) -> Option<&'a [Str
     if let Some(Fact::List(stack)) = finding.facts.get("stack") {
         return Some(stack);
     }
-    let units = result.checks.iter().flat_map(|check| &check.units);
+    let checks = result.checks.iter().filter(|check| check.id == finding.check);
+    let units = checks.flat_map(|check| &check.units);
     let culprits = units.flat_map(|unit| match unit {
         Unit::Dump(unit) => [unit.culprit.as_ref(), unit.runner_up.as_ref()],
         _ => [None, None],
