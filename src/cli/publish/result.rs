@@ -23,6 +23,7 @@ use super::open::{Publishing, of_damaged};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use crate::cli::flags::CommonArgs;
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
+use crate::cli::training::TrainingFlags;
 use crate::cli::trusted::{Trusted, trusted};
 use crate::cli::{fetching, judge, policy_file, show};
 
@@ -41,9 +42,8 @@ pub(crate) struct PublishArgs {
     /// Size that the uploaded folder may have, for --judge [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = fetching::size)]
     pub(crate) max_input: Option<u64>,
-    /// Outcome of the training job, for --judge; unless it succeeded, the verdict is at best incomplete
-    #[arg(long, value_enum, value_name = "RESULT")]
-    pub(crate) training: Option<Training>,
+    #[command(flatten)]
+    pub(crate) training: TrainingFlags,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     #[command(flatten)]
@@ -173,7 +173,10 @@ fn post(
             notes.extend(given.numbers(surroundings));
             (checked(args, path, &given, &mut notes)?, exit::PASS)
         }
-        Input::Artifacts(folder) => judged(args, folder, given, &mut notes)?,
+        Input::Artifacts(folder) => {
+            let training = args.training.outcome(|warning| publishing.warn(warning));
+            judged(args, (folder, training), given, &mut notes)?
+        }
     };
     let story = Story { result: &result, templates: &templates, notes: &notes, source_root: source_root.as_deref() };
     publishing.finish(&story).map_err(|error| match input {
@@ -252,7 +255,12 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 }
 
 /// Judges uploaded artifacts, by this job's policy, baseline and program. Nothing in them says what they are of.
-fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>) -> Result<(GateResult, u8)> {
+fn judged(
+    args: &PublishArgs,
+    (folder, training): (&Path, Option<Training>),
+    given: Given,
+    notes: &mut Vec<Note>,
+) -> Result<(GateResult, u8)> {
     let upload = Upload::measure(folder, args.max_input.unwrap_or(MOST_BYTES))?;
     if upload.files == 0 {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
@@ -271,7 +279,7 @@ fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>
         matching: Matching::default(),
     };
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        let from = gate::Surroundings { training: args.training, ..*from };
+        let from = gate::Surroundings { training, ..*from };
         gate::run_by(request, &from, &Measurements::default(), progress)
     };
     let source = Some(source).filter(|source| !source.commit.is_empty());
