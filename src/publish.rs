@@ -33,6 +33,7 @@ pub mod issue;
 mod job;
 mod labels;
 pub mod limit;
+pub mod marker;
 mod objects;
 pub mod outputs;
 pub mod proposal;

@@ -172,7 +172,7 @@ impl Case<'_> {
             place.commit == pull.head
         } else {
             // A result that changed after the comment was not what the comment answered.
-            let judged = self.session.judged(self.asked.number)?;
+            let judged = self.session.judged(pull)?;
             judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.asked.said.at)
         };
         if is_current {

@@ -139,8 +139,8 @@ impl Session {
     ///
     /// # Errors
     /// As the forge's answer says.
-    pub fn judged(&mut self, number: u64) -> Result<Vec<(String, String)>> {
-        self.ask(async |desk| desk.judged(number).await)
+    pub fn judged(&mut self, pull: &Pull) -> Result<Vec<(String, String)>> {
+        self.ask(async |desk| desk.judged(pull).await)
     }
 
     /// Pushes a proposal and opens its pull request, whichever of them is not there yet.

@@ -213,3 +213,14 @@ pub(crate) fn finished_workflow() -> Value {
         },
     })
 }
+
+/// Whether a comment ends with the gate's own two lines, of the key `default`, and shows this verdict.
+pub(crate) fn shows(body: &str, verdict: &str) -> bool {
+    let lines: Vec<&str> = body.trim_end().lines().rev().take(2).collect();
+    let [marker, stamp] = lines[..] else { return false };
+    marker.starts_with("<!-- precision-gate:v2 key=default of=")
+        && stamp.starts_with(&format!("<!-- verdict={verdict} "))
+}
+
+/// The start of a comment as earlier releases wrote it.
+pub(crate) const OLD: &str = "<!-- precision-gate:v1 key=default -->\n<!-- verdict=pass culprit=none -->\n";
