@@ -40,6 +40,7 @@ pub mod proposal;
 mod propose;
 pub mod proposer;
 pub mod session;
+pub mod starter;
 pub mod status;
 mod sticky;
 pub mod target;

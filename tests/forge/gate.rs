@@ -102,6 +102,7 @@ impl Gate {
             ("CI_JOB_ID", "3"),
             ("CI_JOB_URL", "https://gitlab.example/job/3"),
             ("PRECISION_GATE_TOKEN", gitlab::TOKEN),
+            ("CI_JOB_TOKEN", gitlab::JOB_TOKEN),
             ("INPUT_PUBLISH", "true"),
         ]);
         gate
@@ -178,7 +179,7 @@ impl Gate {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let ended =
             Ended { code: ran.status.code().unwrap_or(-1), stdout: text(&ran.stdout), stderr: text(&ran.stderr) };
-        for secret in [TOKEN, gitlab::TOKEN] {
+        for secret in [TOKEN, gitlab::TOKEN, gitlab::JOB_TOKEN] {
             assert!(!ended.stdout.contains(secret) && !ended.stderr.contains(secret), "a token was printed: {ended:?}");
         }
         ended
