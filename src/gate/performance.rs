@@ -233,7 +233,7 @@ fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy
     Ok(())
 }
 
-/// Why a run is of other work or of another machine than the baseline; `None` where it is not.
+/// Reason why a run is of other work or of another machine than the baseline; `None` where it is not.
 fn other_work(baseline: &Run, run: &Run, policy: &Policy) -> Option<&'static str> {
     let is_named = baseline.device_name().is_some() && run.device_name().is_some();
     if run.device() != baseline.device() || is_named && run.device_name() != baseline.device_name() {

@@ -12,7 +12,7 @@ use super::client::{Client, Undone};
 use super::desk::Desk;
 use crate::fetch::permission::Permission::Metadata;
 
-/// Who started a job, and in which project.
+/// Person who started a job, and its project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starter {
     /// The person's number.
