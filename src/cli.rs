@@ -27,6 +27,7 @@ pub(crate) mod signoff;
 pub(crate) mod source;
 mod surroundings;
 pub(crate) mod tools;
+mod training;
 mod trusted;
 
 use clap::{Parser, Subcommand};

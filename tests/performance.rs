@@ -275,6 +275,11 @@ fn the_policy_sets_limits_waivers_and_demands() {
     assert!(error.contains("expects a ratio to the baseline from 0.01 to 1000"), "{error}");
 }
 
+/// Name of the one profile in a folder.
+fn profile_in(folder: &Path) -> std::ffi::OsString {
+    fs::read_dir(folder).expect("a folder").flatten().next().expect("a profile").file_name()
+}
+
 #[test]
 fn repeats_of_the_baseline_are_noise() {
     let (gpu, slower) = (cases().join("fusion-lost/gpu"), tempfile::tempdir().expect("a folder"));
@@ -288,6 +293,29 @@ fn repeats_of_the_baseline_are_noise() {
     // The candidate itself, declared as a repeat, would say that the machine is that noisy.
     let refused = case(&cases().join("fusion-lost/npu")).expect_err("no repeat");
     assert!(refused.to_string().contains("is not a repeat of the baseline"), "{refused}");
+    // Another batch, another profiler and half a recording are no repeats, however alike their times are.
+    let refused_with = |change: &dyn Fn(&Path), why: &str| {
+        let other = tempfile::tempdir().expect("a folder");
+        copy(&gpu, other.path());
+        change(&other.path().join(profile_in(other.path())));
+        let refused = case(other.path()).expect_err("no repeat").to_string();
+        assert!(refused.contains("is not a repeat of the baseline") && refused.contains(why), "{refused}");
+    };
+    let kernels = "ASCEND_PROFILER_OUTPUT/kernel_details.csv";
+    refused_with(
+        &|profile| {
+            let text = fs::read_to_string(profile.join(kernels)).expect("text");
+            fs::write(profile.join(kernels), text.replace("8192", "4096").replace("\"4,", "\"2,")).expect("written");
+        },
+        "another batch or sequence length",
+    );
+    refused_with(
+        &|profile| {
+            fs::remove_file(profile.join(kernels)).expect("removed");
+            fs::remove_file(profile.join("ASCEND_PROFILER_OUTPUT/step_trace_time.csv")).expect("removed");
+        },
+        "no steps that can be compared",
+    );
     findings::delayed(slower.path(), |step| f64::from(step - 12) * 50_000.0);
     let refused = case(slower.path()).expect_err("no repeat");
     assert!(refused.to_string().contains("beyond the limit"), "{refused}");

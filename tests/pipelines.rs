@@ -5,6 +5,9 @@
     reason = "a key that is not there reads as null in serde_json, and a test that indexes beyond what is there fails"
 )]
 
+#[path = "pipelines/component.rs"]
+mod component;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -281,6 +284,7 @@ fn a_gate_on_gitlab_runs_when_training_failed_and_is_told() {
     let job = parse("the component".into(), job.to_owned());
     assert_eq!(job.yaml["$[[ inputs.job ]]"]["when"], "always");
     assert!(template.contains("    training:\n      default: unknown\n"), "{template}");
+    assert!(template.contains("    training-file: { default: precision-gate-training.txt, "), "{template}");
     let texts: Vec<Text> = shipped("examples/pipelines/gitlab").into_iter().chain(blocks()).collect();
     let mut trained = 0;
     for text in &texts {
@@ -292,14 +296,15 @@ fn a_gate_on_gitlab_runs_when_training_failed_and_is_told() {
             }
             if script.contains("train.sh") {
                 trained += 1;
-                assert!(
-                    job["after_script"].to_string().contains("PRECISION_GATE_TRAINING=$CI_JOB_STATUS"),
+                assert_eq!(
+                    job["after_script"][0], "echo \"$CI_JOB_STATUS\" >precision-gate-training.txt",
                     "{}",
                     text.place
                 );
                 assert_eq!(job["artifacts"]["when"], "always", "{}", text.place);
-                assert_eq!(job["artifacts"]["reports"]["dotenv"], "training.env", "{}", text.place);
+                assert_eq!(job["artifacts"]["paths"][1], "precision-gate-training.txt", "{}", text.place);
             }
+            assert!(job["artifacts"]["reports"].get("dotenv").is_none(), "{}: sets variables: {name}", text.place);
             for rule in job["rules"].as_array().into_iter().flatten().filter(|_| job["when"] == "always") {
                 assert_eq!(rule["when"], "always", "{}: a rule without it says on_success: {name}", text.place);
             }

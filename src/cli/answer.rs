@@ -27,6 +27,7 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::waiver;
 use precision_gate::report::writer::Writer;
+use secrecy::SecretString;
 
 use super::fetching::FetchArgs;
 use super::pinned::as_pinned;
@@ -91,6 +92,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<u8> {
     let settings = settings(&flags, &PublishPolicy::default(), &surroundings, (args.lang, 0));
     let mut publishing = Publishing::open(&flags, &surroundings, settings, true)?;
     let Some(session) = publishing.session() else { return publishing.close(exit::UNAVAILABLE) };
+    let said = by_whom(said, &surroundings, session, number)?;
     let asked = Request { args, said: &said, number };
     let mut case = Case { asked, surroundings: &surroundings, session };
     let code = case.answer(instruction)?;
@@ -114,6 +116,25 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
         show::say(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
     }
     Ok(found)
+}
+
+/// The words with the person who said them: of a job of GitLab, GitLab is asked who started it.
+fn by_whom(said: Said, surroundings: &Surroundings, session: &mut Session, number: u64) -> Result<Said> {
+    if surroundings.place.forge != Some(ForgeKind::Gitlab) {
+        return Ok(said);
+    }
+    let refuse = |reason: &str| {
+        let help =
+            concat!("run it as a job of the merge request's own project: ", documentation!("answers.md#on-gitlab"));
+        Error::new(ErrorKind::Usage, "CI_JOB_TOKEN", reason).with_help(help)
+    };
+    let token = event::variable(&surroundings.environment, "CI_JOB_TOKEN").ok_or_else(|| refuse("is not set"))?;
+    let starter = session.starter(&SecretString::from(token))?;
+    let project = session.pull(number)?.unwrap_or_default().repository;
+    if starter.project != project {
+        return Err(refuse("is of a job of another project"));
+    }
+    Ok(Said { by: starter.id, name: starter.name, ..said })
 }
 
 /// One comment, and the forge that it stands on.
@@ -172,7 +193,7 @@ impl Case<'_> {
             place.commit == pull.head
         } else {
             // A result that changed after the comment was not what the comment answered.
-            let judged = self.session.judged(self.asked.number)?;
+            let judged = self.session.judged(pull)?;
             judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.asked.said.at)
         };
         if is_current {

@@ -3,7 +3,6 @@
 use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Asked, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
@@ -22,6 +21,7 @@ use super::judge::{self, Evaluated, Task};
 use super::publish::{self, Judgement, Publishing, Told, every, tell_runner};
 use super::quick::{self, QuickArgs};
 use super::surroundings::{PublishFlags, Surroundings, settings};
+use super::training::TrainingFlags;
 use super::trusted::{Case, Purpose, Trusted, trusted, trusted_at};
 
 /// `run`
@@ -51,9 +51,8 @@ pub(crate) struct RunArgs {
     /// A third run of the same model, such as fp64 on a CPU: shows which of the two sides is off (dumps)
     #[arg(long, value_name = "LOCATION")]
     pub(crate) reference: Option<String>,
-    /// Outcome of the training job; unless it succeeded, the verdict is at best incomplete
-    #[arg(long, value_enum, value_name = "RESULT")]
-    pub(crate) training: Option<Training>,
+    #[command(flatten)]
+    pub(crate) training: TrainingFlags,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     #[command(flatten)]
@@ -184,8 +183,9 @@ fn judge_by(
     let case = trusted.case(request)?;
     let measurements = Measurements::new(args.quick.selection()?);
     let tree = super::source::of_run(&case.request.policy, case.source_root.as_deref(), surroundings)?;
+    let training = args.training.outcome(|warning| publishing.warn(warning));
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        let from = gate::Surroundings { training: args.training, source: tree.as_ref(), ..*from };
+        let from = gate::Surroundings { training, source: tree.as_ref(), ..*from };
         gate::run_by(request, &from, &measurements, progress)
     };
     let mut warnings = Vec::new();

@@ -499,8 +499,9 @@ fn in_change(location: &str, input: Input) -> Finding {
 
 fn no_token(surroundings: &Surroundings) -> Error {
     let event = surroundings.place.event.as_str();
+    let event = if event.is_empty() { String::new() } else { format!(" (event {event})") };
     let message =
-        format!("the change may come from a fork ({event}), and there is no token to read the target branch with");
+        format!("the change may come from a fork{event}, and there is no token to read the target branch with");
     Error::new(ErrorKind::Unavailable, "the target branch's policy", message).with_help(concat!(
         "give the job a token that may read the repository (GitHub: `contents: read` and `token: ${{ github.token }}`); ",
         documentation!("security.md"),

@@ -217,6 +217,9 @@ fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy
             let help = "name runs of the baseline's own code and machine in `performance: {repeats: [...]}`";
             Err(other_run(["the baseline", &repeat.location], why, help))
         };
+        if let Some(why) = other_work(baseline, run, policy) {
+            return refuse(why);
+        }
         let (own, theirs) = (periods(run, baseline, warmup), periods(candidate, baseline, warmup));
         if own == theirs && !own.is_empty() && own != periods(baseline, baseline, warmup) {
             return refuse("its steps are those of the candidate");
@@ -229,6 +232,22 @@ fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy
         }
     }
     Ok(())
+}
+
+/// Reason why a run is of other work or of another machine than the baseline; `None` where it is not.
+fn other_work(baseline: &Run, run: &Run, policy: &Policy) -> Option<&'static str> {
+    let is_named = baseline.device_name().is_some() && run.device_name().is_some();
+    if run.device() != baseline.device() || is_named && run.device_name() != baseline.device_name() {
+        return Some("it was recorded on another device");
+    }
+    let judged = rank::judge(baseline, run, baseline.rank, None, policy);
+    let has = |rule| judged.findings.iter().any(|finding| finding.is(rule));
+    match () {
+        () if has(&rules::WORKLOAD_DIFFERS) => Some("its shapes are of another batch or sequence length"),
+        () if has(&rules::SETTINGS_DIFFER) => Some("its profiler had other settings"),
+        () if judged.measures.is_none() => Some("it holds no steps that can be compared with the baseline's"),
+        () => None,
+    }
 }
 
 /// The run of a repeat that belongs to the baseline's rank.

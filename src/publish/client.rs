@@ -16,7 +16,7 @@ use super::answer::{Answer, Read};
 use super::call::{Body, Call};
 use super::forge::ForgeKind;
 use super::limit;
-use super::transport::{bearer, octocrab, rest, through_octocrab, through_reqwest};
+use super::transport::{bearer, job, octocrab, rest, through_octocrab, through_reqwest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
 use crate::fetch::permission::Need;
@@ -94,6 +94,12 @@ impl Client {
             waited: Mutex::default(),
             seed,
         })
+    }
+
+    /// A client that speaks as the job of GitLab that `token` is of. Must be called inside a tokio runtime.
+    pub(super) fn of_job(base: &str, token: &SecretString, seed: u64) -> Result<Self> {
+        let token = checked(token)?;
+        Ok(Self { transport: Transport::Rest(job(&token)?), token, seed, ..Self::dry(base) })
     }
 
     /// A client that sends nothing and answers every question with "there is none".

@@ -1,14 +1,15 @@
 //! The comment: one per key, found by a hidden marker *and* its author, updated in place, never doubled.
 //!
-//! The first line is the marker, the second one a stamp of what the comment shows. Both are HTML comments, which every
+//! The last line is the marker, the one before it a stamp of what the comment shows. Both are HTML comments, which every
 //! forge keeps and nobody sees. Anyone may quote a marker, so that a comment counts only where the author fits too.
 
 use minijinja::context;
 use sha2::{Digest, Sha256};
 
 use super::forge::Comment;
+use super::marker::{self, Marker};
 use crate::error::Result;
-use crate::policy::publish::{CommentMode, Key};
+use crate::policy::publish::CommentMode;
 use crate::report::escape::Target;
 use crate::report::messages::Language;
 use crate::report::summary::{self, Picture};
@@ -88,8 +89,8 @@ pub struct Text<'a> {
     pub language: Language,
     /// Templates.
     pub templates: &'a Templates,
-    /// The key.
-    pub key: &'a Key,
+    /// The marker.
+    pub marker: &'a Marker,
     /// Pictures.
     pub pictures: &'a [Shown],
     /// Whether curves are drawn as text where there is no picture of them.
@@ -104,22 +105,15 @@ pub struct Text<'a> {
     pub limit: usize,
 }
 
-/// Start of the hidden first line.
-const MARK: &str = "<!-- precision-gate:v1 key=";
-
-/// The hidden first line of every comment of this key.
-pub fn marker(key: &Key) -> String {
-    format!("{MARK}{key} -->")
-}
-
 /// Writes the comment.
 pub fn compose(text: &Text<'_>) -> Result<String> {
-    below(&format!("{}\n{}\n{}", marker(text.key), stamp(text), notes(text.notes, text.language)?), text)
+    let stamp = stamp(text);
+    whole(&notes(text.notes, text.language)?, &stamp, text)
 }
 
-/// The summary and the footer below `head`, as much of it as the forge takes.
-pub(super) fn below(head: &str, text: &Text<'_>) -> Result<String> {
-    let foot = footer(text)?;
+/// The summary and the footer below `head`, as much of it as the forge takes, and at the end what the next run reads.
+pub(super) fn whole(head: &str, stamp: &str, text: &Text<'_>) -> Result<String> {
+    let foot = footer(text)? + &text.marker.tail(stamp);
     let pictures: Vec<Picture> =
         text.pictures.iter().map(|shown| Picture { name: shown.name, url: shown.url.clone() }).collect();
     let options = summary::Options {
@@ -129,7 +123,7 @@ pub(super) fn below(head: &str, text: &Text<'_>) -> Result<String> {
         diagram: text.diagram,
         templates: text.templates,
     };
-    Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?))
+    Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?).trim_start().to_owned())
 }
 
 /// Remarks as quoted paragraphs, each with an empty line before it.
@@ -213,14 +207,14 @@ fn artifacts_of(run_url: &str) -> Option<String> {
 fn stamp(text: &Text<'_>) -> String {
     let culprit =
         text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
-    let mut stamp = format!("<!-- verdict={} culprit={culprit}", text.result.verdict.as_str());
+    let mut stamp = format!("verdict={} culprit={culprit}", text.result.verdict.as_str());
     if !text.commit.is_empty() {
         stamp.push_str(&format!(" commit={}", text.commit));
     }
     for shown in text.pictures {
         stamp.push_str(&format!(" {}={}@{}", shown.name, shown.digest, shown.url));
     }
-    stamp + " -->"
+    stamp
 }
 
 /// Twelve hexadecimal digits of a content's SHA-256.
@@ -231,35 +225,26 @@ pub fn digest(bytes: &[u8]) -> String {
 
 /// Address of a picture of this content, where the comment's stamp has one already.
 pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
-    stamped(body, &format!("{name}={digest}@")).map(str::to_owned)
+    stamped(marker::stamp(body)?, &format!("{name}={digest}@")).map(str::to_owned)
 }
 
-/// The commit that a comment of the gate is about, whatever its key; `None` for another comment, or one without a verdict.
-pub(super) fn judged_commit(body: &str) -> Option<&str> {
-    stamped(body, "commit=").filter(|_| body.starts_with(MARK))
+/// The commit that a comment of the gate is about, whatever its key; `None` for a comment of another pull request or
+/// program, or one without a verdict.
+pub(super) fn judged_commit<'a>(body: &'a str, repository: &str, number: u64) -> Option<&'a str> {
+    stamped(marker::stamp_of_any(body, repository, number)?, "commit=")
 }
 
 /// The rest of the word that begins with `start` in a comment's stamp.
-fn stamped<'a>(body: &'a str, start: &str) -> Option<&'a str> {
-    let stamp = body.lines().nth(1)?.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+fn stamped<'a>(stamp: &'a str, start: &str) -> Option<&'a str> {
     stamp.split(' ').find_map(|word| word.strip_prefix(start))
 }
 
-/// The comments of this key and author, the oldest first.
-pub fn own(comments: Vec<Comment>, key: &Key, author: &str) -> Vec<Comment> {
-    let mut own: Vec<Comment> = comments.into_iter().filter(|comment| is_own(comment, key, author)).collect();
+/// The comments with this marker and author, the oldest first.
+pub fn own(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Comment> {
+    comments.retain(|comment| comment.author == author);
+    let mut own = marker.own(comments, |comment| &comment.body);
     own.sort_by_key(|comment| comment.id);
     own
-}
-
-/// Whether a comment is of this key and author.
-pub(super) fn is_own(comment: &Comment, key: &Key, author: &str) -> bool {
-    comment.author == author && begins_with(&comment.body, &marker(key))
-}
-
-/// Whether `marker` is the whole first line of `body`.
-pub(super) fn begins_with(body: &str, marker: &str) -> bool {
-    body.lines().next().is_some_and(|line| line.trim_end() == marker)
 }
 
 /// Requests after which exactly one comment shows `body`.
@@ -332,36 +317,50 @@ pub(super) fn is_same_text(one: &str, other: &str) -> bool {
 
 /// Whether two comments show the same verdict and culprit.
 fn same_state(one: &str, other: &str) -> bool {
-    let state =
-        |body: &str| body.lines().nth(1).map(|stamp| stamp.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>());
+    let state = |body| marker::stamp(body).map(|stamp| stamp.split(' ').take(2).collect::<Vec<_>>());
     state(one) == state(other)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::publish::Key;
 
     fn comment(id: u64, author: &str, body: &str) -> Comment {
         Comment { id, author: author.into(), body: body.into(), ..Comment::default() }
     }
 
     fn body(key: &str, verdict: &str, rest: &str) -> String {
-        format!("<!-- precision-gate:v1 key={key} -->\n<!-- verdict={verdict} culprit=none -->\n\n{rest}\n")
+        let key = key.parse().expect("a key");
+        format!("{rest}\n{}", Marker::of_comment("1", 5, &key).tail(&format!("verdict={verdict} culprit=none")))
     }
 
     #[test]
     fn a_comment_is_own_by_marker_and_author() {
-        let key = Key::default();
-        let quoted = format!("look at this:\n{}", body("default", "fail", "x"));
+        let marker = Marker::of_comment("1", 5, &Key::default());
+        let quoted = format!("{}\nlook at that", body("default", "fail", "x"));
+        let old = "<!-- precision-gate:v1 key=default -->\n<!-- verdict=pass culprit=none -->\n\ny\n";
         let all = vec![
             comment(9, "bot", &body("default", "fail", "x").replace('\n', "\r\n")),
             comment(3, "bot", &body("default", "pass", "y")),
             comment(4, "mallory", &body("default", "pass", "z")),
             comment(5, "bot", &body("other", "pass", "z")),
             comment(6, "bot", &quoted),
+            comment(2, "bot", old),
+            comment(1, "mallory", old),
         ];
-        let ids: Vec<u64> = own(all, &key, "bot").iter().map(|comment| comment.id).collect();
-        assert_eq!(ids, [3, 9]);
+        let ids = |all: &[Comment]| -> Vec<u64> {
+            own(all.to_vec(), &marker, "bot").iter().map(|comment| comment.id).collect()
+        };
+        assert_eq!(ids(&all), [3, 9]);
+        assert_eq!(ids(&all[2..]), [2], "of an earlier release, where there is no other");
+        let same = plan(
+            &own(all[2..].to_vec(), &marker, "bot"),
+            &body("default", "pass", "y"),
+            CommentMode::OnChange,
+            Occasion::Judged(Verdict::Pass),
+        );
+        assert_eq!(same.step, Step::Update(2), "and brought up to date though it shows the same");
     }
 
     #[test]
@@ -403,7 +402,8 @@ mod tests {
 
     #[test]
     fn pictures_are_known_by_their_content() {
-        let text = "<!-- m -->\n<!-- verdict=fail culprit=none loss=0123456789ab@/uploads/1/loss.png -->\n";
+        let stamp = "verdict=fail culprit=none loss=0123456789ab@/uploads/1/loss.png";
+        let text = &Marker::of_comment("1", 5, &Key::default()).tail(stamp);
         assert_eq!(known_picture(text, "loss", "0123456789ab").as_deref(), Some("/uploads/1/loss.png"));
         assert_eq!(known_picture(text, "loss", "ffffffffffff"), None);
         assert_eq!(known_picture("", "loss", "0123456789ab"), None);

@@ -63,6 +63,8 @@ impl ForgeKind {
 pub struct Pull {
     /// Its number.
     pub number: u64,
+    /// The repository that it goes to, by the number that it keeps when it is renamed; empty where the forge does not say.
+    pub repository: String,
     /// The newest commit.
     pub head: String,
     /// The commit it is compared with; empty where the forge does not say.

@@ -1,15 +1,15 @@
 //! The issue of a suite: opened once, kept up to date while the suite blocks, closed when it is green again.
 //!
-//! It is found as a comment is: by a hidden first line *and* its author, among the issues with the gate's label. Its second
-//! line remembers what it shows, so that a short comment tells of a change exactly when there is one. A suite has one issue:
+//! It is found as a comment is: by a hidden last line *and* its author, among the issues with the gate's label. The line before
+//! that remembers what it shows, so that a short comment tells of a change exactly when there is one. A suite has one issue:
 //! where it blocks again, the issue is opened again.
 
 mod flow;
 
-use super::comment::{begins_with, digest};
+use super::comment::digest;
 use super::forge::Issue;
+use super::marker::{self, Marker};
 use super::tracker::StateChange;
-use crate::policy::publish::Key;
 use crate::result::GateResult;
 
 /// State of a suite.
@@ -35,21 +35,15 @@ impl Standing {
     }
 }
 
-/// The hidden first line of the issue of this key.
-pub fn marker(key: &Key) -> String {
-    format!("<!-- precision-gate:v1 issue key={key} -->")
-}
-
-/// The issues of this key and author, the oldest first.
-pub fn own(issues: Vec<Issue>, key: &Key, author: &str) -> Vec<Issue> {
-    let marker = marker(key);
-    let fits = |issue: &Issue| issue.author == author && begins_with(&issue.body, &marker);
-    let mut own: Vec<Issue> = issues.into_iter().filter(fits).collect();
+/// The issues with this marker and author, the oldest first.
+pub fn own(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> {
+    issues.retain(|issue| issue.author == author);
+    let mut own = marker.own(issues, |issue| &issue.body);
     own.sort_by_key(|issue| issue.number);
     own
 }
 
-/// Facts of an issue, kept in its hidden second line.
+/// Facts of an issue, kept in its hidden stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The verdict.
@@ -70,9 +64,9 @@ impl Stamp {
         Self { verdict: result.verdict.as_str().to_owned(), culprit, since }
     }
 
-    /// Reads the second line of an issue's text. It may have been edited: what is no day is none.
+    /// Reads the stamp of an issue's text. It may have been edited: what is no day is none.
     pub fn read(body: &str) -> Option<Self> {
-        let line = body.lines().nth(1)?.trim_end().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+        let line = marker::stamp(body).or_else(|| marker::old_stamp(body))?;
         let word = |name: &str| {
             let start = format!("{name}=");
             line.split(' ').find_map(|word| word.strip_prefix(&start)).map(str::to_owned)
@@ -83,7 +77,7 @@ impl Stamp {
     }
 
     fn line(&self) -> String {
-        format!("<!-- verdict={} culprit={} since={} -->", self.verdict, self.culprit, self.since)
+        format!("verdict={} culprit={} since={}", self.verdict, self.culprit, self.since)
     }
 }
 
@@ -145,13 +139,14 @@ pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::publish::Key;
 
     fn stamp(verdict: &str, since: &str) -> Stamp {
         Stamp { verdict: verdict.into(), culprit: "none".into(), since: since.into() }
     }
 
     fn issue(number: u64, author: &str, open: bool, stamp: &Stamp) -> Issue {
-        let body = format!("{}\n{}\n\ntext\n", marker(&Key::default()), stamp.line());
+        let body = format!("text\n{}", Marker::of_issue("1", &Key::default()).tail(&stamp.line()));
         Issue { number, author: author.into(), body, open, labelled: true }
     }
 
@@ -179,11 +174,12 @@ mod tests {
     fn an_issue_is_own_by_marker_and_author_and_remembers_what_it_shows() {
         let red = stamp("fail", "2026-11-01");
         let all = vec![issue(9, "bot", true, &red), issue(3, "bot", false, &red), issue(5, "mallory", true, &red)];
-        let numbers: Vec<u64> = own(all, &Key::default(), "bot").iter().map(|issue| issue.number).collect();
+        let numbers: Vec<u64> =
+            own(all, &Marker::of_issue("1", &Key::default()), "bot").iter().map(|issue| issue.number).collect();
         assert_eq!(numbers, [3, 9]);
         assert_eq!(Stamp::read(&issue(1, "bot", true, &red).body), Some(red));
-        let edited = "x\n<!-- verdict=fail culprit=none since=<b>ever</b> -->";
-        assert_eq!(Stamp::read(edited).map(|stamp| stamp.since), Some(String::new()));
+        let edited = Marker::of_issue("1", &Key::default()).tail("verdict=fail culprit=none since=<b>ever</b>");
+        assert_eq!(Stamp::read(&edited).map(|stamp| stamp.since), Some(String::new()));
         assert_eq!(Stamp::read("x"), None);
     }
 }

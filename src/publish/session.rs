@@ -4,11 +4,12 @@ use secrecy::SecretString;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, DefaultBranch};
-use super::client::Failure;
+use super::client::{Failure, Undone};
 use super::desk::{Desk, Story};
 use super::forge::Pull;
 use super::job::Job;
 use super::proposal::{Proposal, Proposed};
+use super::starter::Starter;
 use super::status::State;
 use super::transport::runtime;
 use super::tree::Entry;
@@ -143,12 +144,23 @@ impl Session {
         self.ask(async |desk| desk.may_write(person).await)
     }
 
+    /// The person who started the job of GitLab that `token` is of, as GitLab says.
+    ///
+    /// # Errors
+    /// As the forge's answer says; `Usage` for a text that is no token.
+    pub fn starter(&mut self, token: &SecretString) -> Result<Starter> {
+        self.runtime.block_on(self.desk.starter(token)).map_err(|undone| match undone {
+            Undone::Here(error) => error,
+            Undone::There(failure) => failure.into_error(&*self.desk.forge),
+        })
+    }
+
     /// Commits that the gate's own comments on a pull request are about, each with the time of its last change.
     ///
     /// # Errors
     /// As the forge's answer says.
-    pub fn judged(&mut self, number: u64) -> Result<Vec<(String, String)>> {
-        self.ask(async |desk| desk.judged(number).await)
+    pub fn judged(&mut self, pull: &Pull) -> Result<Vec<(String, String)>> {
+        self.ask(async |desk| desk.judged(pull).await)
     }
 
     /// Pushes a proposal and opens its pull request, whichever of them is not there yet.

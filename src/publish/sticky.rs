@@ -7,7 +7,17 @@ use super::comment::{self, Occasion, Plan, Shown, Step, Text, compose};
 use super::desk::{Desk, Story};
 use super::forge::{Comment, Pull};
 use super::limit;
+use super::marker::Marker;
 use crate::policy::publish::{CommentMode, ImageMode};
+
+/// A comment's place: a pull request, and how the comment is known there.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    number: u64,
+    /// Whose comments are this token's.
+    me: &'a str,
+    marker: &'a Marker,
+}
 
 /// Items on a full page.
 const PAGE: usize = 100;
@@ -19,28 +29,39 @@ impl Desk {
         if mode == CommentMode::Never {
             return Ok(());
         }
-        let me = self.me().await?;
-        let own = self.own_comments(pull.number, &me).await?;
+        let (me, marker) = (self.me().await?, self.marker(pull));
+        let place = Place { number: pull.number, me: &me, marker: &marker };
+        let own = self.own_comments(place).await?;
         let occasion = Occasion::Judged(story.result.verdict);
-        let mut body = compose(&self.text(story, &[]))?;
+        let mut body = compose(&self.text(story, &marker, &[]))?;
         let mut plan = comment::plan(&own, &body, mode, occasion);
         // Pictures are stored only for a comment that will be written.
         if plan.step != Step::Nothing {
             let known = own.first().map_or("", |comment| comment.body.as_str());
             let pictures = self.pictures(story, known).await?;
-            body = compose(&self.text(story, &pictures))?;
+            body = compose(&self.text(story, &marker, &pictures))?;
             plan = comment::plan(&own, &body, mode, occasion);
         }
-        Ok(self.carry_out((pull.number, &me), &body, plan).await?)
+        Ok(self.carry_out(place, &body, plan).await?)
     }
 
-    pub(super) fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {
+    /// The marker of this run's comment on a pull request.
+    pub(super) fn marker(&self, pull: &Pull) -> Marker {
+        Marker::of_comment(self.repository(pull), pull.number, &self.job.settings.key)
+    }
+
+    /// The repository of a pull request. A job names it in more than one way, and only the forge's number stays the same.
+    fn repository<'a>(&'a self, pull: &'a Pull) -> &'a str {
+        if pull.repository.is_empty() { &self.job.repository } else { &pull.repository }
+    }
+
+    pub(super) fn text<'a>(&'a self, story: &Story<'a>, marker: &'a Marker, pictures: &'a [Shown]) -> Text<'a> {
         let settings = &self.job.settings;
         Text {
             result: story.result,
             language: settings.language,
             templates: story.templates,
-            key: &settings.key,
+            marker,
             pictures,
             diagram: settings.image != ImageMode::None,
             notes: story.notes,
@@ -52,14 +73,14 @@ impl Desk {
 
     /// Says `body` on a pull request, whatever the comment there says.
     pub(super) async fn say(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
-        let me = self.me().await?;
-        let own = self.own_comments(pull.number, &me).await?;
-        let plan = comment::plan(&own, body, self.job.settings.comment, occasion);
-        self.carry_out((pull.number, &me), body, plan).await
+        let (me, marker) = (self.me().await?, self.marker(pull));
+        let place = Place { number: pull.number, me: &me, marker: &marker };
+        let plan = comment::plan(&self.own_comments(place).await?, body, self.job.settings.comment, occasion);
+        self.carry_out(place, body, plan).await
     }
 
-    async fn carry_out(&self, place: (u64, &str), body: &str, plan: Plan) -> Result<(), Failure> {
-        let (number, _) = place;
+    async fn carry_out(&self, place: Place<'_>, body: &str, plan: Plan) -> Result<(), Failure> {
+        let number = place.number;
         match plan.step {
             Step::Nothing => {}
             Step::Create => return self.create(place, body).await,
@@ -85,16 +106,17 @@ impl Desk {
     }
 
     /// Writes a first comment. Of several runs that do so at once, each keeps the oldest and removes the others.
-    async fn create(&self, (number, me): (u64, &str), body: &str) -> Result<(), Failure> {
+    async fn create(&self, place: Place<'_>, body: &str) -> Result<(), Failure> {
         let look = async || {
-            let own = self.own_comments(number, me).await?;
+            let own = self.own_comments(place).await?;
             Ok(own.into_iter().find(|comment| comment::says(comment, body)))
         };
+        let number = place.number;
         let call = self.forge.create_comment(number, body);
         let created = self.client.create(&call, |answer| self.said(answer, body), look).await?;
         // The answer knows for sure who wrote it: what an assumed name did not find is found now.
         let author = Some(created.author.as_str()).filter(|author| !author.is_empty());
-        let own = self.own_comments(number, author.unwrap_or(me)).await?;
+        let own = self.own_comments(Place { me: author.unwrap_or(place.me), ..place }).await?;
         if let Some(first) = own.first().filter(|first| !comment::says(first, body)) {
             self.update(number, first.id, body).await?;
         }
@@ -118,21 +140,23 @@ impl Desk {
         Ok(())
     }
 
-    async fn own_comments(&self, number: u64, me: &str) -> Result<Vec<Comment>, Failure> {
-        let key = &self.job.settings.key;
+    async fn own_comments(&self, Place { number, me, marker }: Place<'_>) -> Result<Vec<Comment>, Failure> {
         let list = |page| self.forge.comments(number, page);
         let read = |answer: &Answer| self.forge.read_comments(answer);
-        let all = self.pages(list, read, |comment| comment::is_own(comment, key, me)).await?;
-        Ok(comment::own(all, key, me))
+        let wanted = |comment: &Comment| comment.author == me && marker.is_in(&comment.body);
+        Ok(comment::own(self.pages(list, read, wanted).await?, marker, me))
     }
 
-    /// Commits that the token's own comments are about, each with the time of its last change.
-    pub(super) async fn judged(&self, number: u64) -> Result<Vec<(String, String)>, Failure> {
-        let me = self.me().await?;
+    /// Commits that the token's own comments on a pull request are about, each with the time of its last change.
+    pub(super) async fn judged(&self, pull: &Pull) -> Result<Vec<(String, String)>, Failure> {
+        let (me, repository, number) = (self.me().await?, self.repository(pull), pull.number);
         let list = |page| self.forge.comments(number, page);
         let read = |answer: &Answer| self.forge.read_comments(answer);
         let own = self.pages(list, read, |comment| comment.author == me).await?;
-        let about = |comment: Comment| Some((comment::judged_commit(&comment.body)?.to_owned(), comment.updated));
+        let about = |comment: Comment| {
+            let commit = comment::judged_commit(&comment.body, repository, number)?.to_owned();
+            Some((commit, comment.updated))
+        };
         Ok(own.into_iter().filter_map(about).collect())
     }
 

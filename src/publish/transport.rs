@@ -51,6 +51,11 @@ pub(super) fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Cli
     with_header(name, &value)
 }
 
+/// A client that speaks as a job of GitLab.
+pub(super) fn job(token: &SecretString) -> Result<reqwest::Client> {
+    with_header(HeaderName::from_static("job-token"), token.expose_secret())
+}
+
 /// A client for what octocrab does not send.
 pub(super) fn bearer(token: &SecretString) -> Result<reqwest::Client> {
     with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))

@@ -6,7 +6,7 @@
 
 use minijinja::context;
 
-use super::comment::{Occasion, digest, foot, marker};
+use super::comment::{Occasion, digest, foot};
 use super::desk::Desk;
 use super::status::{Report, State};
 use crate::error::Result;
@@ -52,10 +52,11 @@ impl Desk {
             return;
         }
         let Some((pulls, _)) = self.addressees().await else { return };
-        let body = format!("{}\n{}\n\n{}", marker(&self.job.settings.key), stamp(why), words.text);
+        let stamp = stamp(why);
         let guessed = self.job.settings.guessed;
         let occasion = if *why == Why::Cancelled || guessed { Occasion::UpdateOnly } else { Occasion::Refused };
         for pull in pulls {
+            let body = format!("{}{}", words.text, self.marker(&pull).tail(&stamp));
             if self.job.settings.comment != CommentMode::Never
                 && let Err(failure) = self.say(&pull, &body, occasion).await
             {
@@ -88,12 +89,12 @@ impl Desk {
     }
 }
 
-/// The comment's second line, by which the next run knows what it shows: no verdict, and a digest of the reason.
+/// The comment's stamp, by which the next run knows what it shows: no verdict, and a digest of the reason.
 fn stamp(why: &Why) -> String {
     let reason = match why {
         Why::Cancelled => "cancelled",
         Why::Refused { reason, .. } => reason,
         Why::Broken => "broken",
     };
-    format!("<!-- verdict=unfinished culprit={} -->", digest(reason.as_bytes()))
+    format!("verdict=unfinished culprit={}", digest(reason.as_bytes()))
 }

@@ -313,5 +313,5 @@ fn header(headers: &HeaderMap, name: &str) -> String {
 fn token(headers: &HeaderMap) -> String {
     let authorization = header(headers, "authorization");
     let bearer = authorization.rsplit(' ').next().unwrap_or_default().to_owned();
-    if bearer.is_empty() { header(headers, "private-token") } else { bearer }
+    [bearer, header(headers, "private-token"), header(headers, "job-token")].concat()
 }

@@ -107,6 +107,7 @@ impl Gate {
             ("CI_JOB_ID", "3"),
             ("CI_JOB_URL", "https://gitlab.example/job/3"),
             ("PRECISION_GATE_TOKEN", gitlab::TOKEN),
+            ("CI_JOB_TOKEN", gitlab::JOB_TOKEN),
             ("INPUT_PUBLISH", "true"),
         ]);
         gate
@@ -183,7 +184,7 @@ impl Gate {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let ended =
             Ended { code: ran.status.code().unwrap_or(-1), stdout: text(&ran.stdout), stderr: text(&ran.stderr) };
-        for secret in [TOKEN, gitlab::TOKEN] {
+        for secret in [TOKEN, gitlab::TOKEN, gitlab::JOB_TOKEN] {
             assert!(!ended.stdout.contains(secret) && !ended.stderr.contains(secret), "a token was printed: {ended:?}");
         }
         ended
@@ -218,3 +219,14 @@ pub(crate) fn finished_workflow() -> Value {
         },
     })
 }
+
+/// Whether a comment ends with the gate's own two lines, of the key `default`, and shows this verdict.
+pub(crate) fn shows(body: &str, verdict: &str) -> bool {
+    let lines: Vec<&str> = body.trim_end().lines().rev().take(2).collect();
+    let [marker, stamp] = lines[..] else { return false };
+    marker.starts_with("<!-- precision-gate:v2 key=default of=")
+        && stamp.starts_with(&format!("<!-- verdict={verdict} "))
+}
+
+/// The start of a comment as earlier releases wrote it.
+pub(crate) const OLD: &str = "<!-- precision-gate:v1 key=default -->\n<!-- verdict=pass culprit=none -->\n";

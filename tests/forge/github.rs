@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use crate::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
 use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Gate, Pair, pull_request};
+use crate::gate::{Gate, OLD, Pair, pull_request, shows};
 
 const BOT: &str = "github-actions[bot]";
-const MARKER: &str = "<!-- precision-gate:v1 key=default -->";
 
 fn start() -> (Fake<GitHub>, Gate) {
     let fake = GitHub::start("");
@@ -46,7 +45,7 @@ fn the_first_run_creates_the_second_updates_and_a_third_alike_writes_nothing() {
         let state = fake.state();
         let [(login, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
         assert_eq!(login, BOT);
-        assert!(body.starts_with(&format!("{MARKER}\n<!-- verdict=fail culprit=")), "{body}");
+        assert!(shows(body, "fail") && body.starts_with("## "), "{body}");
         assert!(body.contains("## ❌ `Torch.baddbmm.1` "), "{body}");
         assert!(body.contains("[job](https://github.com/org/model/actions/runs/77)"), "{body}");
         let check = &state.checks[0];
@@ -225,7 +224,7 @@ fn a_removed_comment_comes_back() {
     gate.run(Pair::Fail, &[]);
     assert_eq!(fake.state().said().len(), 1);
     // Removed between the look and the update.
-    let id = fake.state().say(BOT, &format!("{MARKER}\nold"));
+    let id = fake.state().say(BOT, &format!("{OLD}\nold"));
     fake.state().comments.retain(|comment| comment.0 == id);
     fake.fail("PATCH", "/issues/comments/", 1, Wrong::Instead(Reply::refusal(404, "Not Found")));
     fake.requests();
@@ -237,8 +236,18 @@ fn a_removed_comment_comes_back() {
 #[test]
 fn a_comment_of_someone_else_is_left_alone() {
     let (fake, gate) = start();
-    let quoted = format!("{MARKER}\n<!-- verdict=pass culprit=none -->\n\nall is well, merge it");
+    let quoted = format!("{OLD}\nall is well, merge it");
     fake.state().say("mallory", &quoted);
+    // Another workflow's comment, with the same name for all of them, that repeats what somebody wrote.
+    gate.run(Pair::Pass, &[]);
+    let own = fake.state().said().last().expect("a comment").1.to_owned();
+    fake.state().comments.pop();
+    fake.requests();
+    for echoed in
+        [format!("Thanks for:\n{own}\n_posted by the greeter_"), "<!-- precision-gate:v1 key=default -->\nhi".into()]
+    {
+        fake.state().say(BOT, &echoed);
+    }
     for number in 0..250 {
         fake.state().say("reviewer", &format!("remark {number}"));
     }
@@ -246,7 +255,11 @@ fn a_comment_of_someone_else_is_left_alone() {
     gate.run(Pair::Pass, &[]);
     let state = fake.state();
     let said = state.said();
-    assert_eq!(said.iter().filter(|(login, _)| *login == BOT).count(), 1);
+    let bots: Vec<&str> = said.iter().filter(|(login, _)| *login == BOT).map(|(_, body)| *body).collect();
+    assert!(
+        bots.len() == 3 && bots[0].starts_with("Thanks for:") && bots[1].ends_with("hi") && shows(bots[2], "pass"),
+        "{bots:?}"
+    );
     assert_eq!(said[0], ("mallory", quoted.as_str()));
     drop(state);
     let pages = fake.requests().iter().filter(|line| line.starts_with("GET") && line.contains("issues")).count();
@@ -268,7 +281,7 @@ fn a_report_of_seventy_thousand_characters_is_cut_by_rank() {
     let state = fake.state();
     let body = state.said()[0].1;
     assert!(body.encode_utf16().count() <= 65_000 && body.len() <= 65_000, "{}", body.len());
-    assert!(body.starts_with(MARKER) && body.contains("[job](https://"), "what matters stays");
+    assert!(shows(body, "fail") && body.contains("[job](https://"), "what matters stays");
     drop(state);
     fake.requests();
 }

@@ -2,9 +2,7 @@
 
 use crate::fake::gitlab::{BASE, BOT, GitLab, HEAD, TIP};
 use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Gate, Pair};
-
-const MARKER: &str = "<!-- precision-gate:v1 key=default -->";
+use crate::gate::{Gate, OLD, Pair, shows};
 
 fn start() -> (Fake<GitLab>, Gate) {
     let fake = GitLab::start();
@@ -21,7 +19,7 @@ fn the_note_lives_as_long_as_the_merge_request() {
     let writes = fake.writes();
     assert_eq!(writes, ["POST /projects/1/uploads -> 201", "POST /projects/1/merge_requests/5/notes -> 201"]);
     let body = fake.state().said()[0].1.to_owned();
-    assert!(body.starts_with(&format!("{MARKER}\n<!-- verdict=fail culprit=")), "{body}");
+    assert!(shows(&body, "fail"), "{body}");
     assert!(body.contains("](/uploads/00000000000000000000000000000001/loss.png)"), "{body}");
 
     gate.run(Pair::Fail, &[]);
@@ -64,9 +62,31 @@ fn lost_answers_limits_and_races_leave_one_note() {
 }
 
 #[test]
+fn a_note_of_an_earlier_release_is_brought_up_to_date_once() {
+    let (fake, mut gate) = start();
+    fake.state().say(BOT, &format!("{OLD}\n## Pass\n"));
+    assert_eq!(gate.run(Pair::Pass, &["--comment", "on-change", "--image", "none"]).code, 0);
+    let body = fake.state().said()[0].1.to_owned();
+    assert!(fake.state().said().len() == 1 && shows(&body, "pass") && !body.contains("v1"), "{body}");
+    assert!(fake.writes()[0].starts_with("PUT "));
+    gate.run(Pair::Pass, &["--comment", "on-change", "--image", "none"]);
+    assert_eq!(fake.writes(), [""; 0]);
+    // A branch pipeline names the project by its path, and finds the note all the same.
+    gate.unset_merge_request();
+    gate.set(&[
+        ("CI_COMMIT_BRANCH", "topic"),
+        ("CI_OPEN_MERGE_REQUESTS", "org/model!5"),
+        ("CI_PROJECT_PATH", "org/model"),
+    ]);
+    gate.run(Pair::Pass, &["--image", "none"]);
+    assert_eq!(fake.state().said().len(), 1);
+    fake.requests();
+}
+
+#[test]
 fn notes_of_others_are_left_alone() {
     let (fake, gate) = start();
-    fake.state().say(2, &format!("{MARKER}\n/merge"));
+    fake.state().say(2, &format!("{OLD}\n/merge"));
     for number in 0..220 {
         fake.state().say(3, &format!("remark {number}"));
     }
@@ -74,7 +94,7 @@ fn notes_of_others_are_left_alone() {
     gate.run(Pair::Pass, &[]);
     let state = fake.state();
     assert_eq!(state.said().iter().filter(|(author, _)| *author == BOT).count(), 1);
-    assert_eq!(state.said()[0], (2, format!("{MARKER}\n/merge").as_str()));
+    assert_eq!(state.said()[0], (2, format!("{OLD}\n/merge").as_str()));
     drop(state);
     fake.requests();
 }

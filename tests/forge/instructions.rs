@@ -319,7 +319,7 @@ fn gitlab_answers_the_person_who_starts_the_job() {
         fake.state().members.insert(2, level);
         fake.state().files.insert((gitlab::TIP.into(), "precision-gate.yml".into()), POLICY.into());
         let mut gate = Gate::on_gitlab(&fake.base);
-        gate.set(&[("PRECISION_GATE_ANSWER", instruction), ("GITLAB_USER_ID", "2"), ("GITLAB_USER_LOGIN", "li")]);
+        gate.set(&[("PRECISION_GATE_ANSWER", instruction)]);
         for _ in 0..2 {
             let ended = gate.command(&["answer", "--today", "2026-11-21", "--lang", "zh"]);
             assert_eq!(ended.code, code, "{level} {instruction}: {ended:?}");
@@ -328,6 +328,29 @@ fn gitlab_answers_the_person_who_starts_the_job() {
         fake.requests();
         let is_moved = gate.command_after_push(&fake);
         assert_eq!(is_moved.code, i32::from(level >= 30), "{is_moved:?}");
+    }
+}
+
+#[test]
+fn gitlab_itself_says_who_started_the_job() {
+    // 9 may write and 2 may not; only the job's token says who it is.
+    for (token, started, code) in [
+        (gitlab::JOB_TOKEN, (2, 1), 0),
+        (gitlab::JOB_TOKEN, (9, 7), 2),
+        ("made-up", (9, 1), 3),
+        (gitlab::TOKEN, (9, 1), 3),
+        ("", (9, 1), 2),
+    ] {
+        let fake = GitLab::start();
+        fake.state().members.extend([(2, 20), (9, 40)]);
+        fake.state().jobs.insert(gitlab::JOB_TOKEN.into(), started);
+        let mut gate = Gate::on_gitlab(&fake.base);
+        gate.set(&[("PRECISION_GATE_ANSWER", WAIVE), ("GITLAB_USER_ID", "9"), ("GITLAB_USER_LOGIN", "owner")]);
+        gate.set(&[("CI_JOB_TOKEN", token), ("CI_JOB_ID", "1"), ("CI_PROJECT_ID", "1")]);
+        let ended = gate.command(&["answer", "--today", "2026-11-21"]);
+        assert_eq!(ended.code, code, "{token} {started:?}: {ended:?}");
+        assert!(fake.state().opened.is_empty() && !ended.stdout.contains("owner"), "{ended:?}");
+        fake.requests();
     }
 }
 

@@ -6,9 +6,8 @@ use crate::fake::community::Community;
 use crate::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
 use crate::fake::gitlab::GitLab;
 use crate::fake::{Brain, Fake, Wrong};
-use crate::gate::{Gate, Pair, finished_workflow};
+use crate::gate::{Gate, Pair, finished_workflow, shows};
 
-const MARKER: &str = "<!-- precision-gate:v1 key=default -->\n<!-- verdict=";
 const NEWER: &str = "4444444444444444444444444444444444444444";
 
 fn on_github() -> (Fake<GitHub>, Gate) {
@@ -68,13 +67,13 @@ fn about<B: Brain>(fake: &Fake<B>, word: &str) -> Vec<String> {
 fn a_cancelled_run_leaves_no_green_comment_on_github() {
     let (fake, mut gate) = on_github();
     assert_eq!(gate.run(Pair::Pass, &[]).code, 0);
-    assert!(body(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&body(&fake), "pass"));
     fake.requests();
     gate.set(&[("GITHUB_RUN_ID", "78")]);
     for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
         assert_eq!(cancelled(&gate, signal, &[]), code);
         let said = body(&fake);
-        assert!(said.starts_with(&format!("{MARKER}unfinished ")), "{said}");
+        assert!(shows(&said, "unfinished"), "{said}");
         assert!(said.contains("The run was cancelled before it had a verdict. Run the job again."), "{said}");
         assert!(said.contains("[job](https://github.com/org/model/actions/runs/78)"), "{said}");
         let check = fake.state().checks.last().expect("a check").clone();
@@ -86,7 +85,7 @@ fn a_cancelled_run_leaves_no_green_comment_on_github() {
     }
     // A new run makes it good, also where only changes are written.
     assert_eq!(gate.run(Pair::Pass, &["--comment", "on-change", "--strict-publish"]).code, 0);
-    assert!(body(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&body(&fake), "pass"));
     fake.requests();
 }
 
@@ -97,12 +96,12 @@ fn a_cancelled_run_leaves_no_green_note_on_gitlab() {
     fake.requests();
     assert_eq!(cancelled(&gate, "-TERM", &["--lang", "zh"]), 143);
     let said = note(&fake);
-    assert!(said.starts_with(&format!("{MARKER}unfinished ")) && said.contains("运行在得出结论前被取消"), "{said}");
+    assert!(shows(&said, "unfinished") && said.contains("运行在得出结论前被取消"), "{said}");
     assert!(fake.state().statuses.is_empty(), "the job is the status");
     assert_eq!(cancelled(&gate, "-TERM", &["--check", "status"]), 143);
     assert_eq!(fake.state().statuses.last().expect("a status")["status"], "failed");
     assert_eq!(gate.run(Pair::Pass, &["--image", "none", "--strict-publish"]).code, 0);
-    assert!(note(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&note(&fake), "pass"));
     fake.requests();
 }
 
@@ -116,19 +115,19 @@ fn a_cancelled_run_writes_no_first_comment_and_none_that_is_not_its_own() {
     fake.state().pulls.get_mut(&PULL).expect("there").0 = NEWER.into();
     fake.requests();
     cancelled(&gate, "-TERM", &[]);
-    assert!(body(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&body(&fake), "pass"));
     assert_eq!(about(&fake, "comments"), [""; 0]);
     assert_eq!(fake.state().checks.last().expect("a check")["conclusion"], "failure");
     fake.state().pulls.get_mut(&PULL).expect("there").0 = HEAD.into();
     cancelled(&gate, "-TERM", &["--comment", "never"]);
-    assert!(body(&fake).starts_with(&format!("{MARKER}pass ")), "not wanted");
+    assert!(shows(&body(&fake), "pass"), "not wanted");
 
     let (fake, gate) = on_gitlab();
     gate.run(Pair::Pass, &["--image", "none"]);
     fake.state().head = NEWER.into();
     fake.requests();
     cancelled(&gate, "-TERM", &[]);
-    assert!(note(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&note(&fake), "pass"));
     assert_eq!(fake.writes(), [""; 0]);
 }
 
@@ -138,7 +137,7 @@ fn an_app_that_is_cancelled_finds_its_comment_by_its_check() {
     fake.state().tokens.insert(TOKEN.into(), Rights { login: "my-gate[bot]", ..Rights::workflow() });
     gate.run(Pair::Pass, &[]);
     cancelled(&gate, "-TERM", &[]);
-    assert!(body(&fake).starts_with(&format!("{MARKER}unfinished ")));
+    assert!(shows(&body(&fake), "unfinished"));
     fake.requests();
 }
 
@@ -162,7 +161,7 @@ fn a_refused_run_says_why_in_check_and_comment_on_github() {
         gate.write("precision-gate.yml", "planted-secret-value-key: 1\n");
         assert_eq!(gate.run(Pair::Fail, &[]).code, 2);
         let said = body(&fake);
-        assert!(said.starts_with(&format!("{MARKER}unfinished ")), "{said}");
+        assert!(shows(&said, "unfinished"), "{said}");
         assert!(said.contains("## ❌ Did not finish: there is no verdict\n\nThe run ended with an error: "), "{said}");
         assert!(said.contains("precision-gate.yml") && said.contains("commit `111111111111`"), "{said}");
         assert!(!said.contains("planted-secret-value"), "{said}");
@@ -177,7 +176,7 @@ fn a_refused_run_says_why_in_check_and_comment_on_github() {
         assert_eq!(missing.code, 2, "{missing:?}");
         assert!(body(&fake).contains("The run ended with an error: "), "{}", body(&fake));
         assert_eq!(gate.run(Pair::Pass, &["--strict-publish"]).code, 0);
-        assert!(body(&fake).starts_with(&format!("{MARKER}pass ")));
+        assert!(shows(&body(&fake), "pass"));
         fake.requests();
     }
 }
@@ -189,13 +188,13 @@ fn a_refused_run_says_why_in_its_note_on_gitlab() {
     gate.write("precision-gate.yml", "'/merge @all <b>': 1\n");
     assert_eq!(gate.run(Pair::Fail, &["--comment", "on-change"]).code, 2);
     let said = note(&fake);
-    assert!(said.starts_with(&format!("{MARKER}unfinished ")) && said.contains("precision-gate.yml"), "{said}");
+    assert!(shows(&said, "unfinished") && said.contains("precision-gate.yml"), "{said}");
     assert!(!said.contains(" @all") && !said.contains(" <b>") || said.contains('`'), "{said}");
     assert_eq!(gate.run(Pair::Fail, &["--comment", "never", "--check", "status"]).code, 2);
     assert_eq!(fake.state().statuses.last().expect("a status")["status"], "failed");
     gate.write("precision-gate.yml", "profile: default\n");
     assert_eq!(gate.run(Pair::Pass, &["--image", "none", "--comment", "on-change", "--strict-publish"]).code, 0);
-    assert!(note(&fake).starts_with(&format!("{MARKER}pass ")));
+    assert!(shows(&note(&fake), "pass"));
     fake.requests();
 }
 
@@ -220,7 +219,7 @@ fn a_refused_run_writes_as_its_damaged_policy_says() {
     gate.run(Pair::Pass, &[]);
     gate.write("precision-gate.yml", "publish: [\n");
     gate.run(Pair::Pass, &[]);
-    assert!(body(&fake).starts_with(&format!("{MARKER}unfinished ")), "what is there does not stay green");
+    assert!(shows(&body(&fake), "unfinished"), "what is there does not stay green");
     fake.state().pulls.get_mut(&PULL).expect("there").0 = NEWER.into();
     gate.run(Pair::Pass, &["--sha", HEAD]);
     assert_eq!(fake.state().said().len(), 1);
@@ -238,7 +237,7 @@ fn a_result_that_is_refused_leaves_no_green_comment() {
     let ended = second.command(&["publish", "result.json"]);
     assert_eq!(ended.code, 2, "{ended:?}");
     let said = body(&fake);
-    assert!(said.starts_with(&format!("{MARKER}unfinished ")) && said.contains("result.json"), "{said}");
+    assert!(shows(&said, "unfinished") && said.contains("result.json"), "{said}");
     fake.requests();
 }
 
@@ -254,7 +253,7 @@ fn gitee_and_gitcode_lose_their_green_label_too() {
         assert_eq!(fake.state().labels, ["precision-gate-pass"]);
         cancelled(&gate, "-TERM", &place);
         assert_eq!(fake.state().labels, ["precision-gate-incomplete"], "{forge}");
-        assert!(fake.state().comments[0].1.starts_with(&format!("{MARKER}unfinished ")), "{forge}");
+        assert!(shows(&fake.state().comments[0].1, "unfinished"), "{forge}");
         gate.run(Pair::Pass, &[&place[..], &["--strict-publish"]].concat());
         assert_eq!(fake.state().labels, ["precision-gate-pass"]);
     }

@@ -74,6 +74,38 @@ fn gitlab_is_told_that_there_is_nothing_to_judge() {
     }
 }
 
+/// `run` as the component of GitLab runs it, with a file that the training job left.
+fn run_by_file(text: Option<&str>, candidate: &str) -> (Gate, Ended) {
+    let mut gate = Gate::outside();
+    text.into_iter().for_each(|text| drop(gate.write("training.txt", text)));
+    gate.set(&[("INPUT_TRAINING", "unknown"), ("INPUT_TRAINING_FILE", "training.txt")]);
+    let ended = gate.command(&["run", "--baseline", BASELINE, "--candidate", candidate, "--today", "2026-11-21"]);
+    (gate, ended)
+}
+
+#[test]
+fn the_outcome_travels_as_a_file() {
+    for (training, said) in ENDS {
+        let (gate, ended) = run_by_file(Some(&format!("{training}\n")), "npu");
+        assert_eq!((ended.code, ended.stderr.contains("warning")), (1, false), "{training}: {ended:?}");
+        assert!(gate.read("precision-gate-out/summary.md").contains(said), "{training}");
+    }
+    // What the job before left is told as it would be without the file: the run is judged.
+    let codes = |text| {
+        let (gate, ended) = run_by_file(text, BASELINE);
+        let result = result(&gate);
+        (ended.stderr.contains("training.txt: "), result["findings"].to_string().contains("training-failed"))
+    };
+    assert_eq!(codes(Some("success")), (false, false));
+    assert_eq!(codes(Some("failed")), (false, true));
+    assert_eq!(codes(None), (false, false));
+    assert_eq!(codes(Some("success\nINPUT_REPORT_ONLY=true")), (true, false));
+    let (gate, ended) = run_by_file(Some("::set-output name=verdict::pass"), "npu");
+    assert_eq!(ended.code, 1, "not known, and there is nothing: {ended:?}");
+    assert!(ended.stderr.contains("counts as `unknown`") && !ended.stderr.contains("set-output"), "{ended:?}");
+    assert!(gate.read("precision-gate-out/summary.md").contains("its result is not known"));
+}
+
 #[test]
 fn every_document_is_written_without_a_candidate() {
     let gate = Gate::outside();

@@ -43,9 +43,9 @@ def main():
     same("environment of binary/action.yml", set(handed.items()), wanted)
 
     text = Path("templates/precision-gate/template.yml").read_text()
-    spec, jobs = yaml.load_all(re.sub(r"^(?!    INPUT)(.*?)\$\[\[ inputs\.([a-z-]+) \]\]", r"\1\2", text, flags=re.MULTILINE))
+    spec = next(yaml.load_all(text))
     offered = set(spec["spec"]["inputs"]) - JOB
-    variables = {key: value for key, value in jobs["job"]["variables"].items() if key.startswith("INPUT_")}
+    variables = dict(re.findall(r"^ +(INPUT_\w+)=(.*)$", text, re.MULTILINE))
     # GitLab's variables have no hyphens, and `image` is the job's.
     variable = {name: "INPUT_" + name.upper().replace("-", "_") for name in offered} | {"picture": "INPUT_IMAGE"}
     wanted = {(variable[name], f"$[[ inputs.{name} ]]") for name in offered}

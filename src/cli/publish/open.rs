@@ -6,8 +6,9 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::policy::publish::{PublishPolicy, WebhookOn, WebhookShape};
 use precision_gate::publish::comment::{self, Text};
-use precision_gate::publish::event::{Environment, Place, ReadOnly, has_workflow_commands, variable};
+use precision_gate::publish::event::{self, Environment, Place, ReadOnly, has_workflow_commands, variable};
 use precision_gate::publish::forge::ForgeKind;
+use precision_gate::publish::marker::Marker;
 use precision_gate::publish::trust::Origin;
 use precision_gate::publish::webhook::{self, Hook};
 use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue, token, worst};
@@ -128,11 +129,12 @@ impl<'a> Publishing<'a> {
         }
         let Some(given) = &self.flags.post_command else { return Ok(()) };
         let place = &self.surroundings.place;
+        let number = if let event::Target::Pull(number) = place.target { number } else { 0 };
         let text = comment::compose(&Text {
             result: story.result,
             language: self.settings.language,
             templates: story.templates,
-            key: &self.settings.key,
+            marker: &Marker::of_comment(&place.repository, number, &self.settings.key),
             pictures: &[],
             diagram: true,
             notes: story.notes,

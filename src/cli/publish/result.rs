@@ -24,6 +24,7 @@ use super::open::{Publishing, of_damaged};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use crate::cli::flags::CommonArgs;
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
+use crate::cli::training::TrainingFlags;
 use crate::cli::trusted::{Purpose, Trusted, trusted, trusted_at};
 use crate::cli::{fetching, judge, policy_file, show};
 
@@ -42,9 +43,8 @@ pub(crate) struct PublishArgs {
     /// Size that the uploaded folder may have, for --judge [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = fetching::size)]
     pub(crate) max_input: Option<u64>,
-    /// Outcome of the training job, for --judge; unless it succeeded, the verdict is at best incomplete
-    #[arg(long, value_enum, value_name = "RESULT")]
-    pub(crate) training: Option<Training>,
+    #[command(flatten)]
+    pub(crate) training: TrainingFlags,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     #[command(flatten)]
@@ -173,13 +173,16 @@ fn post(
     let given = Given::of(trusted, surroundings, publishing)?;
     let (pull, commit) = (given.pull.clone(), given.source.commit.clone());
     let notes = changed_settings(args, publishing, given.pull.as_ref());
-    let first = judgement(args, input, surroundings, (&args.common, given, notes))?;
+    let training = args.training.outcome(|warning| publishing.warn(warning));
+    let judge =
+        |common: &CommonArgs, given, notes| judgement(args, (input, training), surroundings, (common, given, notes));
+    let first = judge(&args.common, given, notes)?;
     let judgements = every(first, &surroundings.place, publishing, |_, branch| {
         let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
         let common = args.common.aside(folder.path().to_owned());
         let trusted = trusted_at(&common, &args.publishing, surroundings, (branch, &commit))?;
         let given = Given::new(trusted, pull.clone(), &commit, surroundings);
-        judgement(args, input, surroundings, (&common, given, Vec::new()))
+        judge(&common, given, Vec::new())
     })?;
     let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
     publishing.finish(&stories).map_err(|error| match input {
@@ -192,7 +195,7 @@ fn post(
 /// Judgement of the input by the policy of one branch; documents go where `common` says.
 fn judgement(
     args: &PublishArgs,
-    input: Input<'_>,
+    (input, training): (Input<'_>, Option<Training>),
     surroundings: &Surroundings,
     (common, given, mut notes): (&CommonArgs, Given, Vec<Note>),
 ) -> Result<Judgement> {
@@ -204,7 +207,7 @@ fn judgement(
             notes.extend(given.numbers(surroundings));
             (checked(common, path, &given, &mut notes)?, exit::PASS)
         }
-        Input::Artifacts(folder) => judged(args, folder, (common, given), &mut notes)?,
+        Input::Artifacts(folder) => judged(args, (folder, training), (common, given), &mut notes)?,
     };
     Ok(Judgement { result, code, target, templates, notes, source_root, settings })
 }
@@ -280,7 +283,7 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 /// Judges uploaded artifacts, by this job's policy, baseline and program. Nothing in them says what they are of.
 fn judged(
     args: &PublishArgs,
-    folder: &Path,
+    (folder, training): (&Path, Option<Training>),
     (common, given): (&CommonArgs, Given),
     notes: &mut Vec<Note>,
 ) -> Result<(GateResult, u8)> {
@@ -302,7 +305,7 @@ fn judged(
         matching: Matching::default(),
     };
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        let from = gate::Surroundings { training: args.training, ..*from };
+        let from = gate::Surroundings { training, ..*from };
         gate::run_by(request, &from, &Measurements::default(), progress)
     };
     let source = Some(source).filter(|source| !source.commit.is_empty());

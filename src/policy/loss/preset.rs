@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Preset {
     /// Megatron-LM's functional tests, approximate: 5 % per step, one step in a hundred may lie outside.
     Megatron,
-    /// MindSpeed-LLM's CI: 2 % at every step, or the file's own margin.
+    /// MindSpeed-LLM's CI: 2 % at every step, or the file's own margin, of at most 10 %.
     MindspeedLlm,
     /// MindSpeed-MM's CI: 1 % at every step.
     MindspeedMm,

@@ -96,6 +96,7 @@ impl From<Pull> for forge::Pull {
     fn from(pull: Pull) -> Self {
         Self {
             number: pull.number.get(),
+            repository: pull.base.repo.as_ref().map(|repo| repo.id.to_string()).unwrap_or_default(),
             open: pull.state == "open" || pull.state == "opened",
             from_fork: pull.head.repo.is_none() || pull.head.repo != pull.base.repo,
             head: pull.head.sha,

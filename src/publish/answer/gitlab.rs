@@ -77,6 +77,7 @@ impl From<MergeRequest> for forge::Pull {
     fn from(request: MergeRequest) -> Self {
         Self {
             number: request.iid.get(),
+            repository: request.target_project_id.map(|id| id.to_string()).unwrap_or_default(),
             head: request.sha,
             base: request.diff_refs.and_then(|refs| refs.base_sha).unwrap_or_default(),
             open: request.state == "opened",

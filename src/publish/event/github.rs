@@ -23,7 +23,10 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     let repository = get("GITHUB_REPOSITORY");
     let id = get("GITHUB_RUN_ID");
     let name = get("GITHUB_EVENT_NAME");
-    let origin = if queue(&name, event).is_some() { Origin::Unknown } else { origin(&name, event) };
+    // An event of another repository tells nothing of this one.
+    let of_event = text(&event["repository"]["full_name"]);
+    let is_foreign = !of_event.is_empty() && !of_event.eq_ignore_ascii_case(&repository);
+    let origin = if is_foreign || queue(&name, event).is_some() { Origin::Unknown } else { origin(&name, event) };
     let mut place = Place {
         forge: Some(if gitea { ForgeKind::Gitea } else { ForgeKind::Github }),
         api: get("GITHUB_API_URL"),

@@ -44,12 +44,12 @@ pub(super) fn locate(environment: &Environment) -> Place {
     }
 }
 
-/// The answer that the person gave who started the job; the word that begins every instruction may be left out.
+/// The answer that the person gave who started the job; the word that begins every instruction may be left out. Who that is
+/// no variable tells: whoever starts a job by hand may set `GITLAB_USER_ID` as well.
 pub(super) fn said(environment: &Environment) -> Option<Said> {
-    let get = |name| variable(environment, name).unwrap_or_default().to_owned();
     let text = variable(environment, ANSWER)?.trim_start();
     let text = if text.starts_with(COMMAND) { text.to_owned() } else { format!("{COMMAND} {text}") };
-    Some(Said { text, by: get("GITLAB_USER_ID"), name: get("GITLAB_USER_LOGIN"), at: String::new() })
+    Some(Said { text, ..Said::default() })
 }
 
 /// Whose commit is judged.

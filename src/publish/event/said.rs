@@ -5,7 +5,8 @@
 pub struct Said {
     /// The text.
     pub text: String,
-    /// The person, as the forge is asked about people: a login at GitHub, a number at GitLab.
+    /// The person, as the forge is asked about people: a login at GitHub, a number at GitLab. Empty where the forge has to be
+    /// asked who it was.
     pub by: String,
     /// The person's name, for people.
     pub name: String,

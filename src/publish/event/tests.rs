@@ -108,6 +108,17 @@ fn github_events() {
 }
 
 #[test]
+fn an_event_of_another_repository_tells_no_origin() {
+    let mut event = pull(&json!({ "full_name": "org/model" }));
+    assert_eq!(on_github("pull_request", &event).origin, Origin::Own);
+    event["repository"]["full_name"] = "ORG/model".into();
+    assert_ne!(on_github("pull_request", &event).origin, Origin::Unknown);
+    event["repository"]["full_name"] = "dev/model".into();
+    event["pull_request"]["head"]["repo"]["full_name"] = "dev/model".into();
+    assert_eq!(on_github("pull_request", &event).origin, Origin::Unknown);
+}
+
+#[test]
 fn dependabot_cannot_write() {
     let environment = environment(&[
         ("GITHUB_ACTIONS", "true"),

@@ -2,13 +2,14 @@
 
 use minijinja::context;
 
-use super::{Change, Stamp, Standing, Step, marker, next_step, own};
+use super::{Change, Stamp, Standing, Step, next_step, own};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::answer::{Answer, Read};
 use crate::publish::client::{Failure, Undone};
-use crate::publish::comment::{self, begins_with, below, footer, is_same_text};
+use crate::publish::comment::{self, footer, is_same_text, whole};
 use crate::publish::desk::{Desk, Story};
 use crate::publish::forge::Issue;
+use crate::publish::marker::Marker;
 use crate::publish::tracker::{StateChange, Tracker};
 use crate::report::escape::Target;
 use crate::report::writer::Writer;
@@ -126,24 +127,28 @@ impl Desk {
     }
 
     async fn own_issues(&self, tracker: &dyn Tracker, me: &str) -> Result<Vec<Issue>, Failure> {
-        let key = &self.job.settings.key;
-        let marker = marker(key);
+        let marker = self.issue_marker();
         let read = |answer: &Answer| tracker.read_issues(answer);
-        let wanted = |issue: &Issue| issue.author == me && begins_with(&issue.body, &marker);
-        Ok(own(self.pages(|page| tracker.issues(page), read, wanted).await?, key, me))
+        let wanted = |issue: &Issue| issue.author == me && marker.is_in(&issue.body);
+        Ok(own(self.pages(|page| tracker.issues(page), read, wanted).await?, &marker, me))
+    }
+
+    fn issue_marker(&self) -> Marker {
+        Marker::of_issue(&self.job.repository, &self.job.settings.key)
     }
 
     fn words(&self, story: &Story<'_>, now: &Stamp, change: Option<Change>) -> Result<Words> {
         let settings = &self.job.settings;
         let writer = Writer::new(settings.language, Target::Markdown);
-        let text = self.text(story, &[]);
+        let marker = self.issue_marker();
+        let text = self.text(story, &marker, &[]);
         let (key, today) = (settings.key.as_str(), story.result.today.as_str());
         let intro = if now.since.is_empty() {
             writer.phrase("publish_issue_was_red", &context! { key, today })?
         } else {
             writer.phrase("publish_issue_red", &context! { key, since => now.since.as_str() })?
         };
-        let head = format!("{}\n{}\n\n{intro}\n", marker(&settings.key), now.line());
+        let head = format!("{intro}\n");
         let verdict = writer.word(&format!("verdict_{}", story.result.verdict.as_str()))?;
         let culprit = story.result.culprit.as_ref().map_or("", |culprit| culprit.op.as_str());
         let said = context! { verdict => crate::report::writer::safe(verdict), culprit, today };
@@ -152,7 +157,7 @@ impl Desk {
         });
         Ok(Words {
             title: Writer::new(settings.language, Target::Plain).phrase("publish_issue_title", &context! { key })?,
-            body: below(&head, &text)?,
+            body: whole(&head, &now.line(), &text)?,
             remark: remark.transpose()?,
         })
     }

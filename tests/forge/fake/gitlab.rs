@@ -32,6 +32,8 @@ pub(crate) struct GitLab {
     pub(crate) packages: BTreeMap<String, Vec<u8>>,
     /// Number of a member to the level of access.
     pub(crate) members: BTreeMap<u64, u64>,
+    /// Token of a running job to the person who started it, and the project.
+    pub(crate) jobs: BTreeMap<String, (u64, u64)>,
     /// Merge requests that the program opened, in its own words.
     pub(crate) opened: Vec<Value>,
     /// Further open merge requests of the same commit: number and branch they go to.
@@ -45,6 +47,7 @@ pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
 pub(crate) const BASE: &str = "3333333333333333333333333333333333333333";
 /// The newest commit of the target branch; the merge base is one that the change chose.
 pub(crate) const TIP: &str = "4444444444444444444444444444444444444444";
+pub(crate) const JOB_TOKEN: &str = "glcbt-plantedTokenOfTheJob";
 pub(crate) const TOKEN: &str = "glpat-plantedTokenNobodyMaySee";
 
 impl GitLab {
@@ -63,6 +66,7 @@ impl GitLab {
             links: Vec::new(),
             packages: BTreeMap::new(),
             members: BTreeMap::new(),
+            jobs: BTreeMap::from([(JOB_TOKEN.to_owned(), (2, 1))]),
             opened: Vec::new(),
             others: Vec::new(),
             next: 100,
@@ -126,6 +130,13 @@ impl GitLab {
 
 impl Brain for GitLab {
     fn answer(&mut self, asked: &Asked) -> Reply {
+        if asked.target == "/job" {
+            let found = self.jobs.get(&asked.token);
+            return found.map_or_else(
+                || Reply::json(401, &json!({ "message": "401 Unauthorized" })),
+                |job| Reply::json(200, &running(*job)),
+            );
+        }
         let Some(author) = self.tokens.get(&asked.token).copied() else {
             return Reply::json(401, &json!({ "message": "401 Unauthorized" }));
         };
@@ -211,6 +222,17 @@ impl Brain for GitLab {
             _ => missing(),
         }
     }
+}
+
+/// A running job of a person, in a project.
+fn running((person, project): (u64, u64)) -> Value {
+    json!({
+        "id": 3, "status": "running", "stage": "test", "name": "precision-gate-answer", "ref": "topic", "tag": false,
+        "web_url": "https://gitlab.example/job/3", "user": user(person), "pipeline": {
+            "id": 9, "project_id": project, "sha": HEAD, "ref": "topic", "status": "running",
+            "web_url": "https://gitlab.example/pipeline/9",
+        },
+    })
 }
 
 fn project() -> Value {

@@ -42,7 +42,9 @@ impl GitHub {
             number: super::PULL,
             login: "dev".into(),
             title: "a pull request".into(),
-            body: "<!-- precision-gate:v1 issue key=default -->\n".into(),
+            body:
+                "<!-- precision-gate:v1 issue key=default -->\n<!-- verdict=fail culprit=none since=2026-11-01 -->\n\n"
+                    .into(),
             open: true,
             labels: vec!["precision-gate".into()],
         });
