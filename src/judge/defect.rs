@@ -66,7 +66,26 @@ const NUMERIC: [&Rule; 44] = [
 
 /// Whether `other` is a consequence of `root`, which both belong to `check`.
 pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
-    let is_numeric = |finding: &Finding| finding.is_any(&NUMERIC);
+    let numeric = [root, other].map(|observation| is_numeric(&observation.finding));
+    is_behind([root, other], numeric, check, || standing(check))
+}
+
+fn is_numeric(finding: &Finding) -> bool {
+    finding.is_any(&NUMERIC)
+}
+
+/// Place of the rank that the others of a profile wait for.
+fn standing(check: &Check) -> Option<usize> {
+    standing_out(profiles(std::slice::from_ref(check))).map(|standing| standing.place)
+}
+
+/// The same, where it is known which of both are about numbers, and which rank the others wait for.
+fn is_behind(
+    [root, other]: [&Observation; 2],
+    [is_root_numeric, is_other_numeric]: [bool; 2],
+    check: &Check,
+    standing: impl FnOnce() -> Option<usize>,
+) -> bool {
     let Some((first, second)) = units(check, root).zip(units(check, other)) else { return false };
     if root.of != other.of {
         return false;
@@ -75,9 +94,9 @@ pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
         return true;
     }
     // Numbers may follow from a fault of an exact kind where values flow, and in a row so does the fault itself.
-    let may_begin = is_numeric(&root.finding) || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
+    let may_begin = is_root_numeric || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
     let is_same = matches!(first, Unit::Monitor(_)) && root.finding.code == other.finding.code;
-    if !(is_numeric(&other.finding) || is_same) || !may_begin {
+    if !(is_other_numeric || is_same) || !may_begin {
         return false;
     }
     match (first, second) {
@@ -90,7 +109,7 @@ pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
         (Unit::Evaluation(root), Unit::Evaluation(other)) => {
             root.model == other.model && (root.task == other.task || is_pooled(other) && !is_pooled(root))
         }
-        (Unit::Performance(_), Unit::Performance(_)) => root.units == other.units || waits_for(check, root, other),
+        (Unit::Performance(_), Unit::Performance(_)) => root.units == other.units || waits_for(standing(), root, other),
         _ => false,
     }
 }
@@ -149,32 +168,49 @@ pub fn roots(result: &GateResult) -> Vec<&Finding> {
         let check = result.checks.iter().find(|check| check.id == observation.of);
         roots.add(observation, finding, check);
     }
-    roots.found.into_iter().flatten().map(|(_, finding)| finding).collect()
+    roots.found.into_iter().flatten().map(|root| root.finding).collect()
 }
 
 /// Roots among what was seen so far.
 #[derive(Default)]
 struct Roots<'a> {
     /// In the order in which they were measured; `None` for one that follows from a later one.
-    found: Vec<Option<(&'a Observation, &'a Finding)>>,
+    found: Vec<Option<Root<'a>>>,
     /// Places of roots by [`kin`]: of tens of thousands only a few can be related.
     by_kin: BTreeMap<(CheckId, String), Vec<usize>>,
+    /// The rank that the others wait for, of each check that was asked for it.
+    standing: BTreeMap<CheckId, Option<usize>>,
+}
+
+#[derive(Clone, Copy)]
+struct Root<'a> {
+    observation: &'a Observation,
+    finding: &'a Finding,
+    is_numeric: bool,
 }
 
 impl<'a> Roots<'a> {
     fn add(&mut self, observation: &'a Observation, finding: &'a Finding, check: Option<&Check>) {
+        let new = Root { observation, finding, is_numeric: is_numeric(&observation.finding) };
         let related = check.map(|check| (check, kin(observation, check)));
         if let Some((check, kin)) = &related {
             let near = |names: &[String]| {
                 let places = names.iter().filter_map(|name| self.by_kin.get(&(observation.of, name.clone())));
                 places.flatten().copied().collect::<Vec<usize>>()
             };
+            let is_profile = matches!(units(check, observation), Some(Unit::Performance(_)));
+            let known = self.standing.entry(check.id);
+            let standing = *known.or_insert_with(|| if is_profile { standing(check) } else { None });
             let root = |place: &usize| self.found.get(*place).copied().flatten();
-            if near(&kin.causes).iter().filter_map(root).any(|(root, _)| follows(root, observation, check)) {
+            let is_behind = |root: Root<'_>, other: Root<'_>| {
+                let numeric = [root.is_numeric, other.is_numeric];
+                is_behind([root.observation, other.observation], numeric, check, || standing)
+            };
+            if near(&kin.causes).iter().filter_map(root).any(|root| is_behind(root, new)) {
                 return;
             }
-            let is_behind = |place: &usize| root(place).is_some_and(|(root, _)| follows(observation, root, check));
-            for place in near(&kin.consequences).into_iter().filter(is_behind).collect::<Vec<_>>() {
+            let is_consequence = |place: &usize| root(place).is_some_and(|root| is_behind(new, root));
+            for place in near(&kin.consequences).into_iter().filter(is_consequence).collect::<Vec<_>>() {
                 if let Some(root) = self.found.get_mut(place) {
                     *root = None;
                 }
@@ -183,7 +219,7 @@ impl<'a> Roots<'a> {
         for name in related.into_iter().flat_map(|(_, kin)| kin.own) {
             self.by_kin.entry((observation.of, name)).or_default().push(self.found.len());
         }
-        self.found.push(Some((observation, finding)));
+        self.found.push(Some(new));
     }
 }
 
@@ -195,12 +231,15 @@ struct Kin {
     consequences: Vec<String>,
 }
 
-/// The kin of an observation: those of source have none, those of an evaluation are of its task, and pooled scores of any of
-/// its model's; all others of a check may be related.
+/// The kin of an observation: those of source, checkpoints and packs have none, those of an evaluation are of its task, and
+/// pooled scores of any of its model's, those of operator tests are of the operator; all others of a check may be related.
 fn kin(observation: &Observation, check: &Check) -> Kin {
     let all = || vec![String::new()];
     match units(check, observation) {
-        Some(Unit::Source(_)) => Kin { own: Vec::new(), causes: Vec::new(), consequences: Vec::new() },
+        Some(Unit::Operators(_)) => {
+            let operator = || vec![operator(&observation.finding).to_owned()];
+            Kin { own: operator(), causes: operator(), consequences: operator() }
+        }
         Some(Unit::Evaluation(unit)) => {
             let task = format!("task {} {}", unit.model, unit.task);
             let [tasks, pooled] = ["tasks", "pooled"].map(|name| format!("{name} {}", unit.model));
@@ -210,7 +249,10 @@ fn kin(observation: &Observation, check: &Check) -> Kin {
                 Kin { own: vec![task.clone(), tasks], causes: vec![task.clone()], consequences: vec![task, pooled] }
             }
         }
-        _ => Kin { own: all(), causes: all(), consequences: all() },
+        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Monitor(_) | Unit::Performance(_)) => {
+            Kin { own: all(), causes: all(), consequences: all() }
+        }
+        _ => Kin { own: Vec::new(), causes: Vec::new(), consequences: Vec::new() },
     }
 }
 
@@ -292,7 +334,6 @@ fn operator(finding: &Finding) -> &str {
 }
 
 /// Whether the rank of `other` waits for that of `root`, which stands out.
-fn waits_for(check: &Check, root: &Observation, other: &Observation) -> bool {
-    let standing = standing_out(profiles(std::slice::from_ref(check))).map(|standing| standing.place);
+fn waits_for(standing: Option<usize>, root: &Observation, other: &Observation) -> bool {
     standing.is_some_and(|place| root.units.contains(&place) && !other.units.contains(&place))
 }

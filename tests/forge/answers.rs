@@ -338,7 +338,15 @@ fn strict_publishing_fails_whenever_something_did_not_certainly_arrive() {
         ("no token", |_, gate| gate.unset("INPUT_TOKEN"), &[], 1),
         ("no token that fits a header", |_, gate| gate.set(&[("INPUT_TOKEN", "a\nb")]), &[], 1),
         ("a token that is not valid", |_, gate| gate.set(&[("INPUT_TOKEN", "other")]), &[], 2),
-        ("an unknown repository", |_, gate| gate.set(&[("GITHUB_REPOSITORY", "org/other")]), &[], 3),
+        (
+            "an unknown repository",
+            |_, gate| {
+                gate.set(&[("GITHUB_REPOSITORY", "org/other")]);
+                gate.write("event.json", &gate.read("event.json").replace("org/model", "org/other"));
+            },
+            &[],
+            3,
+        ),
         (
             "an event without a commit",
             |_, gate| {

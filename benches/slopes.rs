@@ -1,0 +1,140 @@
+//! Time and memory over the number of items: one case for each reader and rule whose items a stranger can add.
+//!
+//! Each case is judged in growing sizes, with equal sides and with sides of which every item differs, until a run takes
+//! longer than ten seconds. The slope is the exponent between the two largest sizes that ended: 1 is linear, 2 quadratic.
+//!
+//! ```text
+//! cargo bench --bench slopes                                      # every case; or names: evaluation-tasks pack-pip
+//! PRECISION_GATE_SIZES=1000,4000 PRECISION_GATE_PROGRAM=FILE cargo bench --bench slopes
+//! PRECISION_GATE_KEEP=FOLDER cargo bench --bench slopes pack-pip  # keeps the pairs, for a profiler
+//! ```
+#![allow(clippy::print_stdout, reason = "a benchmark speaks to the terminal")]
+#![allow(clippy::cast_precision_loss, reason = "made-up data of known size")]
+
+#[path = "slopes/cases.rs"]
+mod cases;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cases::{CASES, Case};
+
+/// Longest time of one run, in seconds.
+const LONGEST: f64 = 10.0;
+
+/// What a run cost, and how it ended.
+struct Cost {
+    seconds: f64,
+    memory: f64,
+    ended: String,
+}
+
+fn main() {
+    let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();
+    let sizes = std::env::var("PRECISION_GATE_SIZES").unwrap_or_else(|_| "10000,100000,1000000".to_owned());
+    let sizes: Vec<usize> = sizes.split(',').map(|size| size.parse().expect("a number of items")).collect();
+    let idle = run(&["--version".into()]);
+    println!(
+        "| case | sides | items, seconds, MB, exit code | slope of time | slope of memory |\n|---|---|---|---|---|"
+    );
+    for case in CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)) {
+        for differ in [false, true] {
+            measure(case, differ, &sizes, &idle);
+        }
+    }
+}
+
+fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) {
+    let mut measured: Vec<(usize, Cost)> = Vec::new();
+    let mut cells = Vec::new();
+    for size in sizes.iter().filter(|size| **size <= case.most) {
+        let cost = judged(case, *size, differ);
+        let is_over = cost.seconds > LONGEST;
+        let Cost { seconds, memory, ended } = &cost;
+        cells.push(if is_over {
+            format!("{size}: more than {LONGEST} s")
+        } else {
+            format!("{size}: {seconds:.2} s, {memory:.0} MB ({ended})")
+        });
+        if is_over {
+            break;
+        }
+        measured.push((*size, cost));
+    }
+    let slope = |of: &dyn Fn(&Cost) -> f64| match measured.as_slice() {
+        [.., (fewer, small), (more, large)] => {
+            // What the program takes without any work says nothing about items.
+            let grown = |cost: &Cost| (of(cost) - of(idle)).max(1e-3);
+            format!("{:.2}", (grown(large) / grown(small)).ln() / (*more as f64 / *fewer as f64).ln())
+        }
+        _ => "-".to_owned(),
+    };
+    let sides = if differ { "differ" } else { "same" };
+    let (time, memory) = (slope(&|cost| cost.seconds), slope(&|cost| cost.memory));
+    println!("| {} | {sides} | {} | {time} | {memory} |", case.name, cells.join("; "));
+}
+
+/// The cost of a verdict over a pair of `size` items.
+fn judged(case: &Case, size: usize, differ: bool) -> Cost {
+    let mut folder = tempfile::tempdir().expect("a folder");
+    if let Some(kept) = std::env::var_os("PRECISION_GATE_KEEP") {
+        let name = format!("{}-{size}-{}-", case.name, if differ { "differ" } else { "same" });
+        folder = tempfile::Builder::new().prefix(&name).tempdir_in(kept).expect("a folder");
+        folder.disable_cleanup(true);
+    }
+    let [gpu, npu] = ["gpu", "npu"].map(|side| folder.path().join(side));
+    (case.side)(&gpu, size, false);
+    (case.side)(&npu, size, differ);
+    let out = folder.path().join("out");
+    let mut arguments: Vec<PathBuf> = vec!["run".into()];
+    if case.is_alone {
+        arguments.extend(["--health".into(), "--candidate".into(), npu]);
+    } else {
+        arguments.extend([gpu, npu]);
+    }
+    arguments.extend(["--quiet".into(), "--today".into(), "2026-11-26".into(), "--out".into(), out]);
+    if let Some(policy) = case.policy {
+        let path = folder.path().join("precision-gate.yml");
+        fs::write(&path, policy(size)).expect("written");
+        arguments.extend(["--config".into(), path]);
+    }
+    run(&arguments)
+}
+
+fn program() -> PathBuf {
+    std::env::var_os("PRECISION_GATE_PROGRAM")
+        .map_or_else(|| env!("CARGO_BIN_EXE_precision-gate").into(), PathBuf::from)
+}
+
+fn run(arguments: &[PathBuf]) -> Cost {
+    let start = Instant::now();
+    let mut child = Command::new(program())
+        .args(arguments)
+        .current_dir(std::env::temp_dir())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started");
+    let mut peak = 0.0f64;
+    loop {
+        // A process that has ended has no peak left to read: the last look before that counts.
+        peak = peak.max(peak_memory(&child).unwrap_or(0.0));
+        if let Some(status) = child.try_wait().expect("a child") {
+            let ended = status.code().map_or_else(|| "killed".to_owned(), |code| code.to_string());
+            return Cost { seconds: start.elapsed().as_secs_f64(), memory: peak, ended };
+        }
+        if start.elapsed().as_secs_f64() > LONGEST + 0.5 {
+            child.kill().expect("killed");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Peak of the memory that a process held, in megabytes; Linux tells it.
+fn peak_memory(child: &Child) -> Option<f64> {
+    let status = fs::read_to_string(Path::new("/proc").join(child.id().to_string()).join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kilobytes| kilobytes / 1000.0)
+}
