@@ -24,7 +24,7 @@ use cases::{CASES, Case};
 /// Longest time of one run, in seconds.
 const LONGEST: f64 = 10.0;
 
-/// What a run cost, and how it ended.
+/// Cost of a run, and how it ended.
 struct Cost {
     seconds: f64,
     memory: f64,

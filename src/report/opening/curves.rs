@@ -1,5 +1,7 @@
 //! A training curve in the opening: how it fails, in words, and the rules that say so.
 
+use std::collections::BTreeMap;
+
 use minijinja::{Value, context};
 
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
@@ -17,7 +19,7 @@ use crate::result::diagnosis::Sureness;
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
 use crate::result::outcome::{LimitDirection, RuleOutcome, ValueUnit};
-use crate::result::unit::CurveUnit;
+use crate::result::unit::{AnyUnit, CurveUnit, curves};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that say a curve differs, by how much or where.
@@ -171,6 +173,11 @@ impl Builder<'_> {
             rules.filter(|rule| rule.check == CheckId::Loss && rule.outcome.verdict >= Verdict::Warn).collect();
         let first = curve::leading(self.result).and_then(curve::failed);
         broken.sort_by_key(|rule| Some(&rule.outcome) != first);
+        // The first of a name, as everywhere.
+        let mut units: BTreeMap<String, &CurveUnit> = BTreeMap::new();
+        for unit in curves(&self.result.checks) {
+            units.entry(unit.name()).or_insert(unit);
+        }
         let mut rows = Vec::new();
         for rule in broken {
             let outcome = &rule.outcome;
@@ -179,7 +186,7 @@ impl Builder<'_> {
             } else {
                 outcome.fail.or(outcome.warn)
             };
-            let unit = curve::named(self.result, &rule.unit);
+            let unit = units.get(&rule.unit).copied();
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
                 brief(outcome.value, outcome.unit, outcome.direction, 2),

@@ -40,9 +40,10 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
     };
     let groups = groups(&document);
     let is_local = document.get("config").and_then(|config| config.get("model")).is_none_or(is_local);
+    let tables = tables(&document);
     let mut tasks = BTreeMap::new();
     for (name, row) in rows.iter().filter(|(name, _)| !groups.contains_key(name)) {
-        tasks.insert(name.clone(), task(&document, name, row, is_local));
+        tasks.insert(name.clone(), task(&tables, name, row, is_local));
     }
     let hashes = document.get("task_hashes").and_then(Json::as_object).unwrap_or_default();
     let hashes = hashes.iter().filter_map(|(task, hash)| Some((task.clone(), hash.as_str()?.to_owned()))).collect();
@@ -55,8 +56,22 @@ fn is_local(model: &Json) -> bool {
     model.as_str().is_some_and(|model| model.starts_with("hf"))
 }
 
-fn task(document: &Json, name: &str, row: &Json, is_local: bool) -> Task {
-    let of = |key: &str| document.get(key).and_then(|tasks| tasks.get(name));
+/// Tables of a document by their keys, each by the names of tasks: a file may have tens of thousands.
+type Tables<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Json>>;
+
+fn tables(document: &Json) -> Tables<'_> {
+    let mut tables = Tables::new();
+    for key in ["configs", "n-samples", "versions", "n-shot", "higher_is_better"] {
+        let table = tables.entry(key).or_default();
+        for (name, value) in document.get(key).and_then(Json::as_object).unwrap_or_default() {
+            table.entry(name).or_insert(value);
+        }
+    }
+    tables
+}
+
+fn task(tables: &Tables<'_>, name: &str, row: &Json, is_local: bool) -> Task {
+    let of = |key: &str| tables.get(key).and_then(|tasks| tasks.get(name)).copied();
     let generation = of("configs").and_then(|config| config.get("generation_kwargs"));
     let generation = generation.filter(|settings| settings.as_object().is_some());
     let asked = of("n-samples").and_then(|counts| counts.get("effective")).or_else(|| row.get("sample_len"));
@@ -86,11 +101,15 @@ fn scores(row: &Json, directions: Option<&Json>) -> BTreeMap<ScoreName, Score> {
             errors.insert(ScoreName { metric: metric.to_owned(), ..name }, error);
         }
     }
+    let mut of_metric: BTreeMap<&str, &Json> = BTreeMap::new();
+    for (metric, direction) in directions.and_then(Json::as_object).unwrap_or_default() {
+        of_metric.entry(metric).or_insert(direction);
+    }
     let mut scores = BTreeMap::new();
     for (key, value) in values() {
         let name = named(key);
         let Some(value) = value.as_f64().filter(|_| !name.metric.ends_with("_stderr")) else { continue };
-        let direction = directions.and_then(|directions| directions.get(&name.metric)).and_then(Json::as_bool);
+        let direction = of_metric.get(&*name.metric).and_then(|direction| direction.as_bool());
         let score = Score { value, error: errors.get(&name).copied(), higher_is_better: direction };
         scores.insert(name, score);
     }
