@@ -103,7 +103,7 @@ fn evaluation_metrics(folder: &Path, n: usize, drift: bool) {
 }
 
 fn evaluation_answers(folder: &Path, n: usize, drift: bool) {
-    let is_right = |index: usize| (index % 3 == 0) != drift;
+    let is_right = |index: usize| index.is_multiple_of(3) != drift;
     let mut out = create(&folder.join("model/samples_task_0_2026-11-22T12-29-39.821141.jsonl"));
     for index in 0..n {
         let right = is_right(index);
