@@ -197,6 +197,28 @@ fn presets_say_what_their_projects_say() {
     }
 }
 
+/// A margin of a thousand million would accept any candidate.
+#[test]
+fn a_margin_of_the_baselines_file_is_bounded() {
+    let file = |factor: f64, margin: &str| {
+        let losses: Vec<f64> = (0..50).map(|step| factor * (2.0 + 0.01 * f64::from(step % 7))).collect();
+        format!("{{\"lm loss\": {losses:?}, \"lm loss margin\": [{margin}]}}\n")
+    };
+    let verdict = |factor: f64, margin: &str| {
+        let (baseline, candidate) = (file(1.0, margin), file(factor, margin));
+        let pair = Pair::new(&[("baseline.json", &baseline)], &[("baseline.json", &candidate)]);
+        let result = pair.judge("loss: {preset: mindspeed-llm, mode: own-weights}");
+        let unit = units(&result).into_iter().find(|unit| unit.metric == "loss").expect("a curve");
+        let rule = unit.rules.iter().find(|rule| rule.rule == "preset:mindspeed-llm").expect("the preset was applied");
+        rule.verdict
+    };
+    assert_eq!(verdict(1.05, "0.08"), Verdict::Pass, "the file's own");
+    assert_eq!(verdict(1.05, "0.02"), Verdict::Fail);
+    for margin in ["0.5", "1e9"] {
+        assert_eq!((verdict(1.08, margin), verdict(1.12, margin)), (Verdict::Pass, Verdict::Fail), "{margin}");
+    }
+}
+
 #[test]
 fn a_preset_decides_and_ours_stands_beside_it() {
     let case = made_cases().into_iter().find(|path| path.ends_with("aligned_bf16")).expect("the case");
