@@ -8,7 +8,7 @@ mod result;
 mod runner;
 mod upload;
 
-pub(crate) use judgements::{Judgement, every};
+pub(crate) use judgements::{Commit, Judgement, every};
 pub(crate) use open::{Publishing, of_damaged};
 pub(crate) use result::{PublishArgs, publish};
 pub(crate) use runner::{Told, tell_runner};

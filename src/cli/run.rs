@@ -3,6 +3,7 @@
 use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Asked, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
@@ -18,11 +19,11 @@ use precision_gate::verdict::Profile;
 use super::flags::CommonArgs;
 use super::history::{HistoryFlags, Recording};
 use super::judge::{self, Evaluated, Task};
-use super::publish::{self, Judgement, Publishing, Told, every, tell_runner};
+use super::publish::{self, Commit, Judgement, Publishing, Told, every, tell_runner};
 use super::quick::{self, QuickArgs};
 use super::surroundings::{PublishFlags, Surroundings, settings};
 use super::training::TrainingFlags;
-use super::trusted::{Case, Purpose, Trusted, trusted, trusted_at};
+use super::trusted::{Case, Purpose, Trusted, trusted};
 
 /// `run`
 #[derive(Debug, Args)]
@@ -152,13 +153,12 @@ fn judge_and_tell(
     (output, trusted): (Output, Trusted),
     publishing: &mut Publishing<'_>,
 ) -> Result<u8> {
-    let first = judge_by(args, surroundings, (&args.common, output, trusted), publishing)?;
+    let training = args.training.outcome(|warning| publishing.warn(warning));
+    let first = judge_by((args, training), surroundings, (&args.common, output, trusted), publishing)?;
     let commit = first.result.source.as_ref().map(|source| source.commit.clone()).unwrap_or_default();
-    let judgements = every(first, &surroundings.place, publishing, |publishing, branch| {
-        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
-        let common = args.common.aside(folder.path().to_owned());
-        let trusted = trusted_at(&common, &args.publishing, surroundings, (branch, &commit))?;
-        judge_by(args, surroundings, (&common, judge::begin(&common)?, trusted), publishing)
+    let of = Commit { commit: &commit, common: &args.common, flags: &args.publishing, surroundings };
+    let judgements = every(first, &of, publishing, |publishing, common, trusted| {
+        judge_by((args, training), surroundings, (common, judge::begin(common)?, trusted), publishing)
     })?;
     let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
     let language = args.common.documents.lang;
@@ -172,7 +172,7 @@ fn judge_and_tell(
 
 /// Judges by the policy and templates of one branch.
 fn judge_by(
-    args: &RunArgs,
+    (args, training): (&RunArgs, Option<Training>),
     surroundings: &Surroundings,
     (common, output, trusted): (&CommonArgs, Output, Trusted),
     publishing: &mut Publishing<'_>,
@@ -183,7 +183,6 @@ fn judge_by(
     let case = trusted.case(request)?;
     let measurements = Measurements::new(args.quick.selection()?);
     let tree = super::source::of_run(&case.request.policy, case.source_root.as_deref(), surroundings)?;
-    let training = args.training.outcome(|warning| publishing.warn(warning));
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         let from = gate::Surroundings { training, source: tree.as_ref(), ..*from };
         gate::run_by(request, &from, &measurements, progress)

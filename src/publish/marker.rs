@@ -1,4 +1,4 @@
-//! The hidden last line by which the gate knows its own comments and issues again, beside their author.
+//! The hidden last line by which comments and issues of the gate are found again, beside their author.
 //!
 //! An author alone says little: all workflows of a repository write as `github-actions[bot]`, and one of them may repeat
 //! what a stranger wrote. The line names what it belongs to by a digest, so that a copy from elsewhere is not taken for it,

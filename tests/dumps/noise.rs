@@ -6,7 +6,7 @@ use precision_gate::check::Command;
 use precision_gate::error::Result;
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::repeats::{Repeats, band_file};
-use precision_gate::gate::{Quiet, Request, noise, recognisers, run};
+use precision_gate::gate::{Asked, Quiet, noise, recognisers, run};
 use precision_gate::judge::loss::noise::NoiseBand;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
@@ -78,14 +78,9 @@ fn judged(baseline: &str, candidate: &str, noise: &[String]) -> GateResult {
     let mut policy = Policy::default();
     policy.dump.noise = noise.to_vec().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
-    let request = Request {
-        baseline: Held::own(baseline),
-        candidate,
-        checks: Command::Compare.checks(),
-        policy: policy.of_own_files(),
-        matching: Matching::default(),
-    };
-    run(&request, &Quiet).expect("judged").result
+    let checks = Command::Compare.checks();
+    let asked = Asked { baseline, candidate, checks, policy, matching: Matching::default() };
+    run(&asked.of_own_files(), &Quiet).expect("judged").result
 }
 
 fn three_repeats(root: &Path) -> Vec<String> {

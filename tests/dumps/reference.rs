@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use precision_gate::check::Command;
-use precision_gate::gate::{Quiet, Request, run};
+use precision_gate::gate::{Asked, Quiet, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::location::Held;
 use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -49,14 +48,9 @@ fn judged(baseline: &str, candidate: &str, reference: &str) -> Outcome {
     let mut policy = Policy::default();
     policy.reference.location = reference.to_owned().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
-    let request = Request {
-        baseline: Held::own(baseline),
-        candidate,
-        checks: Command::Compare.checks(),
-        policy: policy.of_own_files(),
-        matching: Matching::default(),
-    };
-    run(&request, &Quiet).expect("judged")
+    let checks = Command::Compare.checks();
+    let asked = Asked { baseline, candidate, checks, policy, matching: Matching::default() };
+    run(&asked.of_own_files(), &Quiet).expect("judged")
 }
 
 /// The verdict of bf16 runs, with an fp64 reference, where the baseline is off at the third operation and the candidate at

@@ -154,6 +154,19 @@ fn a_request_that_is_retargeted_while_it_is_judged_is_judged_again() {
 }
 
 #[test]
+fn a_dry_run_is_judged_by_the_branch_of_its_request() {
+    let fake = repository(["release", "release"], ["dev:topic", "dev:topic"]);
+    fake.state().tips.insert("release".into(), TIP.into());
+    let gate = job(&fake, "pull_request_target", &event_of("release"));
+    let ended = gate.run(Pair::Fail, &["--dry-run"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let result: Value = serde_json::from_str(&gate.read("precision-gate-out/result.json")).expect("JSON");
+    assert_eq!(result["source"]["target"]["branch"], "release");
+    assert_eq!(fake.writes(), [""; 0]);
+    fake.requests();
+}
+
+#[test]
 fn a_closed_request_decides_nothing() {
     let fake = repository(["lax", "lax"], ["dev:topic", "dev:topic"]);
     fake.state().closed = true;

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::publish::comment::{Note, Ruling};
-use precision_gate::publish::event::Place;
 use precision_gate::publish::{Settings, Story};
 use precision_gate::report::templates::Templates;
 use precision_gate::result::{self, GateResult};
 
 use super::open::Publishing;
+use crate::cli::flags::CommonArgs;
 use crate::cli::requests::{MOST_BRANCHES, branches};
+use crate::cli::surroundings::{PublishFlags, Surroundings};
+use crate::cli::trusted::{Trusted, trusted_at};
 
 /// Judgement by one branch's policy.
 pub(crate) struct Judgement {
@@ -48,6 +50,18 @@ impl Judgement {
     }
 }
 
+/// The judged commit, and the job that judges it.
+pub(crate) struct Commit<'a> {
+    /// Its name.
+    pub(crate) commit: &'a str,
+    /// Flags of the command.
+    pub(crate) common: &'a CommonArgs,
+    /// Flags about publishing.
+    pub(crate) flags: &'a PublishFlags,
+    /// The job.
+    pub(crate) surroundings: &'a Surroundings,
+}
+
 /// `first`, and a judgement by every other branch that requests of the commit go to by now. One that no request goes to any
 /// more is left out. A change of the repository's own is judged once.
 ///
@@ -55,29 +69,30 @@ impl Judgement {
 /// As `judge` and the forge's answers say; `Unavailable` where requests are retargeted faster than they are judged.
 pub(crate) fn every(
     first: Judgement,
-    place: &Place,
+    of: &Commit<'_>,
     publishing: &mut Publishing<'_>,
-    mut judge: impl FnMut(&mut Publishing<'_>, &str) -> Result<Judgement>,
+    mut judge: impl FnMut(&mut Publishing<'_>, &CommonArgs, Trusted) -> Result<Judgement>,
 ) -> Result<Vec<Judgement>> {
-    let commit = match &first.result.source {
-        Some(source) if place.commit.is_empty() => source.commit.clone(),
-        _ => place.commit.clone(),
-    };
     let mut all = vec![first];
-    if all.iter().all(|judgement| judgement.target.is_none()) {
+    // A dry run asks nobody which other requests there are.
+    if of.flags.dry_run || all.iter().all(|judgement| judgement.target.is_none()) {
         return Ok(all);
     }
     for _ in 0..=MOST_BRANCHES {
         let Some(session) = publishing.session() else { return Ok(all) };
-        let wanted = branches(session, place, &commit)?;
+        let wanted = branches(session, &of.surroundings.place, of.commit)?;
         let Some(branch) = wanted.iter().find(|branch| !all.iter().any(|judgement| judgement.is_of(branch))) else {
             all.retain(|judgement| wanted.iter().any(|branch| judgement.is_of(branch)));
             tell(&mut all);
             return Ok(all);
         };
-        all.push(judge(publishing, branch)?);
+        // Documents of the other branches are read by nobody: their comments and the check say what they found.
+        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
+        let common = of.common.aside(folder.path().to_owned());
+        let trusted = trusted_at(&common, of.flags, of.surroundings, (branch, of.commit))?;
+        all.push(judge(publishing, &common, trusted)?);
     }
-    let error = Error::new(ErrorKind::Unavailable, commit, "its requests were retargeted while it was judged");
+    let error = Error::new(ErrorKind::Unavailable, of.commit, "its requests were retargeted while it was judged");
     Err(error.with_help("run the job again"))
 }
 

@@ -19,13 +19,13 @@ use precision_gate::report::Judged;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::{GateResult, Source};
 
-use super::judgements::{Judgement, every};
+use super::judgements::{Commit, Judgement, every};
 use super::open::{Publishing, of_damaged};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use crate::cli::flags::CommonArgs;
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
 use crate::cli::training::TrainingFlags;
-use crate::cli::trusted::{Purpose, Trusted, trusted, trusted_at};
+use crate::cli::trusted::{Purpose, Trusted, trusted};
 use crate::cli::{fetching, judge, policy_file, show};
 
 /// `publish`
@@ -177,12 +177,9 @@ fn post(
     let judge =
         |common: &CommonArgs, given, notes| judgement(args, (input, training), surroundings, (common, given, notes));
     let first = judge(&args.common, given, notes)?;
-    let judgements = every(first, &surroundings.place, publishing, |_, branch| {
-        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
-        let common = args.common.aside(folder.path().to_owned());
-        let trusted = trusted_at(&common, &args.publishing, surroundings, (branch, &commit))?;
-        let given = Given::new(trusted, pull.clone(), &commit, surroundings);
-        judge(&common, given, Vec::new())
+    let of = Commit { commit: &commit, common: &args.common, flags: &args.publishing, surroundings };
+    let judgements = every(first, &of, publishing, |_, common, trusted| {
+        judge(common, Given::new(trusted, pull.clone(), &commit, surroundings), Vec::new())
     })?;
     let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
     publishing.finish(&stories).map_err(|error| match input {
