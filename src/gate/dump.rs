@@ -1,6 +1,7 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
 mod alone;
+mod messages;
 pub mod noise;
 mod reference;
 pub(super) mod renaming;
@@ -41,7 +42,7 @@ use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Evidence, Place, Uni
 use crate::verdict::{CheckId, Side};
 use noise::{Known, Noise, Recording};
 use reference::Reference;
-use units::Units;
+use units::{AcrossRanks, Units};
 
 use units::read_and_compare;
 
@@ -252,7 +253,7 @@ fn step(
     let Shared { request, measurements, sink, .. } = *shared;
     let policy = &request.policy;
     let mut units = Units::new(policy, renaming, measurements, shared.room);
-    let (collectives, parted) =
+    let AcrossRanks { collectives, messages, parted } =
         units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, outcome));
     let mut context = Context { collectives, parted, is_last_step: is_last, ..Context::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
@@ -266,6 +267,7 @@ fn step(
                 continue;
             }
         };
+        context.received = messages.received(&unit.input());
         if let Some(before) = earlier.get(&pair.candidate.rank) {
             (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
             context.parameters = Arc::clone(&before.parameters);

@@ -12,10 +12,12 @@ mod names;
 mod prefix;
 mod renaming;
 mod sequence;
+mod signature;
 
 pub use names::Names;
 pub use prefix::{Prefix, Reading};
 pub use renaming::{Pairs, RenamedOperation, Renaming, rename_module};
+pub use signature::bound;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -83,6 +85,26 @@ pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&R
         Some(rule) => rule.place(&place(leaf)),
         None => Some(place(leaf)),
     };
+    let pairs = by_place(baseline, candidate, place, partner);
+    let is_alone = |pair: &IndexPair| pair.baseline().is_none() || pair.candidate().is_none();
+    if rule.is_none() && pairs.iter().any(is_alone) {
+        // What is given by position on one side may be given by name on the other.
+        if let Some(signature) = signature::common(baseline, candidate) {
+            let named = |leaf: Leaf<'_>| signature.named(place(leaf));
+            return by_place(baseline, candidate, named, |leaf| Some(named(leaf)));
+        }
+    }
+    pairs
+}
+
+/// Pairs the values of two operations that stand at one place: that of a baseline's value, and that of a candidate's as the
+/// baseline has it.
+fn by_place(
+    baseline: Operation<'_>,
+    candidate: Operation<'_>,
+    place: impl Fn(Leaf<'_>) -> String,
+    partner: impl Fn(Leaf<'_>) -> Option<String>,
+) -> Vec<IndexPair> {
     let mut of_baseline: HashMap<String, usize> =
         baseline.leaves.iter().enumerate().map(|(index, leaf)| (place(leaf), index)).collect();
     let mut pairs: Vec<IndexPair> = candidate

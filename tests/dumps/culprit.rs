@@ -129,14 +129,15 @@ fn waived_failures_hide_no_real_one() {
 fn what_may_follow_from_a_waived_failure_hides_no_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let factors = |number| match number {
-        0 | 155 => [1.0, 1.3],
-        1..50 => [1.02, 1.5],
+        0 | 45 => [1.0, 1.3],
+        1..40 => [1.02, 1.5],
         _ => [1.0, 1.0],
     };
-    rank(folder.path(), "gpu", 0, 200, &[]);
-    rank_of(folder.path(), "npu", 0, 200, &factors);
+    // Fifty operations: of more, some values would be the same.
+    rank(folder.path(), "gpu", 0, 50, &[]);
+    rank_of(folder.path(), "npu", 0, 50, &factors);
     let result = judged(folder.path(), &waiver("Functional.relu.0.*"));
-    assert_eq!((culprit(&result), result.verdict), (Some(("Functional.relu.155.forward", 155)), Verdict::Fail));
+    assert_eq!((culprit(&result), result.verdict), (Some(("Functional.relu.45.forward", 45)), Verdict::Fail));
 }
 
 #[test]

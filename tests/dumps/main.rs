@@ -8,6 +8,7 @@
     reason = "a test that panics has failed, and element counts are small"
 )]
 
+mod arguments;
 mod build;
 #[path = "../changes/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::messages::Messages;
 use crate::compare::dump::{self as compare, Counted, UnitComparison};
 use crate::compare::measurements::Measurements;
 use crate::diagnose::{self, Before, Context, Peer, PeerOperation, TensorCache};
@@ -16,7 +17,7 @@ use crate::judge::dump::unit::{JudgedUnit, UnitInput};
 use crate::judge::dump::update::Copies;
 use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
-use crate::pair::dump::{Names, Renaming};
+use crate::pair::dump::{IndexPair, Names, Renaming, bound};
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
@@ -34,6 +35,8 @@ pub(in crate::gate) struct Compared<'a> {
     pub(super) pair: &'a UnitPair<'a>,
     baseline: Dump,
     candidate: Dump,
+    /// Both dumps as they were written, where calls were given arguments that they lack.
+    written: Option<Box<[Dump; 2]>>,
     comparison: Arc<UnitComparison>,
 }
 
@@ -56,6 +59,17 @@ pub(super) struct Units<'a> {
     last: Option<(usize, Compared<'a>)>,
 }
 
+/// Facts about the ranks of a step together.
+#[derive(Debug, Default)]
+pub(super) struct AcrossRanks {
+    /// The largest error that enters each collective on any of them.
+    pub(super) collectives: HashMap<String, f64>,
+    /// Errors of the messages between them.
+    pub(super) messages: Messages,
+    /// Parameters whose copies part.
+    pub(super) parted: HashSet<u64>,
+}
+
 /// Bytes that a value of both sides takes: records, pairs and comparisons (docs/performance.md).
 const VALUE: u64 = 300;
 
@@ -66,15 +80,14 @@ impl<'a> Units<'a> {
         Self { policy, renaming, measurements, readable: Vec::new(), measured, ahead, kept, room, last: None }
     }
 
-    /// Compares every unit, and gives what is known of the ranks of the step together: the largest error that enters each
-    /// collective on any of them, and the parameters whose copies part.
+    /// Compares every unit, and gives what is known of the ranks of the step together.
     pub(super) fn across_ranks(
         &mut self,
         pairs: &'a [UnitPair<'a>],
         progress: &dyn Progress,
         mut unreadable: impl FnMut(&UnitPair<'_>, &[(Side, Error)]),
-    ) -> (HashMap<String, f64>, HashSet<u64>) {
-        let (mut errors, mut copies) = (HashMap::new(), Copies::default());
+    ) -> AcrossRanks {
+        let (mut across, mut copies) = (AcrossRanks::default(), Copies::default());
         for (place, pair) in pairs.iter().enumerate() {
             if !self.ahead.contains_key(&place) {
                 self.read_ahead(place, pairs);
@@ -82,7 +95,8 @@ impl<'a> Units<'a> {
             match self.get(place, pair) {
                 Ok(unit) => {
                     if pairs.len() > 1 {
-                        unit.add_collective_errors(&mut errors);
+                        unit.add_collective_errors(&mut across.collectives);
+                        across.messages.add_sent(&unit.input());
                         copies.add(&unit.input());
                     }
                     self.readable.push((place, pair));
@@ -92,7 +106,8 @@ impl<'a> Units<'a> {
             progress.advance(1);
         }
         // What enters on this rank alone is known where it enters.
-        if self.readable.len() > 1 { (errors, copies.parted()) } else { Default::default() }
+        across.parted = copies.parted();
+        if self.readable.len() > 1 { across } else { AcrossRanks::default() }
     }
 
     /// The units whose records could be read, with their places.
@@ -138,8 +153,9 @@ impl<'a> Units<'a> {
 
     fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {
         if let Some(known) = self.measured.get(&place) {
-            let (baseline, candidate) = read(pair)?;
-            return Ok(Compared { pair, baseline, candidate, comparison: known.clone() });
+            let pairs = known.operations.iter().map(|operation| operation.pair);
+            let (baseline, candidate, written) = bind(read(pair)?, pairs);
+            return Ok(Compared { pair, baseline, candidate, written, comparison: known.clone() });
         }
         let ahead = self.ahead.remove(&place);
         let unit = ahead.unwrap_or_else(|| read_and_compare(pair, self.policy, self.renaming, self.measurements))?;
@@ -181,7 +197,11 @@ impl Compared<'_> {
         sink: &dyn Sink,
     ) -> error::Result<()> {
         let known = dump_tables::measured(&self.comparison);
-        let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
+        let [baseline, candidate] = match self.written.as_deref() {
+            Some([baseline, candidate]) => [baseline, candidate],
+            None => [&self.baseline, &self.candidate],
+        };
+        let dumps = Dumps { folders: *self.pair, baseline, candidate };
         dump_tables::table(&dumps, matching, &known, measurements).map_or(Ok(()), |table| sink.table(table))
     }
 
@@ -260,6 +280,7 @@ pub(in crate::gate) fn read_and_compare<'a>(
     let (baseline, candidate) = read(pair)?;
     let names = Names::of(&baseline, &candidate, renaming);
     let pairs = crate::pair::dump::operations(&baseline, &candidate, &names);
+    let (baseline, candidate, written) = bind((baseline, candidate), pairs.iter().copied());
     let preset = policy.dump.preset;
     let tolerance = |counted: &Counted<'_>| match preset {
         Some(preset) => preset::tolerance(preset, counted.dtypes[0], counted.dtypes[1]),
@@ -278,7 +299,18 @@ pub(in crate::gate) fn read_and_compare<'a>(
     };
     let mut comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
     (comparison.wrappers, comparison.prefix) = (names.wrappers(), names.prefix);
-    Ok(Compared { pair, baseline, candidate, comparison: Arc::new(comparison) })
+    Ok(Compared { pair, baseline, candidate, written, comparison: Arc::new(comparison) })
+}
+
+/// Gives paired calls the arguments that only the other one is given; the dumps as they were written come last.
+fn bind(
+    (mut baseline, mut candidate): (Dump, Dump),
+    pairs: impl Iterator<Item = IndexPair>,
+) -> (Dump, Dump, Option<Box<[Dump; 2]>>) {
+    let Some([ours, theirs]) = bound(&baseline, &candidate, pairs) else { return (baseline, candidate, None) };
+    let written = Box::new([baseline.clone(), candidate.clone()]);
+    (baseline.operations, candidate.operations) = (ours, theirs);
+    (baseline, candidate, Some(written))
 }
 
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {

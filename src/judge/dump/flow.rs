@@ -53,6 +53,8 @@ impl LeafFlow {
 pub struct Context {
     /// Largest input error over all ranks of the step, by name of a collective operation.
     pub collectives: HashMap<String, f64>,
+    /// Errors of the messages that this rank received from others, by name of the call.
+    pub received: HashMap<String, f64>,
     /// Largest error of the same rank at an earlier step; leaf inputs of a later step carry it.
     pub earlier_steps: f64,
     /// The same of half of the gradients of an earlier step: the error of a gradient as it commonly is.

@@ -294,7 +294,8 @@ impl<'a> Walk<'a> {
             };
             inputs.add(self.inside.get(&hash_of(&(path, direction))).copied().unwrap_or(Upstream::NOTHING));
         }
-        if let Some(error) = self.context.collectives.get(full_name) {
+        let others = [&self.context.collectives, &self.context.received];
+        for error in others.into_iter().filter_map(|errors| errors.get(full_name)) {
             inputs.add(Upstream { error: *error, shown: *error, identical: *error == 0.0, ..Upstream::NOTHING });
         }
         inputs

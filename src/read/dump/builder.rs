@@ -1,6 +1,7 @@
 //! Building the columns of a dump, value by value.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::compact::Shared;
 use super::records::{Body, Form, Leaf, Operations, Tag, Value};
@@ -290,6 +291,20 @@ impl Builder {
 }
 
 impl Operations {
+    /// All operations, with plain arguments that further ones of them are given: row names and values, by the operation's index.
+    #[must_use]
+    pub fn with(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
+        let mut builder = Builder::default();
+        for (index, operation) in self.iter().enumerate() {
+            builder.begin(operation.name);
+            operation.leaves.iter().for_each(|leaf| builder.leaf(leaf));
+            for (row, value) in arguments.get(&index).into_iter().flatten() {
+                builder.plain(row, TensorKind::Input, "default", value.clone());
+            }
+        }
+        builder.finish()
+    }
+
     /// The operation at `index` alone, with its values.
     #[must_use]
     pub fn only(&self, index: usize) -> Self {

@@ -1,0 +1,210 @@
+//! Arguments of a call, bound to its signature: by position or by name, and the default where one is not given.
+//!
+//! A dump holds a call as it was written. `sum(x, -1)` and `sum(x, dim=-1)` are the same call, `gelu(x)` and
+//! `gelu(x, approximate="tanh")` are not, and `sum(x)` and `sum(x, -1)` are calls of two overloads. The signatures are those of a
+//! release of PyTorch (`signature/make.py` writes them); calls that are not among them are held against each other as written.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use super::IndexPair;
+use crate::kind::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Operation, Operations};
+use crate::read::json::{Json, parse_bytes};
+
+/// One overload of a call.
+#[derive(Debug)]
+pub(super) struct Signature {
+    parameters: Vec<Parameter>,
+    /// Parameters that may be given by position.
+    positional: usize,
+}
+
+#[derive(Debug)]
+struct Parameter {
+    name: &'static str,
+    /// Its value where none is given, and whether that is known; `None` where one has to be given.
+    default: Option<Option<Json>>,
+}
+
+/// Overloads by call.
+static SIGNATURES: LazyLock<HashMap<&'static str, Vec<Signature>>> = LazyLock::new(|| {
+    let mut known: HashMap<&str, Vec<Signature>> = HashMap::new();
+    for line in include_str!("signature/signatures.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (call, parameters) = line.split_once(' ').unwrap_or((line, ""));
+        known.entry(call).or_default().push(Signature::parse(parameters));
+    }
+    known
+});
+
+impl Signature {
+    fn parse(text: &'static str) -> Self {
+        let words = || text.split(' ').filter(|word| !word.is_empty());
+        let parameter = |word: &'static str| {
+            let (name, default) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let value = |text: &str| (text != "?").then(|| parse_bytes("", text.as_bytes()).ok()).flatten();
+            Parameter { name, default: default.map(value) }
+        };
+        let parameters: Vec<Parameter> = words().filter(|word| *word != "*").map(parameter).collect();
+        let positional = words().position(|word| word == "*").unwrap_or(parameters.len());
+        Self { parameters, positional }
+    }
+
+    /// The parameter at a place of a call: a position, or a name.
+    fn parameter(&self, place: &str) -> Option<&Parameter> {
+        match place.parse::<usize>() {
+            Ok(position) => self.parameters.get(position).filter(|_| position < self.positional),
+            Err(_) => self.parameters.iter().find(|parameter| parameter.name == place),
+        }
+    }
+
+    /// Whether a call may be one of this overload: it knows every argument, and every one that has to be given is.
+    fn accepts(&self, given: &BTreeSet<&str>) -> bool {
+        let names: Option<BTreeSet<&str>> =
+            given.iter().map(|place| self.parameter(place).map(|parameter| parameter.name)).collect();
+        let is_there = |parameter: &Parameter, names: &BTreeSet<&str>| {
+            parameter.default.is_some() || names.contains(parameter.name)
+        };
+        names.is_some_and(|names| self.parameters.iter().all(|parameter| is_there(parameter, &names)))
+    }
+}
+
+/// Whether both are calls of one function, and its overloads, where they are known.
+fn overloads(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static [Signature]> {
+    let [left, right] = [baseline, candidate].map(|operation| OpName::parse(operation.name));
+    let is_call = left.base == right.base && [left.direction, right.direction] == [Some(Direction::Forward); 2];
+    SIGNATURES.get(left.base.as_str()).filter(|_| is_call).map(Vec::as_slice)
+}
+
+/// The overload that both calls are of; `None` where there is none, or their function is not known.
+pub(super) fn common(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
+    let [left, right] = [baseline, candidate].map(given);
+    let both = |signature: &&Signature| signature.accepts(&left) && signature.accepts(&right);
+    overloads(baseline, candidate)?.iter().find(both)
+}
+
+impl Signature {
+    /// A place inside of a call with its argument by name: `input.1.0` is `input.dim.0`.
+    pub(super) fn named(&self, place: String) -> String {
+        let Some(rest) = place.strip_prefix("input.") else { return place };
+        let (argument, below) = rest.split_once('.').map_or((rest, ""), |(argument, below)| (argument, below));
+        let Some(Parameter { name, .. }) = self.parameter(argument) else { return place };
+        if below.is_empty() { format!("input.{name}") } else { format!("input.{name}.{below}") }
+    }
+}
+
+/// Places of the arguments that a call is given: positions and names.
+fn given(operation: Operation<'_>) -> BTreeSet<&str> {
+    operation
+        .leaves
+        .iter()
+        .filter(|leaf| leaf.kind == TensorKind::Input)
+        .filter_map(|leaf| argument(leaf.row.below_operation()))
+        .collect()
+}
+
+/// The argument that a row below its operation belongs to.
+fn argument(row: &str) -> Option<&str> {
+    let rest = row.strip_prefix(".input.").or_else(|| row.strip_prefix(".kwargs."))?;
+    Some(rest.split_once('.').map_or(rest, |(argument, _)| argument))
+}
+
+/// Arguments that a call lacks, by row, with their values.
+type Defaults = Vec<(String, Json)>;
+
+/// The operations of both sides with the arguments that only the other side gives: their defaults, or nothing where the two are
+/// calls of different overloads. `None` where there is none.
+pub fn bound(baseline: &Dump, candidate: &Dump, pairs: impl Iterator<Item = IndexPair>) -> Option<[Operations; 2]> {
+    let (mut of_baseline, mut of_candidate) = (BTreeMap::new(), BTreeMap::new());
+    for (left, right) in pairs.filter_map(|pair| Some((pair.baseline()?, pair.candidate()?))) {
+        let (Some(ours), Some(theirs)) = (baseline.operations.get(left), candidate.operations.get(right)) else {
+            continue;
+        };
+        if ours.leaves.len() == theirs.leaves.len() {
+            continue;
+        }
+        let Some(overloads) = overloads(ours, theirs) else { continue };
+        for (own, other, place, defaults) in
+            [(ours, theirs, left, &mut of_baseline), (theirs, ours, right, &mut of_candidate)]
+        {
+            let lacking = lacking(own, other, overloads);
+            if !lacking.is_empty() {
+                defaults.insert(place, lacking);
+            }
+        }
+    }
+    (!of_baseline.is_empty() || !of_candidate.is_empty())
+        .then(|| [baseline.operations.with(&of_baseline), candidate.operations.with(&of_candidate)])
+}
+
+/// Arguments that only the other call is given.
+fn lacking(own: Operation<'_>, other: Operation<'_>, overloads: &[Signature]) -> Defaults {
+    let (ours, theirs) = (given(own), given(other));
+    let signature = overloads.iter().find(|signature| signature.accepts(&ours) && signature.accepts(&theirs));
+    let is_known = |place: &str| {
+        overloads.iter().any(|signature| signature.accepts(&theirs) && signature.parameter(place).is_some())
+    };
+    let has = |place: &str| match signature {
+        Some(signature) => {
+            let name = signature.parameter(place).map(|parameter| parameter.name);
+            ours.iter().any(|own| signature.parameter(own).map(|parameter| parameter.name) == name)
+        }
+        None => ours.contains(place),
+    };
+    let mut lacking = Vec::new();
+    for leaf in other.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input && leaf.record().is_none()) {
+        let row = leaf.row.below_operation();
+        let Some(place) = argument(row).filter(|place| !has(place) && is_known(place)) else { continue };
+        let value = match signature.map(|signature| signature.parameter(place).and_then(|known| known.default.as_ref()))
+        {
+            Some(Some(Some(default))) => item_of(default, row),
+            // A default that is no plain value is not known: the argument stays missing.
+            Some(_) => continue,
+            None => Json::Null,
+        };
+        lacking.push((format!("{}{row}", own.name), value));
+    }
+    lacking
+}
+
+/// The part of a default that a row stands for: a number stands for each item of a list.
+fn item_of(default: &Json, row: &str) -> Json {
+    let index = row.rsplit_once('.').and_then(|(_, last)| last.parse::<usize>().ok());
+    match (default, index) {
+        (Json::Array(items), Some(index)) => items.get(index).cloned().unwrap_or(Json::Null),
+        _ => default.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(call: &str, given: &[&str]) -> Vec<usize> {
+        let given: BTreeSet<&str> = given.iter().copied().collect();
+        let overloads = SIGNATURES.get(call).map(Vec::as_slice).unwrap_or_default();
+        (0..overloads.len()).filter(|place| overloads.get(*place).is_some_and(|one| one.accepts(&given))).collect()
+    }
+
+    #[test]
+    fn arguments_are_bound_by_position_and_by_name() {
+        assert_eq!(accepts("Torch.sum", &["0", "1"]), accepts("Torch.sum", &["0", "dim"]));
+        let (whole, along) = (accepts("Torch.sum", &["0"]), accepts("Torch.sum", &["0", "1"]));
+        assert!(!whole.is_empty() && !along.is_empty() && whole.iter().all(|one| !along.contains(one)));
+        assert!(accepts("Torch.sum", &["0", "nonsense"]).is_empty() && accepts("Torch.nonsense", &["0"]).is_empty());
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_framework() {
+        let default = |call: &str, name: &str| {
+            let overloads = SIGNATURES.get(call).expect("a known call");
+            let parameter = overloads.iter().find_map(|one| one.parameter(name)).expect("a parameter");
+            parameter.default.clone().flatten()
+        };
+        assert_eq!(default("Functional.gelu", "approximate"), Some(Json::Text("none".into())));
+        assert_eq!(default("Functional.layer_norm", "eps"), Some(Json::Float(1e-5)));
+        assert_eq!(default("Functional.embedding_bag", "mode"), Some(Json::Text("mean".into())));
+        assert_eq!(default("Functional.softmax", "dtype"), Some(Json::Null));
+    }
+}
