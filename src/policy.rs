@@ -65,7 +65,8 @@ pub struct Policy {
     /// Severity per finding code, in place of its default.
     pub severity: BTreeMap<String, Severity>,
     /// Reviewed exceptions.
-    pub waivers: Vec<waiver::Waiver>,
+    #[schemars(with = "Vec<waiver::Waiver>")]
+    pub waivers: waiver::Waivers,
     /// Days from today that a waiver may hold at most.
     pub waiver_max_days: waiver::MaxDays,
     /// Configuration packs.
