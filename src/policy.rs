@@ -26,6 +26,7 @@ pub mod signoff;
 pub mod source;
 pub mod value;
 pub mod waiver;
+pub mod waivers;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ pub struct Policy {
     pub severity: BTreeMap<String, Severity>,
     /// Reviewed exceptions.
     #[schemars(with = "Vec<waiver::Waiver>")]
-    pub waivers: waiver::Waivers,
+    pub waivers: waivers::Waivers,
     /// Days from today that a waiver may hold at most.
     pub waiver_max_days: waiver::MaxDays,
     /// Configuration packs.

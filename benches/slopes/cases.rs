@@ -11,7 +11,7 @@ use serde_json::json;
 /// Writes one side of `n` items below a folder; every item of a drifted side differs from that of one without drift.
 pub(crate) type Side = fn(&Path, usize, bool);
 
-/// How the gate is asked.
+/// Command that the gate is asked by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Both sides are compared.
@@ -31,7 +31,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Writes one side.
     pub(crate) side: Side,
-    /// How it is judged.
+    /// Command that judges it.
     pub(crate) command: Command,
     /// A policy for `n` items, where it needs one.
     pub(crate) policy: Option<fn(usize) -> String>,

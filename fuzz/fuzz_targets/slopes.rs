@@ -79,7 +79,7 @@ fn slope([idle, small, large]: [f64; 3], worth: f64) -> f64 {
     (grown(large) / grown(small)).ln() / 4f64.ln()
 }
 
-/// What grows faster than the number of items; `None` where nothing does.
+/// Cost that grows faster than the number of items; `None` where nothing does.
 fn steep(costs: [Cost; 3]) -> Option<&'static str> {
     let is_steep = |of: fn(Cost) -> f64| {
         let [idle, small, large] = costs.map(of);

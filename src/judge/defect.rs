@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::operators::rules::operator;
 use super::performance::culprit::standing_out;
 use super::register;
 use super::rule::Rule;
@@ -17,7 +18,7 @@ use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, Mon
 use crate::verdict::{CheckId, Severity};
 
 /// Findings about numbers, which may be off because something before them is.
-const NUMERIC: [&Rule; 44] = [
+const NUMERIC: [&Rule; 40] = [
     &dump::rules::OUTPUT_DIVERGES,
     &dump::rules::OTHER_PRECISION,
     &dump::rules::INPUT_DIFFERS,
@@ -30,10 +31,6 @@ const NUMERIC: [&Rule; 44] = [
     &dump::rules::INTEGER_DIFFERS,
     &monitor::rules::JUMP,
     &monitor::rules::NOISE_HORIZON,
-    &operators::rules::INACCURATE,
-    &operators::rules::MAX_RELATIVE,
-    &operators::rules::TOOL_ERROR,
-    &operators::rules::TOOL_WARNING,
     &performance::rules::SLOWER,
     &performance::rules::JITTER,
     &evaluation::rules::DROP,
@@ -101,8 +98,8 @@ impl<'a> Accepted<'a> {
 }
 
 /// Whether a finding is about numbers, which may be off because something before them is.
-pub fn is_numeric(finding: &Finding) -> bool {
-    finding.is_any(&NUMERIC)
+fn is_numeric(finding: &Finding) -> bool {
+    finding.is_any(&NUMERIC) || finding.is_any(&operators::rules::NUMERIC)
 }
 
 /// Place of the rank that the others of a profile wait for.
@@ -366,13 +363,6 @@ fn is_later((before, root): (&MonitorUnit, &Finding), (after, other): (&MonitorU
 /// Whether a unit sums several tasks up, whose drops make its own.
 fn is_pooled(unit: &EvaluationUnit) -> bool {
     unit.scope != EvaluationScope::Task
-}
-
-/// `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
-pub fn operator(finding: &Finding) -> &str {
-    let place = finding.place.as_str();
-    let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();
-    end.and_then(|end| place.get(..end)).unwrap_or(place)
 }
 
 /// Whether the rank of `other` waits for that of `root`, which stands out.

@@ -1,15 +1,11 @@
 //! Waivers: reviewed exceptions, with an owner and an end.
 
-mod list;
-
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::value::{Date, Pattern, statement, statement_schema};
-
-pub use list::Waivers;
 
 /// Placeholders of the reason in an offered waiver, in English and Chinese, in lower case. A policy that still holds one is
 /// refused.

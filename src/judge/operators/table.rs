@@ -3,10 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::output::{JudgedRow, Reason, RowEvidence};
-use super::rules;
+use super::rules::{self, operator};
 use crate::compare::operators::RatioKind;
 use crate::judge::apply_policy::{Decision, decide, shown};
-use crate::judge::defect::{is_numeric, operator};
 use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::policy::Policy;
@@ -128,7 +127,7 @@ fn apart(told: &[(usize, Finding)], decisions: &[Decision<'_>]) -> (Vec<usize>, 
     let follows = |nth: &usize| {
         let (finding, decision) = (told.get(*nth).map(|(_, finding)| finding), decisions.get(*nth));
         decision.is_some_and(Decision::counts)
-            && finding.is_some_and(|finding| is_numeric(finding) && roots.contains(operator(finding)))
+            && finding.is_some_and(|finding| finding.is_any(&rules::NUMERIC) && roots.contains(operator(finding)))
     };
     let (behind, own) = (0..told.len()).partition(follows);
     (own, behind)
@@ -136,7 +135,7 @@ fn apart(told: &[(usize, Finding)], decisions: &[Decision<'_>]) -> (Vec<usize>, 
 
 /// Operators of which a waiver covers a finding about numbers.
 fn accepted<'a>(findings: impl Iterator<Item = (&'a Finding, &'a Decision<'a>)>) -> HashSet<&'a str> {
-    let covered = findings.filter(|(finding, decision)| decision.waiver.is_some() && is_numeric(finding));
+    let covered = findings.filter(|(finding, decision)| decision.waiver.is_some() && finding.is_any(&rules::NUMERIC));
     covered.map(|(finding, _)| operator(finding)).collect()
 }
 

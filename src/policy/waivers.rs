@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Waiver;
+use super::waiver::Waiver;
 
 /// The waivers of a policy, in the order of its file.
 #[derive(Clone, Default, Deserialize)]
