@@ -9,6 +9,7 @@
 //! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
 pub(crate) mod asked;
+mod budget;
 mod digest;
 mod disk;
 mod environment;
@@ -30,6 +31,7 @@ mod settings;
 mod source;
 pub mod writable;
 
+pub use budget::{Budget, bounded, hold};
 pub use digest::Digest;
 pub use disk::Disk;
 pub use environment::Environment;

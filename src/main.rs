@@ -6,6 +6,8 @@ mod cli;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{CommandFactory, Parser};
 use precision_gate::error::{Error, Result};
@@ -21,7 +23,18 @@ use cli::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Where the system refuses memory, or a stack runs over, Rust says so and aborts: the exit code is that of an outside world
+/// that failed, as the machine is too small for what it was given.
+fn tell_where_memory_ends() {
+    let always = Arc::new(AtomicBool::new(true));
+    let code = i32::from(exit::UNAVAILABLE);
+    if let Err(error) = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGABRT, code, always) {
+        eprintln!("warning: an end of memory will look like a crash: {error}");
+    }
+}
+
 fn main() -> ExitCode {
+    tell_where_memory_ends();
     let cli = match arguments() {
         Ok(arguments) => Cli::parse_from(arguments),
         Err(error) => return ended(&error),

@@ -193,3 +193,49 @@ fn a_wrong_policy_exits_2_with_its_line() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains("policy.yml:3:"), "{text}");
 }
+
+/// One pair of each kind of file whose reader keeps what it reads.
+const KEPT: [&str; 11] = [
+    "checkpoints/rounding",
+    "checkpoints/legacy_container",
+    "evaluation/scores_only_same",
+    "evaluation/lines_twice_contradict",
+    "evaluation/gen_no_logprobs",
+    "loss/aligned_fp32",
+    "monitor/ok-crlf-bom-v1",
+    "operators/ok-fp32",
+    "performance/fusion-lost",
+    "performance/gpu-to-npu-limit",
+    "policies/identical-sides-dump-copy",
+];
+
+#[test]
+fn what_a_file_holds_is_counted_before_it_is_kept() {
+    for pair in KEPT {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(pair);
+        let out = tempfile::tempdir().expect("folder");
+        let mut command = Command::cargo_bin("precision-gate").expect("built");
+        command.arg("run").arg(root.join("gpu")).arg(root.join("npu")).args(["--max-memory", "2KB", "--quiet"]);
+        let output = command.arg("--out").arg(out.path()).output().expect("ran");
+        let result = fs::read_to_string(out.path().join("result.json")).expect("written");
+        assert_eq!(output.status.code(), Some(1), "{pair}");
+        let says = result.contains("takes more than 500 bytes of memory, a quarter of `--max-memory`")
+            || result.contains("or 500 bytes of memory; the records from here on are not read");
+        assert!(says && result.contains("\"incomplete\""), "{pair}: {result}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_the_system_refuses_memory_a_sentence_and_the_exit_code_say_so() {
+    let folder = tempfile::tempdir().expect("folder");
+    let numbers = "0,".repeat(1_000_000);
+    fs::write(folder.path().join("dense.py"), format!("x = [{numbers}]\n")).expect("written");
+    let program = assert_cmd::cargo::cargo_bin("precision-gate");
+    let limited = format!("ulimit -v 300000; exec '{}' source . --out out --quiet", program.display());
+    let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(folder.path()).output();
+    let output = output.expect("ran");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("memory allocation of") || said.contains("error: threads:"), "{said}");
+}

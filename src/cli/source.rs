@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SourceArgs) -> Result<u8> {
     let case = judge::case(&args.common, |policy| request(args, policy))?;
     let tree = tree(&args.path, args.diff.as_deref(), &Surroundings::of_process())?;
     let look = |request: &Request, from: &GateSurroundings<'_>, progress: &dyn Progress| {
-        source::run(request, &tree, from.about, progress)
+        source::run(request, &tree, from, progress)
     };
     judge::judge_by(&args.common, output, &case, look)
 }

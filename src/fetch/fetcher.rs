@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::budget::Bounded;
 use super::disk::Disk;
 use super::files::Opened;
 use super::local::LocalFiles;
@@ -59,10 +60,11 @@ impl Fetcher {
 
     /// [`open`](Self::open), of a location that is parsed already.
     pub(super) fn open_at(&self, location: &Location, trust: Trust, progress: &dyn Progress) -> Result<Opened> {
-        match location {
-            Location::Local(path) => Ok(Opened { files: Arc::new(LocalFiles::open(path)?), origin: None }),
-            elsewhere => self.network.open(elsewhere, trust, progress),
-        }
+        let opened = match location {
+            Location::Local(path) => Opened { files: Arc::new(LocalFiles::open(path)?), origin: None },
+            elsewhere => self.network.open(elsewhere, trust, progress)?,
+        };
+        Ok(Opened { files: Bounded::new(opened.files, self.settings.max_memory), ..opened })
     }
 
     /// The first object that could not be had although it is there, if any: the outside world failed.

@@ -28,6 +28,11 @@ pub trait ByteSource: Send + Sync {
     /// Says that the end, where archives have their directory, is about to be read before anything else.
     fn expect_end(&self) {}
 
+    /// Bytes of memory that a reader may fill with what it keeps of this file; see [`Budget`](super::Budget).
+    fn memory(&self) -> u64 {
+        u64::MAX
+    }
+
     /// All bytes, where they lie in memory anyway and need no copy.
     fn in_memory(&self) -> Option<&[u8]> {
         None

@@ -18,7 +18,7 @@ use crate::judge::source::{Context, Flags, Looked, findings, look};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::files::{self, Found};
-use crate::read::source::{Module, Touched};
+use crate::read::source::{MOST_BYTES, Module, Touched};
 use crate::report::Judged;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
@@ -38,6 +38,8 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Source;
 /// Bytes of stack of a thread that parses: nesting is bounded to what a few of these take, in a build without optimisation too.
 const STACK: usize = 64 << 20;
+/// Bytes of memory that the tree of a file takes for each of its bytes: 216 for a list of single digits, the densest there is.
+const COST: u64 = 220;
 /// Files that are taken at once; only what they break is kept.
 const AT_ONCE: usize = 256;
 
@@ -49,24 +51,29 @@ fn of_tree(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Option<Check
         // A job that judges what another one uploaded has another tree, if any.
         return is_required.then(|| CheckOutcome::new(ID));
     };
-    Some(judge(tree, policy, shared.progress).unwrap_or_else(|error| {
+    Some(judge(tree, policy, memory(surroundings), shared.progress).unwrap_or_else(|error| {
         let mut outcome = CheckOutcome::new(ID);
         outcome.say([nothing_read(tree, 0, &error.to_string())]);
         outcome
     }))
 }
 
-/// Judges a tree.
+/// Bytes of memory that a file may take.
+fn memory(surroundings: &Surroundings<'_>) -> u64 {
+    surroundings.fetcher.room_for_records()
+}
+
+/// Judges a tree, of which each file may take `memory` bytes.
 ///
 /// # Errors
 /// Where it is not there, or cannot be looked through.
-fn judge(tree: &SourceTree, policy: &Policy, progress: &dyn Progress) -> Result<CheckOutcome> {
+fn judge(tree: &SourceTree, policy: &Policy, memory: u64, progress: &dyn Progress) -> Result<CheckOutcome> {
     let path = tree.root.display().to_string();
     let found = files::find(&tree.root).map_err(|error| Error::io(&path, &error))?;
     progress.begin("reading source", found.files.len() as u64);
     let own = SourcePolicy::default();
     let source = policy.source.as_ref().unwrap_or(&own);
-    let looked = look_at_all(&found, tree, source, progress)?;
+    let looked = look_at_all(&found, tree, source, memory, progress)?;
     let context = Context {
         flags: looked.iter().fold(Flags::default(), |flags, at| flags.with(at.looked.flags)),
         packages: found.packages.clone(),
@@ -102,16 +109,17 @@ fn look_at_all<'a>(
     found: &'a Found,
     tree: &'a SourceTree,
     policy: &SourcePolicy,
+    memory: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<LookedAt<'a>>> {
     let threads = rayon::ThreadPoolBuilder::new().stack_size(STACK).num_threads(rayon::current_num_threads()).build();
-    let threads = threads.map_err(|error| Error::new(ErrorKind::Internal, "threads", error))?;
+    let threads = threads.map_err(|error| Error::new(ErrorKind::Unavailable, "threads", error))?;
     // Large files one after the other: their trees take several times their size.
     let large = std::sync::Mutex::new(());
     let look_at = |file: &'a String| {
         let is_large = found.size(file) > LARGE;
         let _turn = is_large.then(|| large.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        let content = found.content(file);
+        let content = found.content(file, MOST_BYTES.min(memory / COST));
         let touched = tree.change.as_ref().map(|change| change.touched(found, file, content.as_deref().ok()));
         let read = content.and_then(|content| Module::parse(file, content));
         let looked = look(&read, policy.covers(file));
@@ -143,10 +151,15 @@ fn nothing_read(tree: &SourceTree, files: usize, reason: &str) -> Finding {
 ///
 /// # Errors
 /// Where it is not there, or cannot be looked through.
-pub fn run(request: &Request, tree: &SourceTree, about: &[Finding], progress: &dyn Progress) -> Result<Judged> {
+pub fn run(
+    request: &Request,
+    tree: &SourceTree,
+    surroundings: &Surroundings<'_>,
+    progress: &dyn Progress,
+) -> Result<Judged> {
     let policy = &request.policy;
-    let outcome = judge(tree, policy, progress)?;
-    let about = about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
+    let outcome = judge(tree, policy, memory(surroundings), progress)?;
+    let about = surroundings.about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
     let mut result = GateResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),

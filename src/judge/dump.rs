@@ -20,6 +20,7 @@ mod one_sided;
 mod outlier;
 mod poison;
 pub mod preset;
+mod quotients;
 pub mod reference;
 pub mod repeats;
 pub mod rules;

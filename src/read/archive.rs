@@ -12,13 +12,18 @@ pub mod zstd;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use zip::read::OwnedZipFileEntry;
+use zip::read::{ArchiveOffset, Config, OwnedZipFileEntry};
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
+
+/// An archive that begins where its file does, as all but those behind a script do. Its directory lies where it says: looking for
+/// it, as from its size backwards, takes the second entry of a torch file for the first where that has the length of the ZIP64
+/// records at the end, 76 bytes.
+pub(crate) const AT_START: Config = Config { archive_offset: ArchiveOffset::Known(0) };
 
 /// Limits of what an archive may claim.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +111,8 @@ impl Archive {
     /// An archive without a readable directory is an error: it was cut short, or is not a zip archive.
     pub fn open(source: Source, limits: Limits) -> Result<Self> {
         let damaged = |error: ZipError| no_directory(source.as_ref(), &error);
-        let mut entries =
-            ZipIterable::try_new(Cursor::new(source.as_ref()), zip::read::Config::default()).map_err(damaged)?;
+        let open = |config| ZipIterable::try_new(Cursor::new(source.as_ref()), config);
+        let mut entries = open(AT_START).or_else(|_| open(Config::default())).map_err(damaged)?;
         if entries.len() > limits.members {
             let message = format!("{} members, and archives are read up to {}", entries.len(), limits.members);
             return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
@@ -281,5 +286,52 @@ impl Seek for Cursor<'_> {
         };
         self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Archive, Limits};
+    use crate::fetch::Memory;
+
+    /// An archive as `torch.save` writes it: stored entries below a folder, and ZIP64 records at the end that none needs.
+    #[allow(clippy::cast_possible_truncation, reason = "a few hundred bytes")]
+    fn of_torch(folder: &str) -> Vec<u8> {
+        let u16s = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
+        let u32s = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
+        let u64s = |values: &[u64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>();
+        let (mut archive, mut directory) = (Vec::new(), Vec::new());
+        let names = ["data.pkl", "byteorder", "data/0", "version"].map(|name| format!("{folder}/{name}"));
+        for name in &names {
+            let (at, len) = (archive.len() as u32, name.len() as u16);
+            // Version, flags, method and time; checksum and both sizes of no bytes; lengths of the name and of nothing else.
+            let about = [u16s(&[0, 0, 0, 0, 0]), u32s(&[0, 0, 0]), u16s(&[len, 0])].concat();
+            archive.extend([b"PK\x03\x04".as_slice(), &about, name.as_bytes()].concat());
+            let place = [u16s(&[0, 0, 0]), u32s(&[0, at])].concat();
+            directory.extend([b"PK\x01\x02\0\0".as_slice(), &about, &place, name.as_bytes()].concat());
+        }
+        let (start, size, count) = (archive.len(), directory.len(), names.len());
+        archive.extend(directory);
+        let end = archive.len() as u64;
+        let (start, size) = ([start as u64], [size as u64]);
+        let whole = [u64s(&[count as u64, count as u64]), u64s(&size), u64s(&start)].concat();
+        archive.extend([b"PK\x06\x06".as_slice(), &u64s(&[44]), &u16s(&[0x31e, 45]), &u32s(&[0, 0]), &whole].concat());
+        archive.extend([b"PK\x06\x07".as_slice(), &u32s(&[0]), &u64s(&[end]), &u32s(&[1])].concat());
+        let counts = u16s(&[0, 0, count as u16, count as u16]);
+        let places = u32s(&[size[0] as u32, start[0] as u32]);
+        archive.extend([b"PK\x05\x06".as_slice(), &counts, &places, &u16s(&[0])].concat());
+        archive
+    }
+
+    #[test]
+    fn a_directory_lies_where_the_archive_says_whatever_the_length_of_a_name() {
+        for len in 1..100 {
+            let bytes = of_torch(&"x".repeat(len));
+            let limits = Limits { members: 10, total_bytes: 1000 };
+            let archive = Archive::open(Arc::new(Memory::new("x.pt", bytes)), limits);
+            assert_eq!(archive.map(|archive| archive.members().len()).ok(), Some(4), "a folder of {len} letters");
+        }
     }
 }

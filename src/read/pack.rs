@@ -13,11 +13,12 @@ pub use parse::{Calls, Distinct, Input, Malformed, Parameter, STATISTICS, Settin
 pub use crate::verdict::Checker;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::fetch::{Memory, Source};
+use crate::fetch::{self, Memory, Source};
 use crate::read::archive::{self, Archive, Limits, Member, Refused};
 use crate::read::json::{self, Json};
 
@@ -134,7 +135,8 @@ pub fn recognise(source: &Source) -> bool {
 /// Reads a pack. An error means that the archive itself cannot be read.
 pub fn read(source: Source) -> Result<Pack> {
     let archive = Archive::open(source.clone(), LIMITS)?;
-    let contents: Vec<Content> = archive.members().par_iter().map(|member| read_member(&archive, member)).collect();
+    let contents: Vec<Content> =
+        archive.members().par_iter().map(|member| read_member(&archive, member, source.memory())).collect();
     let mut pack = Pack {
         path: source.name().to_owned(),
         refused: archive.refused().to_vec(),
@@ -147,9 +149,13 @@ pub fn read(source: Source) -> Result<Pack> {
     Ok(pack)
 }
 
-fn read_member(archive: &Archive, member: &Member) -> Content {
+/// Reads a member, of which `memory` bytes may be kept.
+fn read_member(archive: &Archive, member: &Member, memory: u64) -> Content {
     let name = archive.full_name(member);
-    let document = |limit| json::parse(&Memory::new(&name, archive.read(member, limit)?));
+    let document = |limit: u64| {
+        let text: Source = Arc::new(Memory::new(&name, archive.read(member, limit.min(memory))?));
+        json::parse(fetch::bounded(text, memory).as_ref())
+    };
     let small = || document(MEMBER_LIMIT);
     let settings = || small().and_then(|json| parse::settings(&name, json));
     match Place::of(member.name()) {

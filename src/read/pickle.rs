@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, hold};
 
 /// Longest pickle that is read. A state dict needs about 300 bytes a tensor, so this is over 200 000 tensors.
 const MAX_BYTES: u64 = 64 << 20;
@@ -220,8 +220,16 @@ pub(crate) fn parse(input: &mut Input<'_>, allowed: &dyn Fn(&str) -> bool) -> Re
     let start = input.position();
     let end = input.end;
     input.end = end.min(start.saturating_add(MAX_BYTES));
-    let mut machine =
-        Machine { input, allowed, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new(), nodes: Vec::new() };
+    let mut machine = Machine {
+        input,
+        allowed,
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: HashMap::new(),
+        nodes: Vec::new(),
+        items: 0,
+        texts: 0,
+    };
     let root = machine.run();
     let nodes = machine.nodes;
     input.end = end;
@@ -242,6 +250,10 @@ struct Machine<'i, 's, 'a> {
     marks: Vec<usize>,
     memo: HashMap<u32, Value>,
     nodes: Vec<Node>,
+    /// Values inside of nodes.
+    items: usize,
+    /// Bytes of texts and byte strings.
+    texts: usize,
 }
 
 impl Machine<'_, '_, '_> {
@@ -252,9 +264,16 @@ impl Machine<'_, '_, '_> {
                 return self.pop();
             }
             self.step(opcode)?;
+            hold(self.input.source, self.held())?;
         }
         let message = format!("its pickle has more than {MAX_OPCODES} opcodes");
         Err(Error::new(ErrorKind::LimitExceeded, self.input.source.name(), message))
+    }
+
+    /// Bytes of memory that all values take so far.
+    fn held(&self) -> usize {
+        let values = self.stack.len() + self.memo.len() + self.items;
+        self.nodes.len() * size_of::<Node>() + values * size_of::<Value>() + self.texts
     }
 
     fn step(&mut self, opcode: u8) -> Result<()> {
@@ -274,6 +293,11 @@ impl Machine<'_, '_, '_> {
             b'c' | 0x93 | b'R' | 0x81 | 0x92 | b'b' | b'P' | b'Q' => self.name_or_call(opcode),
             _ => {
                 let value = self.literal(opcode)?;
+                self.texts += match &value {
+                    Value::Text(text) => text.len(),
+                    Value::Bytes(bytes) => bytes.len(),
+                    _ => 0,
+                };
                 self.stack.push(value);
                 Ok(())
             }
@@ -372,6 +396,7 @@ impl Machine<'_, '_, '_> {
             b's' => self.pop_many(2)?,
             _ => self.pop_mark()?,
         };
+        self.items += values.len();
         let Value::Node(id) = self.top()? else { return Err(self.input.corrupt("items for what holds none")) };
         match (self.nodes.get_mut(id.0), opcode) {
             (Some(Node::List(items)), b'a' | b'e' | 0x90) => items.extend(values),
@@ -440,6 +465,12 @@ impl Machine<'_, '_, '_> {
     }
 
     fn push_node(&mut self, node: Node) {
+        self.items += match &node {
+            Node::Tuple(items) | Node::List(items) => items.len(),
+            Node::Dict(items) => 2 * items.len(),
+            Node::Call { arguments, .. } => arguments.len(),
+            Node::Persistent(_) => 0,
+        };
         self.stack.push(Value::Node(NodeId(self.nodes.len())));
         self.nodes.push(node);
     }

@@ -3,12 +3,14 @@
 //! The header's consistency (no holes, no overlap, sizes that fit the shapes) is checked by the `safetensors` crate;
 //! the file's length is checked here. Elements are never read on opening, and need not be aligned.
 
-use safetensors::tensor::{Dtype as Kind, Metadata, TensorInfo};
+mod header;
+
+use safetensors::tensor::Dtype as Kind;
 
 use super::tensor::{ByteOrder, Placement, Stored, TensorData};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::fetch::Source;
+use crate::fetch::{Source, hold};
 
 /// Longest header, the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
@@ -23,7 +25,8 @@ pub(crate) fn recognise(head: &[u8], len: u64) -> bool {
 /// Every tensor of a file, by offset.
 ///
 /// # Errors
-/// `Corrupt` where the header is damaged or the file is shorter than it says.
+/// `Corrupt` where the header is damaged or the file is shorter than it says, `LimitExceeded` where the header takes more memory
+/// than the file grants.
 pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     let mut length = [0; 8];
     source.read_at(0, &mut length)?;
@@ -31,19 +34,20 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     if length > MAX_HEADER.min(source.len().saturating_sub(8)) {
         return Err(Error::corrupt(source.name(), format!("its header of {length} bytes does not fit the file")));
     }
+    hold(source.as_ref(), usize::try_from(length).unwrap_or(usize::MAX))?;
     let mut header = vec![0; usize::try_from(length).unwrap_or(0)];
     source.read_at(8, &mut header)?;
-    let metadata: Metadata = serde_json::from_slice(&header)
-        .map_err(|error| Error::corrupt(source.name(), format!("its header is damaged: {error}")))?;
+    let metadata = header::read(source.as_ref(), &header)?;
+    drop(header);
     let start = 8 + length;
     let end = start.checked_add(metadata.data_len() as u64);
     if end != Some(source.len()) {
         let message = format!("holds {} bytes, its header promises {}", source.len(), end.unwrap_or(u64::MAX));
         return Err(Error::corrupt(source.name(), message).with_help("the file looks cut short; copy it again"));
     }
-    let mut tensors: Vec<(String, &TensorInfo)> = metadata.tensors().into_iter().collect();
-    tensors.sort_by(|a, b| (a.1.data_offsets, &a.0).cmp(&(b.1.data_offsets, &b.0)));
-    let stored = |(name, info): (String, &TensorInfo)| {
+    let stored = |name: String| {
+        let missing = || Error::corrupt(source.name(), "its header is damaged");
+        let info = metadata.info(&name).ok_or_else(missing)?;
         let Some(dtype) = element_type(info.dtype) else {
             return Ok((name, Stored::Unsupported(format!("elements of type {:?} are not read", info.dtype))));
         };
@@ -53,7 +57,7 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
         let shape = info.shape.iter().map(|len| *len as u64).collect();
         Ok((name, Stored::Tensor(TensorData::new(source.clone(), dtype, shape, placement)?)))
     };
-    tensors.into_iter().map(stored).collect()
+    metadata.offset_keys().into_iter().map(stored).collect()
 }
 
 fn element_type(dtype: Kind) -> Option<Dtype> {

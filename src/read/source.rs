@@ -24,5 +24,5 @@ pub use module::{Module, Unread, UnreadReason};
 pub use touched::Touched;
 pub use tree::{Kind, Node, NodeId};
 
-/// The largest file that is read, 10 MiB: generated modules of a megabyte exist, larger ones hold data.
+/// The largest file that is read whatever the memory, 10 MiB: generated modules of a megabyte exist, larger ones hold data.
 pub const MOST_BYTES: u64 = 10 << 20;

@@ -3,10 +3,12 @@
 //! A file is recognised by its first bytes (`torch`, `npy`, `safetensors`), never by its name. No element is read on
 //! opening.
 
+use std::sync::Arc;
+
 use super::tensor::{Stored, TensorData};
 use super::{npy, safetensors, torch};
 use crate::error::{Error, Result};
-use crate::fetch::{Memory, Source, read_all};
+use crate::fetch::{Memory, Source, bounded, read_all};
 
 /// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
 const SMALL_FILE: u64 = 128 << 10;
@@ -77,7 +79,8 @@ fn fetch_small(source: Source) -> Result<Source> {
     if source.len() > SMALL_FILE {
         return Ok(source);
     }
-    Ok(std::sync::Arc::new(Memory::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?)))
+    let fetched = Memory::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?);
+    Ok(bounded(Arc::new(fetched), source.memory()))
 }
 
 fn head(source: &Source) -> Result<Vec<u8>> {

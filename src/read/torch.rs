@@ -13,7 +13,7 @@ mod storage;
 use super::pickle::{Node, Value};
 use super::tensor::{Placement, Stored, TensorData};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::Source;
+use crate::fetch::{Budget, Source};
 use callable::{DICTIONARIES, FROM_TYPE, REBUILD, UNREAD, WRAPPERS, is_allowed};
 use storage::{Content, Reference, element_type, unsigned};
 
@@ -29,7 +29,8 @@ const MAX_TEXT: usize = 200;
 /// Opens a torch file of either container; see [`open_all`](super::tensor_file::open_all).
 pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     let content = container::open(&source)?;
-    let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0 };
+    let budget = Budget::of(source.as_ref());
+    let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0, budget };
     walk.visit(&mut Vec::new(), content.graph.root())?;
     Ok(walk.values)
 }
@@ -40,6 +41,7 @@ struct Walk<'a> {
     content: &'a Content,
     values: Vec<(String, Stored)>,
     visited: usize,
+    budget: Budget,
 }
 
 impl Walk<'_> {
@@ -62,6 +64,9 @@ impl Walk<'_> {
             }
             _ => {
                 let stored = self.leaf(value)?;
+                // A key that many values share is kept with each.
+                let name = path.iter().map(|key| key.len() + 1).sum();
+                self.budget.take_one::<(String, Stored)>(name)?;
                 self.values.push((path.join("."), stored));
                 Ok(())
             }

@@ -38,6 +38,26 @@ pub fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, element
     [0.0, 0.0, of_mean, of_norm]
 }
 
+/// Accumulators of the narrowest vector unit that trains models: each takes one of so many terms.
+const ACCUMULATORS: f64 = 8.0;
+/// Part of a norm that is lost where the last partial sum is 2^24 terms; see [`is_lost`].
+const LOST: f64 = 0.053;
+
+/// Whether a norm is off by no more than its sum lost: the smaller a term beside the sum of all before, the more of it is
+/// rounded away, which is a bias and no random walk.
+///
+/// A square below half a unit in the last place of its partial sum of k terms is lost: below c = k/2^24 of the mean square. Of
+/// squares of normally distributed numbers those below c hold 2/3·c^1.5/√(2π) = 0.266·c^1.5 of the sum. Partial sums grow
+/// from 0 to n/8 terms: on average 1/2.5 of what the last one loses is lost, and the root of the sum loses half of that.
+///
+/// `metrics` holds the errors of the other statistics so far. Extremes bear witness: a factor moves them as much as the norm.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub(super) fn is_lost(error: f64, metrics: &[(&'static str, f64)], elements: u64) -> bool {
+    let [(_, max), (_, min), _] = metrics else { return false };
+    let share = (elements as f64 / ACCUMULATORS * Dtype::F32.unit_roundoff()).min(1.0);
+    error <= LOST * share.powf(1.5) && 2.0 * max.max(*min) <= error
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +114,28 @@ mod tests {
         let shape = [800, 256];
         let bounds = bounds(&record(&shape, (1e-3, 450.0)), &record(&shape, (1e308, 1e308)), 204_800);
         assert!(bounds.iter().all(|bound| *bound < 0.1), "{bounds:?}");
+    }
+
+    #[test]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "made numbers of known count")]
+    fn a_norm_that_lost_terms_is_told_from_one_that_changed() {
+        const N: usize = 1 << 24;
+        // Twelve terms of a low-discrepancy sequence make a number that is nearly normally distributed.
+        let part = |place: usize, of: usize| ((place * 12 + of) as f64 * 0.618_033_988_75).fract() - 0.5;
+        let normal = |place: usize| (0..12).map(|of| part(place, of) * ((of * 7 + place) % 5 + 1) as f64).sum::<f64>();
+        let (mut exact, mut sums) = (0.0_f64, [0.0_f32; 8]);
+        for place in 0..N {
+            let square = normal(place).powi(2);
+            exact += square;
+            sums[place % 8] += square as f32;
+        }
+        let summed = f64::from(sums.iter().sum::<f32>());
+        let lost = (summed.sqrt() - exact.sqrt()).abs() / exact.sqrt();
+        let all = |max, min| [("max_difference", max), ("min_difference", min), ("mean_difference", 1e-5)];
+        assert!(lost > 1e-5 && is_lost(lost, &all(0.0, 0.0), N as u64), "{lost}");
+        assert!(!is_lost(lost, &all(lost, lost), N as u64), "a factor moves the extremes");
+        assert!(!is_lost(1e-3, &all(0.0, 0.0), 1 << 20), "so few terms lose less");
+        assert!(!is_lost(lost, &all(0.0, 0.0)[..2], N as u64), "without extremes nothing vouches");
     }
 
     #[test]

@@ -174,6 +174,10 @@ impl ByteSource for Digested {
         self.source.expect_end();
     }
 
+    fn memory(&self) -> u64 {
+        self.source.memory()
+    }
+
     fn in_memory(&self) -> Option<&[u8]> {
         self.source.in_memory()
     }

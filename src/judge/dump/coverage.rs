@@ -78,7 +78,11 @@ impl Census {
                 self.evidence.shown_only += all;
                 self.note(&rules::DECOMPOSED_OTHERWISE, None, || candidate.name.to_owned());
             }
-            (Some(baseline), Some(candidate)) => operation.leaves.iter().for_each(|leaf| {
+            (Some(baseline), Some(candidate)) => operation.leaves.iter().zip(&flow.leaves).for_each(|(leaf, flow)| {
+                if flow.is_unread {
+                    self.evidence.shown_only += 1;
+                    return;
+                }
                 let left = leaf.pair.baseline().and_then(|index| baseline.leaves.get(index));
                 let right = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
                 self.value(leaf, left, right);

@@ -30,6 +30,8 @@ pub struct LeafFlow {
     pub added: f64,
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
+    /// Whether what was recorded is memory that nobody wrote yet, or that the call had written already: no number of the run.
+    pub is_unread: bool,
     /// Suspicion that an error starts here; `None` without evidence for that.
     pub suspicion: Option<Box<Suspicion>>,
 }
@@ -37,7 +39,12 @@ pub struct LeafFlow {
 impl LeafFlow {
     /// A value that nothing is said of.
     pub(super) fn undecided() -> Self {
-        Self { limit: 0.0, added: 0.0, differs: false, suspicion: None }
+        Self { limit: 0.0, added: 0.0, differs: false, is_unread: false, suspicion: None }
+    }
+
+    /// A value that no number of the run is.
+    pub(super) fn unread() -> Self {
+        Self { is_unread: true, ..Self::undecided() }
     }
 }
 

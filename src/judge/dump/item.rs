@@ -9,7 +9,7 @@ use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::hash::of as hash_of;
 use crate::kind::TensorKind;
-use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord};
+use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord, Value};
 
 /// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
 /// value. A cast, a view or a transpose that was not dumped keeps these.
@@ -40,6 +40,27 @@ impl<'a> Item<'a> {
         let record = self.baseline.as_ref()?.tensor()?;
         let extremes = [record.max.as_f64()?.abs(), record.min.as_f64()?.abs()];
         extremes.into_iter().filter(|value| value.is_finite()).reduce(f64::max)
+    }
+
+    /// The number that a plain value of the candidate is.
+    pub(super) fn plain_number(&self) -> Option<f64> {
+        match self.candidate.as_ref()?.value {
+            Value::Plain { value, .. } => value.as_f64(),
+            _ => None,
+        }
+    }
+
+    /// Whether each side's record is the same as that of `other` on that side: largest, smallest and mean value, norm and shape.
+    pub(super) fn is_same_as(&self, other: &Self) -> [bool; 2] {
+        let (own, others) = (self.records(), other.records());
+        let is_same = |side: usize| {
+            let (own, other) = (own.get(side).copied().flatten(), others.get(side).copied().flatten());
+            own.zip(other).is_some_and(|(own, other)| {
+                own.shape == other.shape
+                    && own.finite_statistics().is_some_and(|numbers| Some(numbers) == other.finite_statistics())
+            })
+        };
+        [is_same(0), is_same(1)]
     }
 
     /// Name of its row: the candidate's, where it has one.

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 
 use super::item::Item;
+use super::limits::AMPLIFICATION;
+use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
 use crate::read::dump::name::{Direction, OpName};
@@ -14,9 +16,14 @@ use crate::read::dump::name::{Direction, OpName};
 /// logarithms of shares. 1000 is below the smallest mask in use (-10 000) beside scores of size ten.
 const MASKED: f64 = 1e3;
 
-/// Size and number of the gradients that arrive at a module's backward calls, by the module's base name.
+/// Size and number of the gradients that arrive at backward calls.
 #[derive(Debug, Default)]
-pub(super) struct Arriving(HashMap<String, Gradients>);
+pub(super) struct Arriving {
+    /// By the base name of a module or call.
+    of_call: HashMap<String, Gradients>,
+    /// The largest 2-norm of one.
+    norm: f64,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Gradients {
@@ -33,9 +40,28 @@ impl Arriving {
         let Some(gradients) = items.iter().filter(|item| item.kind == TensorKind::Input).find_map(sized) else {
             return;
         };
-        let known = self.0.entry(name.base.clone()).or_default();
+        self.norm = self.norm.max(gradients.rms * gradients.elements.sqrt());
+        let known = self.of_call.entry(name.base.clone()).or_default();
         known.rms = known.rms.max(gradients.rms);
         known.elements += gradients.elements;
+    }
+
+    /// Whether gradients were made so far.
+    pub(super) fn is_begun(&self) -> bool {
+        self.norm > 0.0
+    }
+
+    /// Whether a gradient holds nothing but the roundings of its terms: zero in mathematics, as that of a bias before a
+    /// normalisation. A sum of what arrives, whose parts are off by `error` each, is off by that part of the norm.
+    pub(super) fn is_rounding(&self, item: &Item<'_>, error: f64) -> bool {
+        let unit = item.dtype().map_or(0.0, Dtype::unit_roundoff);
+        let floor = AMPLIFICATION * (error.min(1.0) + unit) * self.norm;
+        let largest = |record: Option<&TensorRecord<'_>>| {
+            let [max, min, ..] = record?.finite_statistics()?;
+            Some(max.abs().max(min.abs()))
+        };
+        let [baseline, candidate] = item.records().map(largest);
+        baseline.zip(candidate).is_some_and(|(baseline, candidate)| baseline.max(candidate) <= floor)
     }
 
     /// The factor that turns the error of `item` relative to its own scale into one relative to the scale of the terms it
@@ -49,7 +75,7 @@ impl Arriving {
             if count > 1.0 { terms.rms * count.sqrt() } else { 0.0 }
         };
         let natural = match name.direction {
-            Some(Direction::ParametersGradient) => self.0.get(&name.base).copied().map_or(0.0, of_sum),
+            Some(Direction::ParametersGradient) => self.of_call.get(&name.base).copied().map_or(0.0, of_sum),
             Some(Direction::Backward) => given(items).map(of_sum).fold(0.0, f64::max),
             _ if name.api() == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
             // A mean is the sum over the number of its terms.

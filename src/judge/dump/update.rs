@@ -11,8 +11,10 @@ use rayon::prelude::*;
 use super::input::UnitInput;
 use super::item::{Item, is_input, item};
 use super::limits::AMPLIFICATION;
+use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
 use crate::hash::{ByHash, of as hash_of};
+use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 
 /// Maximum, minimum, mean and norm of a value, on each side.
@@ -44,6 +46,18 @@ pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
     is_trained(item) && (is_vector || takes_weights(name.api()) && !is_applied_to)
 }
 
+/// Whether an input is the bias of a layer: a trained vector that is added at last, and enters no gradient of the others.
+pub(super) fn is_bias(item: &Item<'_>, name: &OpName) -> bool {
+    let is_vector = || item.records().iter().flatten().all(|record| record.shape.len() == 1);
+    is_input(item.kind) && is_trained(item) && is_layer(name) && is_vector()
+}
+
+/// Whether a call is a product with a weight, to which a bias is added.
+pub(super) fn is_layer(name: &OpName) -> bool {
+    let api = name.api().to_ascii_lowercase();
+    api.contains("linear") || api.contains("conv")
+}
+
 /// Roundings of the parameter that an update has to exceed before its size says something.
 const TELLING: f64 = 64.0;
 
@@ -53,9 +67,42 @@ const FEWEST: u64 = 16;
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Hashes of what the baseline and the candidate recorded of each, once for all ranks that agree, by hash of the row.
-    known: ByHash<Vec<[u64; 2]>>,
+    /// What the baseline and the candidate recorded of each, once for all ranks that agree, by hash of the row.
+    known: ByHash<Vec<Copy>>,
     parted: HashSet<u64>,
+}
+
+/// What one rank was given.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    sides: Both,
+    /// Differences of mean and norm that equal data may show, on each side.
+    bounds: [[f64; 2]; 2],
+}
+
+impl Copy {
+    /// What both sides recorded of an input; `None` of a constant, which is the same by chance.
+    fn of(item: &Item<'_>) -> Option<Self> {
+        let sides = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
+        let bounds = item.records().map(|record| {
+            let [_, _, mean, norm] =
+                record.map_or([0.0; 4], |record| bounds_of_sums(record, record, record.elements()));
+            [mean, norm]
+        });
+        Some(Self { sides, bounds })
+    }
+
+    /// Whether a side holds the same data as that of another rank: the same extremes, and sums that may be the same.
+    fn is_same(&self, other: &Self, side: usize) -> bool {
+        let place = |copy: &Self| Some((*copy.sides.get(side)?, *copy.bounds.get(side)?));
+        let (Some((own, bounds)), Some((others, _))) = (place(self), place(other)) else { return false };
+        let [max, min, mean, norm] = own;
+        let [other_max, other_min, other_mean, other_norm] = others;
+        max.to_bits() == other_max.to_bits()
+            && min.to_bits() == other_min.to_bits()
+            && (mean - other_mean).abs() <= bounds[0]
+            && (norm - other_norm).abs() <= bounds[1]
+    }
 }
 
 impl Copies {
@@ -66,18 +113,18 @@ impl Copies {
             let sides = baseline.zip(candidate).into_iter();
             let items =
                 sides.flat_map(|(left, right)| comparison.leaves.iter().map(move |leaf| item(leaf, left, right)));
-            items.filter(|item| is_input(item.kind) && is_trained(item)).filter_map(|item| copy(&item))
+            let trained = items.filter(|item| is_input(item.kind) && is_trained(item));
+            trained.filter_map(|item| Some((hash_of(&item.row()), Copy::of(&item)?)))
         });
         copies.collect::<Vec<_>>().into_iter().for_each(|(key, copy)| self.add_copy(key, copy));
     }
 
-    fn add_copy(&mut self, key: u64, copy: [u64; 2]) {
+    fn add_copy(&mut self, key: u64, copy: Copy) {
         let known = self.known.entry(key).or_default();
-        // The ranks of a step are on one device each of one kind: equal data has equal sums there.
-        if known.iter().any(|other| other[0] == copy[0] && other[1] != copy[1]) {
+        if known.iter().any(|other| copy.is_same(other, 0) && !copy.is_same(other, 1)) {
             self.parted.insert(key);
         }
-        if !known.contains(&copy) {
+        if !known.iter().any(|other| copy.is_same(other, 0) && copy.is_same(other, 1)) {
             known.push(copy);
         }
     }
@@ -86,12 +133,6 @@ impl Copies {
     pub fn parted(self) -> HashSet<u64> {
         self.parted
     }
-}
-
-/// The hash of an input's row, and of what both sides recorded of it; `None` of a constant, which is the same by chance.
-fn copy(item: &Item<'_>) -> Option<(u64, [u64; 2])> {
-    let both = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
-    Some((hash_of(&item.row()), both.map(|side| hash_of(&side.map(f64::to_bits)))))
 }
 
 impl Parameters {
@@ -116,13 +157,26 @@ impl Parameters {
         }
     }
 
+    /// Remembers a module's parameter as it is given to this call, for the next call of the module in the same step.
+    pub(super) fn remember_use(&mut self, item: &Item<'_>, name: &OpName) {
+        if let Some(both) = of_module(item).then(|| both(item)).flatten() {
+            self.0.insert(use_of(item, name), both);
+        }
+    }
+
+    /// Movement of a module's parameter since the call of the module before this one: an optimizer may run between two.
+    pub(super) fn movement_of_use(&self, item: &Item<'_>, name: &OpName) -> Option<Movement> {
+        if of_module(item) { self.movement_since(use_of(item, name), item) } else { None }
+    }
+
     /// Movement of an input since the step that these are of; `None` where that step did not have it.
     pub(super) fn movement(&self, item: &Item<'_>) -> Option<Movement> {
-        if self.is_empty() {
-            return None;
-        }
+        if self.is_empty() { None } else { self.movement_since(hash_of(&item.row()), item) }
+    }
+
+    fn movement_since(&self, key: u64, item: &Item<'_>) -> Option<Movement> {
         let now = both(item)?;
-        let [before, was] = self.0.get(&hash_of(&item.row()))?;
+        let [before, was] = self.0.get(&key)?;
         let magnitude = now[0][0].abs().max(now[0][1].abs());
         Some(Movement {
             baseline: moved(before, &now[0]),
@@ -131,6 +185,15 @@ impl Parameters {
             rounding: item.dtype().unwrap_or(Dtype::F32).unit_roundoff() * magnitude,
         })
     }
+}
+
+fn of_module(item: &Item<'_>) -> bool {
+    item.kind == TensorKind::Parameter && is_trained(item)
+}
+
+/// Key of a module's parameter, whichever call it is given to.
+fn use_of(item: &Item<'_>, name: &OpName) -> u64 {
+    hash_of(&(&name.base, item.row_below_operation()))
 }
 
 /// Movement of one parameter since the step before: of its maximum, minimum, mean and norm.

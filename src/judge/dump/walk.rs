@@ -17,9 +17,9 @@ use super::poison::born_in;
 use super::rules;
 use super::suspicion::{Suspicion, culprit};
 use super::terms::Arriving;
-use super::update::Parameters;
+use super::update::{Parameters, is_bias, is_layer};
 use super::upstream::Upstream;
-use super::writes::is_destination;
+use super::writes::unfilled;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::compare::median::median;
 use crate::dtype::Dtype;
@@ -48,7 +48,12 @@ pub(super) fn follow(
         values: ByHash::default(),
         forward: ByHash::default(),
         inside: ByHash::default(),
-        before: Upstream { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
+        before: Upstream {
+            error: context.earlier_steps,
+            shown: context.earlier_steps,
+            identical: context.earlier_steps == 0.0,
+            ..Upstream::NOTHING
+        },
         training: false,
         order: 0,
         nan_begins: None,
@@ -61,6 +66,9 @@ pub(super) fn follow(
         accumulated: None,
         is_wrong: false,
         parameters: Parameters::default(),
+        parameter_shapes: Hashes::default(),
+        given: Parameters::default(),
+        unfilled: unfilled(unit, baseline, candidate),
         updates: Vec::new(),
         first_update: None,
         distance: 0.0,
@@ -146,6 +154,12 @@ struct Walk<'a> {
     is_wrong: bool,
     /// Leaf inputs so far.
     parameters: Parameters,
+    /// Parameters of modules as they were last used in this step.
+    given: Parameters,
+    /// Hashes of the names of calls that show a buffer before it is filled.
+    unfilled: Hashes,
+    /// Hashes of the shapes of trained leaf inputs so far.
+    parameter_shapes: Hashes,
     /// Of every trained leaf input that moved since the step before, whether it moved otherwise on the other side.
     updates: Vec<bool>,
     /// Order and place of the first trained input of an operation of which something differs.
@@ -167,6 +181,8 @@ impl<'a> Walk<'a> {
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
         let name = OpName::parse(candidate.name);
         let mut inputs = self.upstream_of_context(&name, candidate.name);
+        // What a layer keeps for its backward call: what it was applied to and its weight, not what it made.
+        let mut kept = Upstream::NOTHING;
         let mut own: Option<Dtype> = None;
         for item in &items {
             own = looser(own, item.dtype());
@@ -177,17 +193,22 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let origin = self.origin(item);
-            if origin.is_none() && self.has(Refinement::WriteDestinations) && is_destination(item, &name) {
-                *flow = Some(LeafFlow::undecided());
+            if self.is_unread(item, origin, &items, (candidate.name, &name)) {
+                *flow = Some(LeafFlow::unread());
                 continue;
             }
             if origin.is_none() {
+                self.note_parameter(item);
                 if !self.context.is_last_step {
                     self.parameters.remember(item);
                 }
+
                 self.follow_update(item, place, &items, (candidate.name, &name));
             }
             *flow = Some(self.judge_input(item, origin, &items, (candidate.name, &name)));
+            if origin.is_none() {
+                self.given.remember_use(item, &name);
+            }
             let mut arrived = self.arrived(item, origin);
             if origin.is_none() && name.direction == Some(Direction::Backward) && self.carries(item) {
                 // Autograd adds up the gradients of several uses, which nothing dumps.
@@ -195,6 +216,13 @@ impl<'a> Walk<'a> {
             }
             if origin.is_none() {
                 arrived.error = arrived.error.max(self.hidden_update(item));
+                arrived.of_rounding = self.is_of_roundings(item, &name);
+            }
+            if is_bias(item, &name) {
+                let share = share_of_bias(item, &items);
+                (arrived.error, arrived.shown) = (arrived.error * share, arrived.shown * share);
+            } else {
+                kept.add(arrived);
             }
             inputs.add(arrived);
         }
@@ -206,11 +234,15 @@ impl<'a> Walk<'a> {
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
             *flow = Some(match is_other_node {
                 true => LeafFlow::undecided(),
+                false if self.unfilled.contains(&hash_of(&candidate.name)) => LeafFlow::unread(),
                 false => self.judge_output(item, &inputs, loosest, &items, (candidate.name, &name)),
             });
         }
         self.arriving.remember(&name, &items);
         self.remember(&name, candidate.name, &items, loosest, &inputs, is_other_node);
+        if name.direction == Some(Direction::Forward) && is_layer(&name) {
+            self.forward.insert(hash_of(&(&name.base, name.call)), kept);
+        }
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
             self.suspected.insert(hash_of(&(&name.base, name.call)));
@@ -263,7 +295,7 @@ impl<'a> Walk<'a> {
             inputs.add(self.inside.get(&hash_of(&(path, direction))).copied().unwrap_or(Upstream::NOTHING));
         }
         if let Some(error) = self.context.collectives.get(full_name) {
-            inputs.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });
+            inputs.add(Upstream { error: *error, shown: *error, identical: *error == 0.0, ..Upstream::NOTHING });
         }
         inputs
     }
@@ -361,11 +393,18 @@ impl Limits {
     }
 }
 
+/// Size of a bias beside that of the result that it is added to: as much of its error the result has.
+fn share_of_bias(bias: &Item<'_>, items: &[Item<'_>]) -> f64 {
+    let rms = |item: &Item<'_>| item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
+    let result = items.iter().find(|item| !is_input(item.kind)).and_then(rms);
+    rms(bias).zip(result).map_or(1.0, |(bias, result)| (bias / result).min(1.0))
+}
+
 /// The first output that holds NaN, of an operation whose inputs are numbers.
 fn nan_output(operation: Operation<'_>) -> Option<usize> {
     let has_nan = |leaf: Leaf<'_>| {
         let record = leaf.record();
-        record.is_some_and(|record| record.statistics().iter().any(|one| one.as_f64().is_some_and(f64::is_nan)))
+        record.is_some_and(|record| [record.max, record.min].iter().any(|one| one.as_f64().is_some_and(f64::is_nan)))
     };
     let mut inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
     if inputs.any(has_nan) {

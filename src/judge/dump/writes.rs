@@ -3,9 +3,13 @@
 //! The tensor that a call writes into holds what was there before: where nothing dumped made it, that is uninitialised
 //! memory (`torch.empty`, a receive buffer), and its values say nothing.
 
-use super::item::Item;
+use super::item::{Item, is_input};
+use super::limits::AMPLIFICATION;
+use crate::compare::dump::UnitComparison;
+use crate::hash::{Hashes, of as hash_of};
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation};
 
 /// Calls that write to their first argument and read nothing of it.
 const WRITERS: [&str; 22] = [
@@ -39,11 +43,80 @@ const RECEIVERS: [&str; 7] =
 
 /// Whether an input is only written to.
 pub(super) fn is_destination(item: &Item<'_>, name: &OpName) -> bool {
-    if name.direction != Some(Direction::Forward) || item.kind != TensorKind::Input {
+    is_written(item.row_below_operation(), item.kind, name)
+}
+
+fn is_written(row: &str, kind: TensorKind, name: &OpName) -> bool {
+    if name.direction != Some(Direction::Forward) || kind != TensorKind::Input {
         return false;
     }
-    let row = item.row_below_operation();
     let is_first = row.contains(".input.0") || row.ends_with(".self");
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
     is_out || is_first && (WRITERS.contains(&name.api()) || RECEIVERS.contains(&name.api().trim_start_matches('_')))
+}
+
+/// Whether the input of a call that writes in place was recorded after the write on one side, and before it on the other:
+/// recorders of modules differ in that. One side's input is its own output then, and the outputs are nearer to each other.
+pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> bool {
+    let Some(given) = item.measured().filter(|measured| !measured.is_equal) else { return false };
+    // An output that is off as well is judged by itself.
+    let is_nearer = |output: &Item<'_>| {
+        output.measured().is_some_and(|made| made.exact.is_none() && AMPLIFICATION * made.error <= given.error)
+    };
+    let is_one_sided = |output: &Item<'_>| {
+        let [baseline, candidate] = item.is_same_as(output);
+        baseline != candidate && is_nearer(output)
+    };
+    name.direction == Some(Direction::Forward)
+        && item.kind == TensorKind::Input
+        && items.iter().any(|other| other.kind == TensorKind::Output && is_one_sided(other))
+}
+
+/// Calls that show a part or another shape of a tensor, and compute nothing.
+const VIEWS: [&str; 12] = [
+    "narrow",
+    "view",
+    "view_as",
+    "reshape",
+    "chunk",
+    "split",
+    "split_with_sizes",
+    "unbind",
+    "select",
+    "flatten",
+    "as_strided",
+    "__getitem__",
+];
+
+/// Operations between a view of a buffer and the call that fills it, at most: one for each part that a rank holds.
+const FILLED_WITHIN: usize = 16;
+
+/// Hashes of the names of calls that show a buffer before it is filled: a view of memory that nobody wrote yet, which a call
+/// soon after writes as a whole.
+pub(super) fn unfilled(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
+    let operations: Vec<Option<Operation<'_>>> = (unit.operations.iter())
+        .map(|one| match one.operations(baseline, candidate) {
+            (Some(_), Some(candidate)) => Some(candidate),
+            _ => None,
+        })
+        .collect();
+    let is_filled_by = |later: &Operation<'_>, shape: &[u64]| {
+        let name = OpName::parse(later.name);
+        let is_whole = |leaf: &Leaf<'_>| leaf.record().is_some_and(|record| record.shape == shape);
+        later.leaves.iter().any(|leaf| is_written(leaf.row.below_operation(), leaf.kind, &name) && is_whole(&leaf))
+    };
+    let mut unfilled = Hashes::default();
+    for (at, operation) in operations.iter().enumerate() {
+        let Some(operation) = operation.filter(|operation| VIEWS.contains(&OpName::parse(operation.name).api())) else {
+            continue;
+        };
+        let Some(shown) = operation.leaves.iter().find(|leaf| is_input(leaf.kind)).and_then(Leaf::record) else {
+            continue;
+        };
+        let mut later = operations.iter().skip(at + 1).take(FILLED_WITHIN).flatten();
+        if shown.requires_grad != Some(true) && later.any(|later| is_filled_by(later, shown.shape)) {
+            unfilled.insert(hash_of(&operation.name));
+        }
+    }
+    unfilled
 }

@@ -203,7 +203,7 @@ impl Placing<'_> {
             UnreadReason::UnknownEncoding(name) => ("unknown-encoding", name.as_str()),
             UnreadReason::Nul => ("nul", ""),
             UnreadReason::Deep => ("deep", ""),
-            UnreadReason::Large => ("large", ""),
+            UnreadReason::Large(most) => ("large", &*most.to_string()),
             UnreadReason::Outside => ("outside", ""),
             UnreadReason::Refused(detail) => ("refused", detail.as_str()),
         };

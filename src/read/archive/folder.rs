@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use super::zstd::Zstd;
 use super::{Archive, Cursor, Limits, Member, tar};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
+use crate::fetch::{self, ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
 
 /// Largest ratio of an archive's expanded size to its own. Deflate reaches 1032; real dumps 20, and their zeros more.
 const RATIO: u64 = 200;
@@ -112,7 +112,7 @@ pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> 
             );
         }
         let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;
-        return open_tar(inner, location);
+        return open_tar(fetch::bounded(inner, source.memory()), location);
     }
     if tar::recognise(&head) { open_tar(source, location) } else { open_zip(source, location, disk) }
 }
@@ -233,6 +233,10 @@ impl ByteSource for Part {
         let len = usize::try_from(self.range.len).ok()?;
         self.source.in_memory()?.get(start..start.checked_add(len)?)
     }
+
+    fn memory(&self) -> u64 {
+        self.source.memory()
+    }
 }
 
 /// A compressed member: its first bytes, or all of them once more is asked for.
@@ -290,5 +294,9 @@ impl ByteSource for Deflated {
         let is_head = std::ptr::eq(cell, &self.head);
         let source = cell.get_or_init(|| if is_head { self.head() } else { self.whole() });
         source.as_ref().map_err(Clone::clone)?.read_at(offset, buffer)
+    }
+
+    fn memory(&self) -> u64 {
+        self.zip.source.memory()
     }
 }

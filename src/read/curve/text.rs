@@ -55,14 +55,15 @@ struct Limited {
 }
 
 fn limited(source: &Source, reader: impl Read) -> Result<Limited> {
+    let most = MOST.min(source.memory());
     let mut bytes = Vec::new();
-    let is_cut = match reader.take(MOST + 1).read_to_end(&mut bytes) {
+    let is_cut = match reader.take(most + 1).read_to_end(&mut bytes) {
         Ok(_) => false,
         Err(error) if ends_early(&error) && !bytes.is_empty() => true,
         Err(error) => return Err(Error::corrupt(source.name(), error.to_string())),
     };
-    if bytes.len() as u64 > MOST {
-        let message = format!("holds more than {MOST} bytes of text");
+    if bytes.len() as u64 > most {
+        let message = format!("holds more than {most} bytes of text");
         return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
     }
     Ok(Limited { bytes, is_cut })

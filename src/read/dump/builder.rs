@@ -157,6 +157,18 @@ impl Builder {
         self.push(form, words.map(|(_, word)| word), tensor.checksum.unwrap_or_default());
     }
 
+    /// Memory that the columns take.
+    pub(super) fn bytes(&self) -> usize {
+        let Operations { names, spans, forms, form_of, words, checksums, others } = &self.operations;
+        let texts = [names, checksums].map(|texts| texts.bytes() + texts.len() * size_of::<usize>());
+        texts.iter().sum::<usize>()
+            + size_of_val(spans.as_slice())
+            + size_of_val(forms.as_slice())
+            + size_of_val(form_of.as_slice())
+            + size_of_val(words.as_slice())
+            + size_of_val(others.as_slice())
+    }
+
     /// The dump's operations.
     pub(super) fn finish(mut self) -> Operations {
         self.operations.shrink_to_fit();

@@ -13,7 +13,7 @@ use super::builder::{Builder, NewTensor};
 use super::content::{DamageKind, Dump};
 use super::mindspore::guess_framework;
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, hold};
 use crate::hash::ByHash;
 use crate::kind::TensorKind;
 use crate::read::json::{Batch, Item, Json, Parser, Tape};
@@ -23,7 +23,13 @@ const MAX_DEPTH: usize = 400;
 
 /// Reads the records, on all cores; stacks and module tree are not part of this file.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
-    let mut reader = Reader { bytes: source.len(), ..Reader::default() };
+    let mut reader = Reader {
+        source,
+        dump: Dump::default(),
+        has_data: false,
+        builder: Builder::default(),
+        places: ByHash::default(),
+    };
     let mut parser = Parser::new(source);
     parser.object(|key, parser| match key.as_str() {
         "data" => {
@@ -67,12 +73,10 @@ pub(super) fn records(source: &dyn ByteSource, names: &[&str]) -> Result<Vec<Opt
 }
 
 /// A dump in the making.
-#[derive(Default)]
-struct Reader {
+struct Reader<'a> {
+    source: &'a dyn ByteSource,
     dump: Dump,
     has_data: bool,
-    /// Bytes of the file.
-    bytes: u64,
     builder: Builder,
     /// Indices of operations by hash of the name.
     places: ByHash<usize>,
@@ -103,7 +107,7 @@ impl Part {
     }
 }
 
-impl Reader {
+impl Reader<'_> {
     fn header(&mut self, key: &str, value: &Json) {
         let field = match key {
             "task" => &mut self.dump.task,
@@ -129,7 +133,7 @@ impl Reader {
                 return batches.finish();
             }
             let (added, next) = rayon::join(
-                || parsed.into_iter().try_for_each(|part| part.map(|part| self.add(part))),
+                || parsed.into_iter().try_for_each(|part| self.add(part?)),
                 || round.into_par_iter().map(Part::of).collect(),
             );
             added?;
@@ -137,11 +141,11 @@ impl Reader {
         }
     }
 
-    fn add(&mut self, part: Part) {
+    fn add(&mut self, part: Part) -> Result<()> {
         if self.builder.is_empty() {
-            self.builder.expect(&part.builder, self.bytes.div_ceil(part.bytes.max(1)));
+            self.builder.expect(&part.builder, self.source.len().div_ceil(part.bytes.max(1)));
         }
-        let Self { dump, builder, places, .. } = self;
+        let Self { source, dump, builder, places, .. } = self;
         for damage in part.dump.damage {
             dump.damaged_often(damage);
         }
@@ -158,6 +162,7 @@ impl Reader {
                 }
             }
         });
+        hold(*source, builder.bytes())
     }
 
     fn finish(mut self) -> Dump {

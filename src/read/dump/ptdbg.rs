@@ -12,7 +12,7 @@ use super::compact::ByNameBuilder;
 use super::content::{DamageKind, Dump};
 use super::msprobe::extents;
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, hold};
 use crate::kind::TensorKind;
 use crate::read::json::{Json, Parser};
 
@@ -58,6 +58,7 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
                     "tensor".clone_into(&mut dump.task);
                 }
                 value.add_to(&mut builder, is_saved);
+                hold(source, builder.bytes())?;
             }
             None if row.as_array().is_some() => {
                 dump.damaged(DamageKind::Record, source.name(), format!("a row of unknown form at byte {line}"));

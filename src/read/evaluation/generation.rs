@@ -15,12 +15,11 @@ use crate::read::json::{self, Json};
 
 /// Tokens of a file that are held in memory, each with its alternatives.
 const MOST_TOKENS: usize = 2_000_000;
-/// Bytes of prompts and texts of a file that are held in memory.
-const MOST_BYTES: usize = 1 << 30;
 
 /// Reads a file of records.
 pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
     let mut records: Vec<Generation> = Vec::new();
+    let memory = source.memory();
     let (mut tokens, mut bytes, mut beyond) = (0, 0, None);
     let mut damages = samples::each_line(
         path,
@@ -31,8 +30,9 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         },
         |record| {
             tokens += record.tokens.len();
-            bytes += record.text.len() + record.prompt.as_ref().map_or(0, String::len);
-            if tokens <= MOST_TOKENS && bytes <= MOST_BYTES {
+            bytes += record.text.len() + record.prompt.as_ref().map_or(0, String::len) + size_of_val(&record);
+            bytes += record.tokens.iter().map(Token::bytes).sum::<usize>();
+            if tokens <= MOST_TOKENS && bytes as u64 <= memory {
                 records.push(record);
             } else {
                 beyond = beyond.or(Some(record.line));
@@ -40,7 +40,9 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         },
     );
     if beyond.is_some() {
-        let reason = format!("more than {MOST_TOKENS} tokens or 1 GiB of texts; the records from here on are not read");
+        let reason = format!(
+            "more than {MOST_TOKENS} tokens or {memory} bytes of memory; the records from here on are not read"
+        );
         damages.push(Damage { path: path.to_owned(), line: beyond, reason });
     }
     Generations { task: place::stem(path).to_owned(), path: path.to_owned(), records, damages }

@@ -48,3 +48,11 @@ pub struct Token {
     /// The most likely tokens at its place with their log-probabilities, its own among them where it was recorded, by name.
     pub alternatives: BTreeMap<String, f64>,
 }
+
+impl Token {
+    /// Memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let alternatives = self.alternatives.keys().map(|name| size_of::<(String, f64)>() + name.len());
+        size_of::<Self>() + self.name.len() + alternatives.sum::<usize>()
+    }
+}

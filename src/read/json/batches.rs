@@ -2,7 +2,7 @@
 
 use super::parser::{BLOCK, Parser};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, hold};
 
 /// Bytes after which a batch ends with the next entry.
 const BATCH: usize = 1 << 20;
@@ -82,6 +82,7 @@ impl<'a> Batches<'_, 'a> {
                 (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
                 return Ok(Some(self.batch(bytes, false)));
             }
+            hold(self.parser.source, self.pending.len())?;
             if self.pending.len() > MOST_ENTRY {
                 let message = format!("an entry of over {MOST_ENTRY} bytes before byte {}", self.parser.offset());
                 return Err(Error::new(ErrorKind::LimitExceeded, self.parser.source.name(), message));

@@ -2,7 +2,7 @@
 
 use super::value::Json;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, Memory};
+use crate::fetch::{ByteSource, Memory, hold};
 
 /// Bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
@@ -36,6 +36,10 @@ pub struct Parser<'a> {
     pub(super) limit: u64,
     pub(super) depth: usize,
     pub(super) repeated_keys: u64,
+    /// Memory of the value that is being read.
+    pub(super) held: usize,
+    /// Memory that a value may take.
+    pub(super) memory: u64,
 }
 
 impl<'a> Parser<'a> {
@@ -49,6 +53,8 @@ impl<'a> Parser<'a> {
             limit: source.len(),
             depth: 0,
             repeated_keys: 0,
+            held: 0,
+            memory: source.memory(),
         }
     }
 
@@ -78,13 +84,34 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads one value of any kind.
+    ///
+    /// # Errors
+    /// `Corrupt` where there is none, `LimitExceeded` where it takes more memory than its file grants.
     pub fn value(&mut self) -> Result<Json> {
+        self.held = 0;
+        self.part()
+    }
+
+    /// Counts `bytes` of the value that is being read.
+    fn keep(&mut self, bytes: usize) -> Result<()> {
+        self.held = self.held.saturating_add(bytes);
+        self.hold(self.held)
+    }
+
+    /// Refuses a value that takes `bytes` where its file grants less.
+    pub(super) fn hold(&self, bytes: usize) -> Result<()> {
+        if bytes as u64 > self.memory { hold(self.source, bytes) } else { Ok(()) }
+    }
+
+    /// Reads a value, or a part of one.
+    fn part(&mut self) -> Result<Json> {
         match self.peek()? {
             Some(b'{') => {
                 let mut entries: Vec<(String, Json)> = Vec::new();
                 let mut positions = KeyIndex::default();
                 self.object(|key, parser| {
-                    let value = parser.value()?;
+                    parser.keep(size_of::<(String, Json)>() + key.len())?;
+                    let value = parser.part()?;
                     parser.repeated_keys += u64::from(positions.insert(&mut entries, key, value));
                     Ok(())
                 })?;
@@ -93,12 +120,17 @@ impl<'a> Parser<'a> {
             Some(b'[') => {
                 let mut items = Vec::new();
                 self.array(|parser| {
-                    items.push(parser.value()?);
+                    parser.keep(size_of::<Json>())?;
+                    items.push(parser.part()?);
                     Ok(())
                 })?;
                 Ok(Json::Array(items))
             }
-            Some(b'"') => Ok(Json::Text(self.string()?)),
+            Some(b'"') => {
+                let text = self.string()?;
+                self.keep(text.len())?;
+                Ok(Json::Text(text))
+            }
             Some(_) => self.scalar(),
             None => Err(self.unexpected("a value")),
         }

@@ -62,6 +62,7 @@ impl Tape {
     }
 
     fn value(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        parser.hold(self.nodes.len() * size_of::<Node>() + self.texts.len())?;
         match parser.peek()? {
             Some(b'{') => self.object(parser),
             Some(b'[') => self.array(parser),

@@ -9,7 +9,7 @@ use super::row::Row;
 use super::texts::Texts;
 use super::version::Version;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Memory, Source};
+use crate::fetch::{Memory, Source, hold};
 use crate::kind::MonitorKind;
 use crate::read::curve::lines::Lines;
 
@@ -156,6 +156,7 @@ impl Table {
             }
             None => self.runs.push(Run { step, bytes, rows: 1 }),
         }
+        hold(self.source.as_ref(), self.runs.len() * size_of::<Run>() + self.texts.bytes)?;
         self.texts.note_name(line.name, line.kind, header.version, !line.is_absent());
         line.words.into_iter().for_each(|word| self.texts.note_word(word));
         if self.texts.count > MOST_NAMES {

@@ -36,6 +36,8 @@ pub(super) struct Texts {
     /// Number of names.
     pub(super) count: usize,
     words: HashSet<Arc<str>>,
+    /// Memory that all of these take.
+    pub(super) bytes: usize,
 }
 
 impl Texts {
@@ -46,8 +48,10 @@ impl Texts {
             Some((_, was_tensor)) => *was_tensor |= is_tensor,
             None => {
                 let name = Name::new(written, kind, version);
+                let name_bytes = name.written.len() + name.canonical.len();
                 names.insert(name.written.clone(), (name, is_tensor));
                 self.count += 1;
+                self.bytes += size_of::<(Arc<str>, (Name, bool))>() + name_bytes;
             }
         }
     }
@@ -58,6 +62,7 @@ impl Texts {
             && self.words.len() < MOST_WORDS
             && !self.words.contains(word)
         {
+            self.bytes += size_of::<Arc<str>>() + word.len();
             self.words.insert(word.into());
         }
     }

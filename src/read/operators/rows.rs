@@ -7,7 +7,7 @@ use csv::ByteRecord;
 
 use super::place::TableKind;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{ByteSource, read_all};
+use crate::fetch::{Budget, ByteSource, read_all};
 
 /// Largest table: an operator takes about a kilobyte, and a dump of a step has up to some hundred thousand.
 const MOST_BYTES: u64 = 256 << 20;
@@ -103,7 +103,9 @@ pub(super) fn read<T>(
     kind: TableKind,
     parse: impl Fn(&Row<'_>) -> Option<T>,
 ) -> Result<Rows<T>> {
+    let mut budget = Budget::of(source);
     let bytes = read_all(source, MOST_BYTES)?;
+    budget.take(bytes.len())?;
     let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
     let damaged = |damage| Rows { rows: Vec::new(), damage: Some(damage) };
     if text.is_empty() {
@@ -137,7 +139,10 @@ pub(super) fn read<T>(
         let parsed = if is_whole(&record, &columns, kind) { parse(&row) } else { None };
         last = Some((line, parsed.is_some()));
         match parsed {
-            Some(parsed) => rows.push(parsed),
+            Some(parsed) => {
+                budget.take_one::<T>(record.as_slice().len())?;
+                rows.push(parsed);
+            }
             None => {
                 broken += 1;
                 first = if broken == 1 { line } else { first };

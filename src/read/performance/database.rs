@@ -43,7 +43,7 @@ pub(super) struct Recorded {
 pub(super) fn read_database(source: &dyn ByteSource) -> Result<Recorded> {
     let database = Database::open(source)?;
     database.demand_all_pages()?;
-    let mut tables = Tables { file: source.name(), database, names: Ids::default() };
+    let mut tables = Tables { source, file: source.name(), database, names: Ids::default() };
     tables.names = tables.names()?;
     let spans = tables.spans()?;
     let (kernels, tasks) = tables.kernels(&spans)?;
@@ -120,6 +120,7 @@ fn each(
 type Tasks = Ids<(u64, i64)>;
 
 struct Tables<'a> {
+    source: &'a dyn ByteSource,
     file: &'a str,
     database: Database<'a>,
     names: Ids<String>,
@@ -164,7 +165,7 @@ impl Tables<'_> {
 
     /// The kernels, and count and time by connection; no kernels where nothing of the device was recorded.
     fn kernels(&self, spans: &Spans) -> Result<(Option<Kernels>, Tasks)> {
-        let (mut kernels, mut tasks) = (Kernels::default(), Tasks::default());
+        let (mut kernels, mut tasks) = (Kernels::of(self.source), Tasks::default());
         let kinds = self.kinds(&mut kernels)?;
         let is_there = self.each("TASK", &["globalTaskId", "startNs", "endNs", "connectionId"], |row| {
             // Tasks without an entry are events and memory copies, which the text form does not list either.

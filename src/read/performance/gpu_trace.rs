@@ -14,7 +14,7 @@ use super::profile::{Device, Profile};
 use super::scanner::{Receiver, scan, unquoted};
 use super::stream::unpacked;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{Budget, ByteSource};
 use crate::read::json::{Json, parse_bytes};
 
 const ON_DEVICE: [&str; 3] = ["kernel", "gpu_memcpy", "gpu_memset"];
@@ -38,7 +38,7 @@ type Ids<T> = HashMap<u64, T, foldhash::fast::RandomState>;
 /// # Errors
 /// `Corrupt` for one that is cut or no trace.
 pub(super) fn read_trace(source: &dyn ByteSource) -> Result<Profile> {
-    let mut found = Found { file: source.name(), ..Found::default() };
+    let mut found = Found::of(source);
     scan(source.name(), unpacked(source), &mut found)?;
     found.into_profile()
 }
@@ -52,9 +52,10 @@ struct Launched {
     operator: u64,
 }
 
-#[derive(Default)]
 struct Found<'a> {
     file: &'a str,
+    /// Memory for what is kept until the end of the file: it stands in no order.
+    budget: Budget,
     kernels: Kernels,
     kinds: HashMap<Vec<u8>, u32>,
     launched: Vec<Launched>,
@@ -106,6 +107,27 @@ impl Receiver for Found<'_> {
     }
 }
 
+impl<'a> Found<'a> {
+    fn of(source: &'a dyn ByteSource) -> Self {
+        Self {
+            file: source.name(),
+            budget: Budget::of(source),
+            kernels: Kernels::of(source),
+            kinds: HashMap::new(),
+            launched: Vec::new(),
+            calls: Ids::default(),
+            operators: Ids::default(),
+            names: Vec::new(),
+            name_places: HashMap::new(),
+            steps: Vec::new(),
+            times: OperatorTimes::default(),
+            memory_peak: None,
+            device_name: None,
+            rank: None,
+        }
+    }
+}
+
 impl Found<'_> {
     fn kernel(&mut self, event: &Event<'_>) -> Result<()> {
         let (Some(start), Some(duration)) = (event.start(), event.duration()) else {
@@ -132,6 +154,7 @@ impl Found<'_> {
         if self.launched.len() >= MOST_EVENTS {
             return Err(self.too_many("kernels"));
         }
+        self.budget.take_one::<Launched>(0)?;
         self.launched.push(Launched { start, duration, kind, correlation, operator });
         Ok(())
     }
@@ -141,6 +164,7 @@ impl Found<'_> {
         if self.calls.len() >= MOST_EVENTS {
             return Err(self.too_many("calls of the runtime"));
         }
+        self.budget.take_one::<(u64, i64)>(0)?;
         self.calls.insert(correlation, start);
         Ok(())
     }
@@ -151,6 +175,7 @@ impl Found<'_> {
             Some(place) => *place,
             None => {
                 let place = u32::try_from(self.names.len()).unwrap_or_default();
+                self.budget.take_one::<[(Vec<u8>, u32); 2]>(2 * event.raw_name().len())?;
                 self.names.push(event.name());
                 self.name_places.insert(event.raw_name().to_vec(), place);
                 place
@@ -159,6 +184,7 @@ impl Found<'_> {
         if self.operators.len() >= MOST_EVENTS || self.names.len() >= MOST_EVENTS >> 4 {
             return Err(self.too_many("operators"));
         }
+        self.budget.take_one::<(u64, u32)>(0)?;
         self.operators.insert(id, place);
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Budget, ByteSource};
 
 /// Kind of core of a collective, as current releases spell it.
 pub const COMMUNICATION: &str = "COMMUNICATION";
@@ -60,8 +61,9 @@ impl Kernel {
 }
 
 /// All kernels of a recording.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Kernels {
+    budget: Budget,
     kinds: Vec<OperatorKey>,
     places: HashMap<OperatorKey, u32>,
     bytes: usize,
@@ -71,6 +73,19 @@ pub struct Kernels {
 }
 
 impl Kernels {
+    /// None yet, within the memory that `source` grants.
+    pub(super) fn of(source: &dyn ByteSource) -> Self {
+        Self {
+            budget: Budget::of(source),
+            kinds: Vec::new(),
+            places: HashMap::new(),
+            bytes: 0,
+            steps: Vec::new(),
+            step_places: HashMap::new(),
+            list: Vec::new(),
+        }
+    }
+
     /// Kinds of kernel.
     pub fn kinds(&self) -> &[OperatorKey] {
         &self.kinds
@@ -99,10 +114,13 @@ impl Kernels {
         if let Some(place) = self.places.get(&kind) {
             return Ok(*place);
         }
-        self.bytes += kind.name.len() + kind.shapes.len() + kind.dtypes.len() + kind.core.len();
+        let texts = kind.name.len() + kind.shapes.len() + kind.dtypes.len() + kind.core.len();
+        self.bytes += texts;
         if self.kinds.len() >= MOST_KINDS || self.bytes > MOST_BYTES {
             return Err(too_many(file, format!("more than {MOST_KINDS} kinds of kernel, or names above 128 MB")));
         }
+        // Its name is kept in the list, and as the key of its place.
+        self.budget.take_one::<[OperatorKey; 2]>(2 * texts)?;
         let place = u32::try_from(self.kinds.len()).unwrap_or_default();
         self.kinds.push(kind.clone());
         self.places.insert(kind, place);
@@ -133,6 +151,7 @@ impl Kernels {
             return Err(too_many(file, format!("more than {MOST_KERNELS} kernels; record fewer steps")));
         }
         let step = step.map_or(NO_STEP, |step| self.step(step));
+        self.budget.take_one::<Kernel>(0)?;
         self.list.push(Kernel { start, duration: duration.max(0), kind, step });
         Ok(())
     }

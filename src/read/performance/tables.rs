@@ -52,7 +52,7 @@ const KERNELS: Columns = Columns {
 
 /// Reads `kernel_details.csv`.
 pub(super) fn kernels(source: &dyn ByteSource) -> Result<Kernels> {
-    let mut kernels = Kernels::default();
+    let mut kernels = Kernels::of(source);
     let mut known: HashMap<Vec<u8>, u32, foldhash::fast::RandomState> = HashMap::default();
     let mut cells = Vec::new();
     read(source, &KERNELS, |row| {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::MOST_BYTES;
 use super::module::{Unread, UnreadReason};
 
 /// Folders whose files are not the project's own, or do not train.
@@ -152,20 +151,20 @@ impl Found {
         fs::metadata(self.root.join(file)).map_or(0, |about| about.len())
     }
 
-    /// The content of a file of these.
+    /// The content of a file of these, up to `most` bytes.
     ///
     /// # Errors
     /// The reason where it is not read.
-    pub fn content(&self, file: &str) -> Result<Vec<u8>, Unread> {
+    pub fn content(&self, file: &str, most: u64) -> Result<Vec<u8>, Unread> {
         if self.leaving.contains(file) {
             return Err(Unread::whole(UnreadReason::Outside));
         }
         let refused = |error: std::io::Error| Unread::whole(UnreadReason::Refused(error.to_string()));
         let opened = fs::File::open(self.root.join(file)).map_err(refused)?;
         let mut bytes = Vec::new();
-        opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(Unread::whole(UnreadReason::Large));
+        opened.take(most + 1).read_to_end(&mut bytes).map_err(refused)?;
+        if bytes.len() as u64 > most {
+            return Err(Unread::whole(UnreadReason::Large(most)));
         }
         Ok(bytes)
     }
@@ -209,8 +208,8 @@ mod tests {
         let found = find(root.path()).expect("a folder");
         assert_eq!(found.files, ["a.py", "leaves.py", "src/b.py", "src/shown/f.py", "stays.py"]);
         assert_eq!(found.links.keys().collect::<Vec<_>>(), ["leaves.py", "src/shown/f.py", "stays.py"]);
-        let outside = found.content("leaves.py").expect_err("not read");
-        assert!(matches!(outside.reason, UnreadReason::Outside) && found.content("stays.py").is_ok());
+        let outside = found.content("leaves.py", 100).expect_err("not read");
+        assert!(matches!(outside.reason, UnreadReason::Outside) && found.content("stays.py", 100).is_ok());
         assert!(found.packages.contains("pkg") && found.packages.contains("b"));
         assert_eq!(find(&root.path().join("tests/c.py")).expect("a file").files, ["c.py"]);
         assert!(find(&root.path().join("none")).is_err());

@@ -47,7 +47,7 @@ pub enum UnreadReason {
     /// Nested too deep.
     Deep,
     /// Too large.
-    Large,
+    Large(u64),
     /// A link that leaves the folder.
     Outside,
     /// The system refused it.

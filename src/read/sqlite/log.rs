@@ -125,6 +125,10 @@ impl ByteSource for Merged {
         }
         Ok(())
     }
+
+    fn memory(&self) -> u64 {
+        self.database.memory()
+    }
 }
 
 #[cfg(test)]

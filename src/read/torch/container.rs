@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
+use zip::result::ZipResult;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::callable::is_allowed;
 use super::storage::{Content, Reference, Storage, element_type};
 use crate::error::{Error, Result};
 use crate::fetch::Source;
+use crate::read::archive::AT_START;
 use crate::read::pickle::{Graph, Input, Node, Value, parse};
 use crate::read::tensor::ByteOrder;
 
@@ -27,9 +29,14 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 
 /// Whether `source` is a zip archive of torch, and whether it holds storages; `None` where it is none.
 pub(crate) fn holds_storages(source: &Source) -> Option<bool> {
-    let archive = ZipArchive::new(Sequential::new(source)).ok()?;
+    let archive = directory(source).ok()?;
     let inner = |name: &str| archive.file_names().flatten().any(|member| member.contains(name));
     inner("/data.pkl").then(|| inner("/data/"))
+}
+
+fn directory(source: &Source) -> ZipResult<ZipArchive<Sequential<'_>>> {
+    let at_start = ZipArchive::with_config(AT_START, Sequential::new(source));
+    at_start.or_else(|_| ZipArchive::new(Sequential::new(source)))
 }
 
 /// Reads the container of `source`.
@@ -45,7 +52,7 @@ fn open_zip(source: &Source) -> Result<Content> {
         Error::corrupt(source.name(), format!("is not a readable zip archive: {error}"))
             .with_help("the file looks cut short; copy or dump it again")
     };
-    let mut archive = ZipArchive::new(Sequential::new(source)).map_err(damaged)?;
+    let mut archive = directory(source).map_err(damaged)?;
     let (mut pickle, mut order, mut storages) = (None, ByteOrder::Little, HashMap::new());
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(damaged)?;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::{View, stack_of};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules;
-use crate::read::dump::Operation;
 use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Leaf, Operation};
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
@@ -33,15 +33,47 @@ impl<'a> View<'a> {
             && missing().count() < paired().count()
     }
 
-    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them.
+    /// Place of the first operation of an optimizer that only one side recorded: of a stretch without a partner that follows the
+    /// backward pass and lasts to the end, and updates trained tensors in place. Of an optimizer that updates all parameters with
+    /// one call (foreach, fused), tools record nothing.
+    fn start_of_optimizer(&self) -> usize {
+        let operations = &self.input.comparison.operations;
+        let paired = operations.iter().rposition(OperationComparison::is_paired).map_or(0, |last| last + 1);
+        let of = |comparison: &OperationComparison| match (comparison.pair.baseline(), comparison.pair.candidate()) {
+            (Some(index), None) => self.input.baseline.operations.get(index),
+            (None, Some(index)) => self.input.candidate.operations.get(index),
+            _ => None,
+        };
+        let is_forward =
+            |operation: &Operation<'_>| OpName::parse(operation.name).direction == Some(Direction::Forward);
+        let is_update = |operation: &Operation<'_>| {
+            let first = operation.leaves.iter().find_map(Leaf::record);
+            OpName::parse(operation.name).api().ends_with('_')
+                && first.is_some_and(|record| record.requires_grad == Some(true))
+        };
+        let has_backward = operations.iter().take(paired).filter_map(|comparison| self.candidate_operation(comparison));
+        let is_after_backward =
+            has_backward.last().is_some_and(|last| OpName::parse(last.name).direction != Some(Direction::Forward));
+        let tail = || operations.iter().skip(paired).filter_map(of);
+        match is_after_backward && tail().all(|operation| is_forward(&operation)) && tail().any(|one| is_update(&one)) {
+            true => paired,
+            false => usize::MAX,
+        }
+    }
+
+    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them, and
+    /// where one side did not record its optimizer.
     pub(super) fn missing_findings(&self, all_agrees: bool) -> Vec<Finding> {
         let severity = if all_agrees && self.is_fused() { Severity::Warn } else { rules::OPERATIONS_MISSING.severity };
+        let optimizer = self.start_of_optimizer();
         let mut findings = Vec::new();
         let mut stretch: Vec<&'a str> = Vec::new();
         let mut side = "";
         let mut after = "";
         let mut stack: Vec<String> = Vec::new();
-        let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str| {
+        let mut begun = 0;
+        let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str, begun: usize| {
+            let severity = if begun >= optimizer { Severity::Warn } else { severity };
             if let Some(first) = stretch.first() {
                 findings.push(
                     Finding::new(&rules::OPERATIONS_MISSING, *first)
@@ -56,27 +88,28 @@ impl<'a> View<'a> {
             }
             stretch.clear();
         };
-        for comparison in &self.input.comparison.operations {
+        for (order, comparison) in self.input.comparison.operations.iter().enumerate() {
             let (missing_on, dump, index) = match (comparison.pair.baseline(), comparison.pair.candidate()) {
                 (None, Some(index)) => ("baseline", self.input.candidate, index),
                 (Some(index), None) => ("candidate", self.input.baseline, index),
                 _ => {
-                    flush(&mut stretch, &mut stack, side, after);
+                    flush(&mut stretch, &mut stack, side, after, begun);
                     after = self.candidate_operation(comparison).map_or("", |operation| operation.name);
                     continue;
                 }
             };
             if side != missing_on {
-                flush(&mut stretch, &mut stack, side, after);
+                flush(&mut stretch, &mut stack, side, after, begun);
             }
             side = missing_on;
             let Some(operation) = dump.operations.get(index) else { continue };
             if stretch.is_empty() {
+                begun = order;
                 stack = stack_of(dump, operation.name);
             }
             stretch.push(operation.name);
         }
-        flush(&mut stretch, &mut stack, side, after);
+        flush(&mut stretch, &mut stack, side, after, begun);
         findings
     }
 }

@@ -10,6 +10,7 @@ use super::super::upstream::Upstream;
 use super::{Walk, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
 use crate::compare::median::median;
+use crate::dtype::Dtype;
 use crate::hash::of as hash_of;
 use crate::kind::TensorKind;
 use crate::policy::dump::Refinement;
@@ -30,8 +31,26 @@ impl Walk<'_> {
             None if measured.identical => item.dtype(),
             None => looser(item.dtype(), self.before.loosest),
         };
-        let error = measured.error.max(origin.map_or(0.0, |origin| origin.error));
-        Upstream { error: size(measured, error), identical: measured.is_equal, loosest }
+        let error = measured
+            .error
+            .max(origin.map_or(0.0, |origin| origin.error))
+            .max(self.uncorrelated(item, measured, loosest));
+        let of_rounding = origin.is_some_and(|origin| origin.of_rounding);
+        let shown = size(measured, measured.error);
+        Upstream { error: size(measured, error), shown, identical: measured.is_equal, loosest, of_rounding }
+    }
+
+    /// The error of elements that a norm off by δ stands for, where it is beyond rounding: an error of relative size ε that has
+    /// nothing to do with the values moves their norm by ε²/2.
+    fn uncorrelated(&self, item: &Item<'_>, measured: &Measurement, loosest: Option<Dtype>) -> f64 {
+        if !self.has(Refinement::CarriedError) || !is_of_statistics(item) || measured.error <= band(loosest).wrong {
+            return 0.0;
+        }
+        let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+        let norm = metrics.iter().find(|(name, _)| *name == "norm_difference").map_or(0.0, |(_, error)| *error);
+        // A norm is rounded to the tensor's own type, on both sides.
+        let of_recorder = 2.0 * item.dtype().map_or(0.0, Dtype::unit_roundoff);
+        (2.0 * (norm - of_recorder).clamp(0.0, 0.5)).sqrt()
     }
 
     /// An input is suspected when nothing before it explains what it shows.
@@ -44,19 +63,24 @@ impl Walk<'_> {
     ) -> LeafFlow {
         let direction = name.direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        if origin.is_none() && self.is_of_roundings(item, name) {
+            return LeafFlow::undecided();
+        }
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let limits = self.limits(op, direction, item, before.loosest);
         let (band, whole) = (limits.band, limits.whole());
-        let movement = (self.has(Refinement::LinkedSteps) && origin.is_none())
-            .then(|| self.context.parameters.movement(item))
-            .flatten();
+        let moved_since = || {
+            let since_step = self.context.parameters.movement(item);
+            since_step.or_else(|| self.given.movement_of_use(item, name))
+        };
+        let movement = (self.has(Refinement::LinkedSteps) && origin.is_none()).then(moved_since).flatten();
         // A gradient of the other sign moves an element the other way: twice an update.
         let moved = movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.size(item));
         let inherited = AMPLIFICATION * before.error;
         let limit = AMPLIFICATION.mul_add(before.error, whole.noise).max(moved);
         let added = (measured.error - inherited.max(moved)).max(0.0);
         let differs = limits.differs(measured, measured.error);
-        let mut flow = LeafFlow { limit, added, differs, suspicion: None };
+        let mut flow = LeafFlow { limit, added, differs, is_unread: false, suspicion: None };
         let is_parted = self.has(Refinement::LinkedSteps)
             && origin.is_none()
             && !self.context.parted.is_empty()
@@ -95,18 +119,43 @@ impl Walk<'_> {
     /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
     ///
     /// Statistics do not show all that differs, so a view, a part or a product of a tensor that nothing dumped made may be the
-    /// first to show it. A parameter, and a value outside the graph of a training step, are leaves all the same. Autograd adds
-    /// up gradients, so that none is a leaf.
+    /// first to show it. A parameter, and a value outside the graph of a training step, are leaves all the same. An activation
+    /// never is, nor a gradient: autograd adds gradients up, and tools do not record every operation.
     pub(super) fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, name: &OpName) -> bool {
-        if measured.basis == Basis::Data || item.kind == TensorKind::Parameter {
+        if item.kind == TensorKind::Parameter {
             return true;
         }
-        if name.direction != Some(Direction::Forward) {
+        if name.direction != Some(Direction::Forward) || self.is_gradient(item, name) {
             return false;
         }
-        let outside_graph = item.records().iter().flatten().all(|record| record.requires_grad == Some(false));
+        let is_in_graph = |known| item.records().iter().flatten().any(|record| record.requires_grad == known);
+        let outside_graph = !is_in_graph(Some(true)) && (!is_in_graph(None) || measured.basis == Basis::Data);
         let is_first = self.before.loosest.is_none();
-        is_first || update::is_weight(item, name) || self.training && outside_graph
+        is_first || update::is_weight(item, name) || (self.training || measured.basis == Basis::Data) && outside_graph
+    }
+
+    /// Whether an input that was not seen before is a gradient of roundings alone.
+    pub(super) fn is_of_roundings(&self, item: &Item<'_>, name: &OpName) -> bool {
+        let differs = item.measured().is_some_and(|measured| !measured.is_equal);
+        differs && self.is_gradient(item, name) && self.arriving.is_rounding(item, self.before.error)
+    }
+
+    /// Whether a value outside the graph has the shape of a parameter, as its gradient has.
+    pub(super) fn is_of_parameter(&self, item: &Item<'_>) -> bool {
+        item.records().into_iter().flatten().all(|record| {
+            record.requires_grad != Some(true)
+                && record.element.is_some_and(|element| element.unit_roundoff() > 0.0)
+                && self.parameter_shapes.contains(&hash_of(&record.shape))
+        })
+    }
+
+    /// Whether an input that was not seen before is a gradient that an optimizer is given: outside the graph, after the backward
+    /// pass has begun, and of the shape of a parameter.
+    fn is_gradient(&self, item: &Item<'_>, name: &OpName) -> bool {
+        name.direction == Some(Direction::Forward)
+            && item.kind == TensorKind::Input
+            && self.arriving.is_begun()
+            && self.is_of_parameter(item)
     }
 
     /// Error of a parameter that its statistics may hide: of its elements, as many as have a gradient below the gradients' own
@@ -118,6 +167,14 @@ impl Walk<'_> {
         // An extreme of this one may have had no gradient (a row of an embedding that no token chose).
         let scale = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0 && update::is_trained(item));
         scale.map_or(0.0, |scale| 2.0 * self.distance / scale * self.context.earlier_gradients.min(1.0).sqrt())
+    }
+
+    /// Notes the shape of a trained leaf input, which its gradient has too.
+    pub(super) fn note_parameter(&mut self, item: &Item<'_>) {
+        if update::is_trained(item) {
+            let shapes = item.records().into_iter().flatten().map(|record| hash_of(&record.shape));
+            self.parameter_shapes.extend(shapes);
+        }
     }
 
     /// Notes how a leaf input moved since the step before.

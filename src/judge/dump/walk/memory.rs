@@ -1,11 +1,12 @@
 //! Values and calls that are remembered for what comes after them.
 
 use super::super::item::{Item, is_input};
-use super::super::limits::{Band, band, looser};
+use super::super::limits::{AMPLIFICATION, Band, band, looser};
 use super::super::suspicion;
 use super::super::terms;
+use super::super::update;
 use super::super::upstream::Upstream;
-use super::super::writes::is_destination;
+use super::super::writes::{is_destination, is_recorded_after};
 use super::{Walk, is_of_statistics, module_path, of_all_elements, size};
 use crate::compare::dump::ExactDifference;
 use crate::dtype::Dtype;
@@ -34,35 +35,55 @@ impl Walk<'_> {
                 continue;
             }
             let is_given = is_input(item.kind);
-            if is_given && self.is_unread(item, name) || !is_given && is_other_node {
+            let is_unread = || self.is_unread(item, self.origin(item), items, (full_name, name));
+            let is_unfilled = self.unfilled.contains(&hash_of(&full_name));
+            if is_given && is_unread() || !is_given && (is_other_node || is_unfilled) {
                 continue;
             }
             let loosest = if is_given { item.dtype() } else { looser(item.dtype(), loosest) };
             let mut error = size(measured, measured.error);
-            if !is_given && error.is_finite() {
-                error *= self.cancelling(item, items, name);
+            let mut of_itself = None;
+            let of_rounding = if is_given {
+                self.origin(item).map_or_else(|| self.is_of_roundings(item, name), |origin| origin.of_rounding)
+            } else {
+                received.of_rounding && name.direction == Some(Direction::Forward)
+            };
+            if !is_given && error.is_finite() && !of_rounding {
+                let (whole, factor) = (error, self.cancelling(item, items, name));
+                error *= factor;
                 let by_scale = !self.is_by_elements(full_name, name.direction, item);
                 self.note_error(item, error, name, by_scale.then(|| band(loosest)));
+                // Terms that cancel down to their own roundings: whoever is given it sees its own error, not that of its terms.
+                let Band { noise, .. } = band(loosest);
+                let unit = loosest.map_or(0.0, Dtype::unit_roundoff);
+                let is_cancelled = factor <= AMPLIFICATION * received.error.clamp(unit, noise.max(unit));
+                of_itself = Some(whole).filter(|whole| self.is_of_parameter(item) && is_cancelled && *whole > noise);
                 let flips = self.flips(item, received, name);
                 error = flips.map_or(error, |flips| error.max(flips.carried));
             }
-            if !is_given && self.carries(item) {
+            let shown = error;
+            // What is made of roundings has as few digits in common as they have, which is all that it shows.
+            if !is_given && self.carries(item) && !of_rounding {
                 error = error.max(received.error);
             }
-            let seen = Upstream { error, identical: measured.is_equal, loosest };
-            all.add(seen);
+            let seen = Upstream { error, shown, identical: measured.is_equal, loosest, of_rounding };
+            if of_rounding {
+                self.note_values(item, seen);
+                continue;
+            }
+            if !update::is_bias(item, name) {
+                all.add(seen);
+            }
             if !is_input(item.kind) {
                 outputs.add(seen);
                 self.training |= item.records().iter().flatten().any(|record| record.requires_grad == Some(true));
             }
-            for key in item.keys() {
-                let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
-                let entry = self.values.entry(key).or_insert(seen);
-                *entry = seen;
-                entry.add(origin.unwrap_or(Upstream::NOTHING));
-            }
+            let of_terms = of_itself.map(|error| Upstream { error, identical: false, of_rounding: true, ..seen });
+            self.note_values(item, of_terms.unwrap_or(seen));
         }
-        all.add(Upstream { loosest: None, ..*received });
+        if !received.of_rounding {
+            all.add(Upstream { loosest: None, ..*received });
+        }
         if name.direction == Some(Direction::Forward) {
             self.forward.insert(hash_of(&(&name.base, name.call)), all);
         }
@@ -72,6 +93,16 @@ impl Walk<'_> {
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
         let inside = if name.direction == Some(Direction::Backward) { all } else { outputs };
         self.remember_inside(name, full_name, inside);
+    }
+
+    /// Notes what was seen of a value, for whoever is given it later.
+    fn note_values(&mut self, item: &Item<'_>, seen: Upstream) {
+        for key in item.keys() {
+            let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
+            let entry = self.values.entry(key).or_insert(seen);
+            *entry = seen;
+            entry.add(origin.unwrap_or(Upstream::NOTHING));
+        }
     }
 
     /// Notes the error of an output for the unit's sums; without a band it is judged by other limits.
@@ -90,9 +121,19 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an input is only written to, and nothing dumped made it.
-    pub(super) fn is_unread(&self, item: &Item<'_>, name: &OpName) -> bool {
-        self.has(Refinement::WriteDestinations) && is_destination(item, name) && self.origin(item).is_none()
+    /// Whether what was recorded of an input is not what the operation read: memory that nobody wrote yet, or what the
+    /// operation itself left there.
+    pub(super) fn is_unread(
+        &self,
+        item: &Item<'_>,
+        origin: Option<Upstream>,
+        items: &[Item<'_>],
+        (op, name): (&str, &OpName),
+    ) -> bool {
+        self.has(Refinement::WriteDestinations)
+            && (origin.is_none() && is_destination(item, name)
+                || self.unfilled.contains(&hash_of(&op))
+                || is_recorded_after(item, items, name))
     }
 
     /// Whether an output carries what the operation received: recorded extremes agree while elements differ, and the scale

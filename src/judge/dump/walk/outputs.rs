@@ -5,6 +5,7 @@ use super::super::item::{Item, is_input};
 use super::super::kinks::{self, Flips};
 use super::super::limits::{AMPLIFICATION, Band};
 use super::super::outlier;
+use super::super::quotients;
 use super::super::rules;
 use super::super::suspicion::{self, culprit};
 use super::super::upstream::Upstream;
@@ -15,6 +16,22 @@ use crate::kind::TensorKind;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
+
+/// Whether a part of an output is wrong while its extremes agree, and all that records show of its inputs does. An error that
+/// the statistics of the inputs hide lies in all elements, and moves the extremes as well.
+fn is_partial(item: &Item<'_>, inputs: &Upstream, limits: Band) -> bool {
+    is_of_statistics(item)
+        && inputs.shown <= limits.noise
+        && of_all_elements(item) > limits.wrong
+        && of_extremes(item).is_some_and(|extremes| extremes <= limits.noise)
+}
+
+/// The error of the extremes; `None` where they were not recorded.
+fn of_extremes(item: &Item<'_>) -> Option<f64> {
+    let metrics = item.details()?.metrics;
+    let extremes = metrics.iter().filter(|(name, _)| matches!(*name, "max_difference" | "min_difference"));
+    extremes.map(|(_, error)| *error).reduce(f64::max)
+}
 
 impl Walk<'_> {
     /// An output is suspected when it shows more than noise and what the operation received.
@@ -36,16 +53,19 @@ impl Walk<'_> {
         if let Some(origin) = self.origin(item).filter(|origin| explains(origin, measured)) {
             inputs.add(origin);
         }
-        let inherited = AMPLIFICATION * inputs.error + self.hidden(item, inputs.loosest);
+        let inherited = match is_partial(item, &inputs, whole) {
+            true => 0.0,
+            false => AMPLIFICATION * inputs.error + self.hidden(item, inputs.loosest),
+        };
         let factor = self.cancelling(item, items, name);
         let flips = self.flips(item, &inputs, name);
         let error = match flips {
             Some(Flips { beyond, .. }) => beyond,
-            None => factor * self.error_of_many(item, measured),
+            None => self.beyond_quotients(item, items, name, factor * self.error_of_many(item, measured)),
         };
         let limit = whole.noise + inherited;
         let (added, differs) = ((error - inherited).max(0.0), limits.differs(measured, error));
-        let mut flow = LeafFlow { limit: limit / factor, added, differs, suspicion: None };
+        let mut flow = LeafFlow { limit: limit / factor, added, differs, is_unread: false, suspicion: None };
         if limits.negligible || measured.is_equal && !limits.is_missed {
             return flow;
         }
@@ -60,6 +80,15 @@ impl Walk<'_> {
         };
         flow.suspicion = suspicion.map(Box::new);
         flow
+    }
+
+    /// An error without what a quotient of roundings explains of mean and norm; extremes it does not explain.
+    fn beyond_quotients(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName, error: f64) -> f64 {
+        let explained = quotients::explained(item, items, self.before.error, name);
+        if explained == 0.0 || !is_of_statistics(item) {
+            return error;
+        }
+        of_extremes(item).unwrap_or(0.0).max(of_all_elements(item) - explained).min(error)
     }
 
     /// The factor of an error that is relative to terms which cancel.

@@ -1,0 +1,135 @@
+//! Memory that a reader may fill with what one file holds.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::files::{FileEntry, Files, RoomAhead};
+use super::source::{ByteSource, Source};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Part of the run's memory that what is kept of one file may take: the other side's file stands beside it, and the program
+/// and its findings need the rest.
+const SHARE_OF_FILE: u64 = 4;
+
+/// Memory left for what a reader keeps of one file: counted before it is kept.
+#[derive(Debug)]
+pub struct Budget {
+    name: String,
+    whole: u64,
+    left: u64,
+}
+
+impl Budget {
+    /// All that `source` [grants](ByteSource::memory).
+    pub fn of(source: &dyn ByteSource) -> Self {
+        let whole = source.memory();
+        Self { name: source.name().to_owned(), whole, left: whole }
+    }
+
+    /// Counts `bytes` that are about to be kept.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where they do not fit.
+    pub fn take(&mut self, bytes: usize) -> Result<()> {
+        self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| exceeded(&self.name, self.whole))?;
+        Ok(())
+    }
+
+    /// [`take`](Self::take), of one value of a type and `bytes` beside it.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn take_one<T>(&mut self, bytes: usize) -> Result<()> {
+        self.take(size_of::<T>().saturating_add(bytes))
+    }
+}
+
+/// Refuses `bytes` that are held of `source` where they are more than it grants.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub fn hold(source: &dyn ByteSource, bytes: usize) -> Result<()> {
+    let whole = source.memory();
+    if bytes as u64 > whole { Err(exceeded(source.name(), whole)) } else { Ok(()) }
+}
+
+fn exceeded(name: &str, whole: u64) -> Error {
+    let message = format!("what it holds takes more than {whole} bytes of memory, a quarter of `--max-memory`");
+    Error::new(ErrorKind::LimitExceeded, name, message)
+        .with_help("raise `--max-memory` where the machine has more, or record less into one file")
+}
+
+/// Files of which each may fill its share of a run's memory.
+pub(super) struct Bounded {
+    files: Arc<dyn Files>,
+    memory: u64,
+}
+
+impl Bounded {
+    /// `files` within a run that may use `memory` bytes.
+    pub(super) fn new(files: Arc<dyn Files>, memory: u64) -> Arc<dyn Files> {
+        Arc::new(Self { files, memory: memory / SHARE_OF_FILE })
+    }
+}
+
+impl Files for Bounded {
+    fn location(&self) -> &str {
+        self.files.location()
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        self.files.list()
+    }
+
+    fn skipped(&self) -> &[(String, String)] {
+        self.files.skipped()
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        Ok(bounded(self.files.open(path)?, self.memory))
+    }
+
+    fn room_ahead(&self) -> RoomAhead {
+        self.files.room_ahead()
+    }
+}
+
+/// `source`, of which `memory` bytes may be kept.
+pub fn bounded(source: Source, memory: u64) -> Source {
+    Arc::new(BoundedFile { source, memory })
+}
+
+struct BoundedFile {
+    source: Source,
+    memory: u64,
+}
+
+impl ByteSource for BoundedFile {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.source.read_at(offset, buffer)
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        self.source.expect(range);
+    }
+
+    fn expect_end(&self) {
+        self.source.expect_end();
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        self.source.in_memory()
+    }
+
+    fn memory(&self) -> u64 {
+        self.memory
+    }
+}
