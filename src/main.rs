@@ -23,8 +23,8 @@ use cli::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Where the system refuses memory, or a stack runs over, Rust says so and aborts: the exit code is that of an outside world
-/// that failed, as the machine is too small for what it was given.
+/// Sets the exit code for an end of memory, which Rust tells before it aborts where the system refuses memory or a stack runs
+/// over: that of an outside world that failed, as the machine is too small for what it was given.
 fn tell_where_memory_ends() {
     let always = Arc::new(AtomicBool::new(true));
     let code = i32::from(exit::UNAVAILABLE);

@@ -25,10 +25,16 @@ fn tensor(seed: usize, factor: f64) -> String {
 
 /// A rank of `count` independent operations whose results are off by the `factors` named.
 fn rank(root: &Path, side: &str, rank: usize, count: usize, factors: &[(usize, f64)]) {
+    let factor = |number| factors.iter().find(|(wrong, _)| *wrong == number).map_or(1.0, |(_, factor)| *factor);
+    rank_of(root, side, rank, count, &|number| [1.0, factor(number)]);
+}
+
+/// The same, of operations whose input and result are off by the factors of their number.
+fn rank_of(root: &Path, side: &str, rank: usize, count: usize, factors: &dyn Fn(usize) -> [f64; 2]) {
     let mut data = String::new();
     for number in 0..count {
-        let factor = factors.iter().find(|(wrong, _)| *wrong == number).map_or(1.0, |(_, factor)| *factor);
-        let (input, output) = (tensor(2 * number, 1.0), tensor(2 * number + 1, factor));
+        let [given, made] = factors(number);
+        let (input, output) = (tensor(2 * number, given), tensor(2 * number + 1, made));
         let comma = if number == 0 { "" } else { "," };
         write!(
             data,
@@ -116,6 +122,21 @@ fn waived_failures_hide_no_real_one() {
     wrong.push((190, 1.5));
     let result = pair(&wrong, &waiver("Functional.relu.1[012]*"));
     assert_eq!((culprit(&result), result.verdict), (Some(("Functional.relu.190.forward", 190)), Verdict::Fail));
+}
+
+/// Suspects that receive an error, and may follow from a waived one, push out none that receives nothing.
+#[test]
+fn what_may_follow_from_a_waived_failure_hides_no_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let factors = |number| match number {
+        0 | 155 => [1.0, 1.3],
+        1..50 => [1.02, 1.5],
+        _ => [1.0, 1.0],
+    };
+    rank(folder.path(), "gpu", 0, 200, &[]);
+    rank_of(folder.path(), "npu", 0, 200, &factors);
+    let result = judged(folder.path(), &waiver("Functional.relu.0.*"));
+    assert_eq!((culprit(&result), result.verdict), (Some(("Functional.relu.155.forward", 155)), Verdict::Fail));
 }
 
 #[test]

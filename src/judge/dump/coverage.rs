@@ -2,11 +2,13 @@
 
 use super::flow::OperationFlow;
 use super::input::UnitInput;
+use super::item::is_input;
 use super::rules;
 use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
+use crate::dtype::Dtype;
 use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
-use crate::read::dump::{Damage, DamageKind, Dump, Leaf};
+use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation};
 use crate::result::finding::Finding;
 use crate::result::unit::{DumpUnit, Evidence};
 use crate::verdict::{Severity, Side};
@@ -32,6 +34,21 @@ fn is_trivial(left: Leaf<'_>, right: Leaf<'_>) -> bool {
     range(left).is_some_and(is_one) && range(left) == range(right)
 }
 
+/// Whether an operation is given NaN and makes numbers alone: rows that a mask hides hold NaN in many healthy runs.
+fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool {
+    let has = |wants_input: bool, coverage: fn(Coverage) -> bool| {
+        operation.leaves.iter().any(|leaf| {
+            let value = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
+            let is_float = value.and_then(Leaf::record).and_then(|record| record.element).is_some_and(Dtype::is_float);
+            let measured = leaf.measured.as_ref().filter(|_| is_float);
+            value.is_some_and(|value| is_input(value.kind) == wants_input)
+                && measured.is_some_and(|one| coverage(one.coverage))
+        })
+    };
+    let is_nan = |coverage| coverage == Coverage::NotANumber;
+    has(true, is_nan) && !has(false, is_nan) && has(false, |coverage| coverage == Coverage::Whole)
+}
+
 /// Values of one kind that were not seen, or not seen whole.
 struct Unseen {
     rule: &'static Rule,
@@ -52,6 +69,9 @@ pub(super) struct Census {
     plain: u64,
     /// Values that are NaN on both sides, since the last output that was compared: nothing finite is made of them.
     not_a_number: u64,
+    /// Tensors of which statistics are NaN on both sides, which a single NaN makes them, and that nothing finite was made of
+    /// yet: row name of the first, and their number.
+    unmasked: Option<(String, u64)>,
     unseen: Vec<Unseen>,
 }
 
@@ -63,6 +83,9 @@ impl Census {
             census.operation(input, operation, flow);
         }
         census.evidence.offered += census.not_a_number;
+        if let Some((first, count)) = census.unmasked.take() {
+            census.unseen.push(Unseen { rule: &rules::NOT_A_NUMBER_ON_BOTH, side: None, first, count });
+        }
         // Arguments that agree say nothing of the numbers.
         census.evidence.equal_trivially += census.plain;
         if census.tensors == 0 && census.evidence.total() > census.plain {
@@ -78,15 +101,20 @@ impl Census {
                 self.evidence.shown_only += all;
                 self.note(&rules::DECOMPOSED_OTHERWISE, None, || candidate.name.to_owned());
             }
-            (Some(baseline), Some(candidate)) => operation.leaves.iter().zip(&flow.leaves).for_each(|(leaf, flow)| {
-                if flow.is_unread {
-                    self.evidence.shown_only += 1;
-                    return;
+            (Some(baseline), Some(candidate)) => {
+                operation.leaves.iter().zip(&flow.leaves).for_each(|(leaf, flow)| {
+                    if flow.is_unread {
+                        self.evidence.shown_only += 1;
+                        return;
+                    }
+                    let left = leaf.pair.baseline().and_then(|index| baseline.leaves.get(index));
+                    let right = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
+                    self.value(leaf, left, right);
+                });
+                if is_masking(operation, candidate) {
+                    self.unmasked = None;
                 }
-                let left = leaf.pair.baseline().and_then(|index| baseline.leaves.get(index));
-                let right = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
-                self.value(leaf, left, right);
-            }),
+            }
             (Some(only), None) => self.alone(Side::Baseline, only.leaves.len()),
             (None, Some(only)) => self.alone(Side::Candidate, only.leaves.len()),
             (None, None) => {}
@@ -138,7 +166,10 @@ impl Census {
             Coverage::NotANumber => {
                 evidence.not_compared += 1;
                 self.not_a_number += 1;
-                self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row);
+                match measured.basis {
+                    Basis::Statistics => self.unmasked.get_or_insert_with(|| (row(), 0)).1 += 1,
+                    _ => self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row),
+                }
             }
             Coverage::StatisticMissing(side) => {
                 evidence.add_alone(side.other(), 1);

@@ -135,6 +135,26 @@ impl Suspect<'_> {
     }
 }
 
+/// Places of the suspects that become findings. What receives an error from a suspect that a waiver covers may follow from it, and
+/// takes the place of none that does not.
+fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize]) -> Vec<usize> {
+    let limits = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some()).map(|suspect| suspect.flow.limit);
+    let noise = limits.reduce(f64::min).unwrap_or(f64::INFINITY);
+    let (following, own): (Vec<usize>, Vec<usize>) = (0..suspects.len()).partition(|place| {
+        suspects.get(*place).is_some_and(|suspect| suspect.decision.waiver.is_none() && suspect.input_error > noise)
+    });
+    let of = |places: Vec<usize>| {
+        let decisions: Vec<Decision<'_>> =
+            places.iter().filter_map(|place| suspects.get(*place)).map(|suspect| suspect.decision).collect();
+        let chosen = shown(&decisions, MOST_FINDINGS, &[]).into_iter();
+        chosen.filter_map(|nth| places.get(nth).copied()).collect::<Vec<usize>>()
+    };
+    let mut all = [of(own), of(following), named.to_vec()].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
 /// suspicions of them are shown and do not count.
 fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
@@ -238,10 +258,8 @@ impl<'a> View<'a> {
             }
             finding
         };
-        let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
         let named: Vec<usize> = named.iter().flatten().copied().collect();
-        let shown = shown(&decisions, MOST_FINDINGS, &named);
-        shown.into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
+        shown_suspects(suspects, &named).into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
     }
 
     fn summaries(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {

@@ -67,12 +67,12 @@ const FEWEST: u64 = 16;
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// What the baseline and the candidate recorded of each, once for all ranks that agree, by hash of the row.
+    /// Records of both sides of each, once for all ranks that agree, by hash of the row.
     known: ByHash<Vec<Copy>>,
     parted: HashSet<u64>,
 }
 
-/// What one rank was given.
+/// Records of the copy of one rank.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     sides: Both,
@@ -81,7 +81,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// What both sides recorded of an input; `None` of a constant, which is the same by chance.
+    /// The records of an input; `None` of a constant, which is the same by chance.
     fn of(item: &Item<'_>) -> Option<Self> {
         let sides = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
         let bounds = item.records().map(|record| {
