@@ -1,7 +1,9 @@
 //! Time and memory over the number of items: one case for each reader and rule whose items a stranger can add.
 //!
 //! Each case is judged in growing sizes, with equal sides and with sides of which every item differs, until a run takes
-//! longer than ten seconds. The slope is the exponent between the two largest sizes that ended: 1 is linear, 2 quadratic.
+//! longer than ten seconds, and in smaller sizes where fewer than two ended before. The slope is the exponent between the two
+//! largest sizes that ended: 1 is linear, 2 quadratic; that of time is the processors', so that it says the same on a busy
+//! machine.
 //!
 //! ```text
 //! cargo bench --bench slopes                                      # every case; or names: evaluation-tasks pack-pip
@@ -16,10 +18,10 @@ mod cases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Stdio};
 use std::time::{Duration, Instant};
 
-use cases::{CASES, Case};
+use cases::{CASES, Case, Command, short_log};
 
 /// Longest time of one run, in seconds.
 const LONGEST: f64 = 10.0;
@@ -27,6 +29,8 @@ const LONGEST: f64 = 10.0;
 /// Cost of a run, and how it ended.
 struct Cost {
     seconds: f64,
+    /// Seconds of all processors together, which other programs do not make more.
+    processor: f64,
     memory: f64,
     ended: String,
 }
@@ -47,23 +51,13 @@ fn main() {
 }
 
 fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) {
-    let mut measured: Vec<(usize, Cost)> = Vec::new();
-    let mut cells = Vec::new();
-    for size in sizes.iter().filter(|size| **size <= case.most) {
-        let cost = judged(case, *size, differ);
-        let is_over = cost.seconds > LONGEST;
-        let Cost { seconds, memory, ended } = &cost;
-        cells.push(if is_over {
-            format!("{size}: more than {LONGEST} s")
-        } else {
-            format!("{size}: {seconds:.2} s, {memory:.0} MB ({ended})")
-        });
-        if is_over {
-            break;
-        }
-        measured.push((*size, cost));
-    }
-    let slope = |of: &dyn Fn(&Cost) -> f64| match measured.as_slice() {
+    let (measured, over) = costs(case, differ, sizes);
+    let cell = |(size, Cost { seconds, memory, ended, .. }): &(usize, Cost)| {
+        format!("{size}: {seconds:.2} s, {memory:.0} MB ({ended})")
+    };
+    let mut cells: Vec<String> = measured.iter().map(cell).collect();
+    cells.extend(over.map(|size| format!("{size}: more than {LONGEST} s")));
+    let slope = |of: fn(&Cost) -> f64| match measured.as_slice() {
         [.., (fewer, small), (more, large)] => {
             // What the program takes without any work says nothing about items.
             let grown = |cost: &Cost| (of(cost) - of(idle)).max(1e-3);
@@ -72,8 +66,34 @@ fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) {
         _ => "-".to_owned(),
     };
     let sides = if differ { "differ" } else { "same" };
-    let (time, memory) = (slope(&|cost| cost.seconds), slope(&|cost| cost.memory));
+    let (time, memory) = (slope(|cost| cost.processor), slope(|cost| cost.memory));
     println!("| {} | {sides} | {} | {time} | {memory} |", case.name, cells.join("; "));
+}
+
+/// Costs by size, and the size that took too long. Two sizes make a slope: where fewer ended, or make sense, smaller ones follow.
+fn costs(case: &Case, differ: bool, sizes: &[usize]) -> (Vec<(usize, Cost)>, Option<usize>) {
+    let mut sizes: Vec<usize> = sizes.iter().copied().filter(|size| *size <= case.most).collect();
+    if sizes.is_empty() {
+        sizes.push(case.most);
+    }
+    let mut least = sizes.iter().copied().min().unwrap_or(case.most);
+    let (mut measured, mut over) = (Vec::new(), None);
+    for size in sizes {
+        let cost = judged(case, size, differ);
+        if cost.seconds > LONGEST {
+            over = Some(size);
+            break;
+        }
+        measured.push((size, cost));
+    }
+    while measured.len() < 2 && least >= 100 {
+        least /= 4;
+        let cost = judged(case, least, differ);
+        if cost.seconds <= LONGEST {
+            measured.insert(0, (least, cost));
+        }
+    }
+    (measured, over)
 }
 
 /// The cost of a verdict over a pair of `size` items.
@@ -84,16 +104,8 @@ fn judged(case: &Case, size: usize, differ: bool) -> Cost {
         folder = tempfile::Builder::new().prefix(&name).tempdir_in(kept).expect("a folder");
         folder.disable_cleanup(true);
     }
-    let [gpu, npu] = ["gpu", "npu"].map(|side| folder.path().join(side));
-    (case.side)(&gpu, size, false);
-    (case.side)(&npu, size, differ);
+    let mut arguments = arguments(case, folder.path(), size, differ);
     let out = folder.path().join("out");
-    let mut arguments: Vec<PathBuf> = vec!["run".into()];
-    if case.is_alone {
-        arguments.extend(["--health".into(), "--candidate".into(), npu]);
-    } else {
-        arguments.extend([gpu, npu]);
-    }
     arguments.extend(["--quiet".into(), "--today".into(), "2026-11-26".into(), "--out".into(), out]);
     if let Some(policy) = case.policy {
         let path = folder.path().join("precision-gate.yml");
@@ -103,6 +115,31 @@ fn judged(case: &Case, size: usize, differ: bool) -> Cost {
     run(&arguments)
 }
 
+/// Writes what is judged below `folder`, and names it as the command line does.
+fn arguments(case: &Case, folder: &Path, size: usize, differ: bool) -> Vec<PathBuf> {
+    let [gpu, npu, earlier] = ["gpu", "npu", "earlier"].map(|name| folder.join(name));
+    match case.command {
+        Command::Compare => {
+            (case.side)(&gpu, size, false);
+            (case.side)(&npu, size, differ);
+            vec!["run".into(), gpu, npu]
+        }
+        Command::Alone => {
+            (case.side)(&npu, size, differ);
+            vec!["run".into(), "--health".into(), "--candidate".into(), npu]
+        }
+        Command::Source => {
+            (case.side)(&npu, size, differ);
+            vec!["source".into(), npu]
+        }
+        Command::History => {
+            (case.side)(&earlier, size, differ);
+            [&gpu, &npu].into_iter().for_each(|side| short_log(side));
+            vec!["run".into(), gpu, npu, "--history".into(), earlier]
+        }
+    }
+}
+
 fn program() -> PathBuf {
     std::env::var_os("PRECISION_GATE_PROGRAM")
         .map_or_else(|| env!("CARGO_BIN_EXE_precision-gate").into(), PathBuf::from)
@@ -110,26 +147,35 @@ fn program() -> PathBuf {
 
 fn run(arguments: &[PathBuf]) -> Cost {
     let start = Instant::now();
-    let mut child = Command::new(program())
+    let mut child = process::Command::new(program())
         .args(arguments)
         .current_dir(std::env::temp_dir())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    let mut peak = 0.0f64;
+    let (mut memory, mut processor) = (0.0f64, 0.0f64);
     loop {
-        // A process that has ended has no peak left to read: the last look before that counts.
-        peak = peak.max(peak_memory(&child).unwrap_or(0.0));
+        // Of a process that has ended nothing is left to read: the last look before that counts.
+        memory = memory.max(peak_memory(&child).unwrap_or(0.0));
+        processor = processor.max(processor_time(&child).unwrap_or(0.0));
         if let Some(status) = child.try_wait().expect("a child") {
             let ended = status.code().map_or_else(|| "killed".to_owned(), |code| code.to_string());
-            return Cost { seconds: start.elapsed().as_secs_f64(), memory: peak, ended };
+            return Cost { seconds: start.elapsed().as_secs_f64(), processor, memory, ended };
         }
         if start.elapsed().as_secs_f64() > LONGEST + 0.5 {
             child.kill().expect("killed");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Time of all processors that a process took, in seconds; Linux tells it in hundredths.
+fn processor_time(child: &Child) -> Option<f64> {
+    let status = fs::read_to_string(Path::new("/proc").join(child.id().to_string()).join("stat")).ok()?;
+    let numbers: Vec<&str> = status.rsplit_once(')')?.1.split_whitespace().collect();
+    let hundredths = |place: usize| numbers.get(place)?.parse::<f64>().ok();
+    Some((hundredths(11)? + hundredths(12)?) / 100.0)
 }
 
 /// Peak of the memory that a process held, in megabytes; Linux tells it.

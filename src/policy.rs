@@ -26,6 +26,7 @@ pub mod signoff;
 pub mod source;
 pub mod value;
 pub mod waiver;
+pub mod waivers;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -65,7 +66,8 @@ pub struct Policy {
     /// Severity per finding code, in place of its default.
     pub severity: BTreeMap<String, Severity>,
     /// Reviewed exceptions.
-    pub waivers: Vec<waiver::Waiver>,
+    #[schemars(with = "Vec<waiver::Waiver>")]
+    pub waivers: waivers::Waivers,
     /// Days from today that a waiver may hold at most.
     pub waiver_max_days: waiver::MaxDays,
     /// Configuration packs.

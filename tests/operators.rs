@@ -328,6 +328,34 @@ fn the_policy_sets_levels_limits_and_exceptions() {
 }
 
 #[test]
+fn what_follows_from_accepted_operators_takes_the_place_of_no_other() {
+    let table = details("ok-fp32", "gpu");
+    let wrong = with_cell(&table, GELU, MEAN_REL, "0.1");
+    let wrong = with_cell(&wrong, "Functional.gelu.0.backward.output.0", MEAN_REL, "0.1");
+    let of_many = |table: &str| {
+        let rows = table.lines().filter(|line| line.starts_with("Functional.gelu.0."));
+        // Their messages go over several lines.
+        let numbers = rows.filter_map(|line| line.split_once(",pass,"));
+        let gelu: String = numbers.map(|(numbers, _)| format!("{numbers},pass,\r\n")).collect();
+        let copies = (1..60).map(|call| gelu.replace("gelu.0", &format!("gelu.{call}")));
+        copies.fold(table.to_owned(), |table, rows| table + &rows)
+    };
+    let waivers = (0..59).fold("waivers:\n".to_owned(), |mut text, call| {
+        let place = format!("Functional.gelu.{call}.forward.output.0");
+        let _written = writeln!(
+            text,
+            "- {{code: operators-inaccurate, where: {place}, reason: approximation, owner: ann, expires: 2027-01-01}}"
+        );
+        text
+    });
+    let result = pair(&of_many(&table), &of_many(&wrong), &waivers);
+    assert_eq!(result.verdict, Verdict::Fail, "nothing accepts what the last one does");
+    assert_eq!(row(&result), Some("Functional.gelu.59.forward.output.0"));
+    let inaccurate = result.findings.iter().filter(|finding| finding.code == "operators-inaccurate");
+    assert_eq!(inaccurate.count(), 2, "what follows from an accepted operator is accepted with it");
+}
+
+#[test]
 fn a_cut_or_foreign_table_is_damage_wherever_it_ends() {
     let table = details("gelu-2-percent", "gpu");
     let start = table.find('\n').expect("a header") + 1;

@@ -5,18 +5,34 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use precision_gate::history::record::Record;
+use serde_json::json;
+
 /// Writes one side of `n` items below a folder; every item of a drifted side differs from that of one without drift.
 pub(crate) type Side = fn(&Path, usize, bool);
 
-/// A case: its name, what a run is made of, and the arguments beside both sides.
+/// Command that the gate is asked by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Both sides are compared.
+    Compare,
+    /// The candidate is judged alone.
+    Alone,
+    /// The candidate is a tree of Python source.
+    Source,
+    /// Two short logs are compared in the light of earlier runs, which are what the case writes.
+    History,
+}
+
+/// A case: its name, what a run is made of, and how it is judged.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     /// Its name.
     pub(crate) name: &'static str,
     /// Writes one side.
     pub(crate) side: Side,
-    /// Whether the candidate is judged alone.
-    pub(crate) is_alone: bool,
+    /// Command that judges it.
+    pub(crate) command: Command,
     /// A policy for `n` items, where it needs one.
     pub(crate) policy: Option<fn(usize) -> String>,
     /// Most items that make sense: files of a folder, for one.
@@ -24,44 +40,84 @@ pub(crate) struct Case {
 }
 
 const fn pair(name: &'static str, side: Side) -> Case {
-    Case { name, side, is_alone: false, policy: None, most: usize::MAX }
+    Case { name, side, command: Command::Compare, policy: None, most: usize::MAX }
+}
+
+/// Curves of a run are bounded; a case of many has at most this number.
+const MOST_CURVES: usize = 4000;
+/// Files in a folder, of which a small one is made in reasonable time.
+const MOST_FILES: usize = 100_000;
+
+const fn curves(name: &'static str, side: Side) -> Case {
+    Case { most: MOST_CURVES, ..pair(name, side) }
+}
+
+const fn source(name: &'static str, side: Side) -> Case {
+    Case { command: Command::Source, ..pair(name, side) }
 }
 
 /// Every case.
-pub(crate) const CASES: [Case; 32] = [
+pub(crate) const CASES: &[Case] = &[
     pair("evaluation-tasks", evaluation_tasks),
     pair("evaluation-metrics", evaluation_metrics),
     pair("evaluation-answers", evaluation_answers),
+    pair("generation-answers", generation_answers),
+    pair("generation-tokens", generation_tokens),
     Case { policy: Some(waivers), ..pair("waivers", evaluation_tasks) },
+    Case { policy: Some(waivers_of_operators), ..pair("waivers-operators", operators) },
+    Case { policy: Some(waivers_of_curves), ..curves("waivers-curves", jsonl_series) },
     pair("log-lines", log_lines),
-    pair("log-series", log_series),
+    curves("log-series", log_series),
     pair("log-unknown", log_unknown),
     pair("jsonl-lines", jsonl_lines),
-    pair("jsonl-series", jsonl_series),
+    curves("jsonl-series", jsonl_series),
     pair("csv-rows", csv_rows),
-    pair("csv-series", csv_series),
+    curves("csv-series", csv_series),
     pair("tensorboard-events", tensorboard_events),
-    pair("tensorboard-tags", tensorboard_tags),
+    curves("tensorboard-tags", tensorboard_tags),
     pair("dump-operations", dump_operations),
     pair("dump-renamed", dump_renamed),
     pair("dump-stacks", dump_stacks),
     Case { most: 10_000, ..pair("dump-ranks", dump_ranks) },
     Case { most: 10_000, ..pair("dump-steps", dump_steps) },
-    Case { is_alone: true, ..pair("health-findings", dump_not_finite) },
+    Case { most: MOST_FILES, ..pair("dump-files", dump_files) },
+    Case { command: Command::Alone, ..pair("health-findings", dump_not_finite) },
     pair("monitor-steps", monitor_steps),
     pair("monitor-parameters", monitor_parameters),
-    pair("operators", operators),
+    // Of a table at most half a million rows are read, of which an operator has two.
+    Case { most: 200_000, ..pair("operators", operators) },
     pair("performance-steps", performance_steps),
     pair("performance-kernels", performance_kernels),
+    pair("performance-kinds", performance_kinds),
     Case { most: 10_000, ..pair("performance-ranks", performance_ranks) },
     pair("pack-pip", pack_pip),
     pair("pack-environment", pack_environment),
-    Case { most: 100_000, ..pair("pack-batches", pack_batches) },
+    Case { most: MOST_FILES, ..pair("pack-batches", pack_batches) },
     pair("pack-weights", pack_weights),
     pair("safetensors-tensors", safetensors_tensors),
     pair("torch-tensors", torch_tensors),
-    Case { most: 100_000, ..pair("folder-files", folder_files) },
+    Case { most: MOST_FILES, ..pair("folder-files", folder_files) },
+    source("source-findings", source_findings),
+    // A file of more than 10 MiB is not read.
+    Case { most: 400_000, ..source("source-with", source_with) },
+    source("source-calls", source_calls),
+    Case { most: MOST_FILES, ..source("source-files", source_files) },
+    Case { most: MOST_FILES, policy: Some(all_runs), ..history("history-runs", history_runs) },
+    // A record holds at most 20 000 values.
+    Case { most: 20_000, ..history("history-measures", history_measures) },
 ];
+
+const fn history(name: &'static str, side: Side) -> Case {
+    Case { command: Command::History, ..pair(name, side) }
+}
+
+/// Two short logs, for cases whose items lie beside both sides.
+pub(crate) fn short_log(folder: &Path) {
+    log_lines(folder, 20, false);
+}
+
+const STORED: zip::write::SimpleFileOptions =
+    zip::write::SimpleFileOptions::DEFAULT.compression_method(zip::CompressionMethod::Stored);
 
 fn create(path: &Path) -> BufWriter<File> {
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -103,7 +159,7 @@ fn evaluation_metrics(folder: &Path, n: usize, drift: bool) {
 }
 
 fn evaluation_answers(folder: &Path, n: usize, drift: bool) {
-    let is_right = |index: usize| index.is_multiple_of(3) != drift;
+    let is_right = |index: usize| index.is_multiple_of(3) == drift;
     let mut out = create(&folder.join("model/samples_task_0_2026-11-22T12-29-39.821141.jsonl"));
     for index in 0..n {
         let right = is_right(index);
@@ -122,16 +178,50 @@ fn evaluation_answers(folder: &Path, n: usize, drift: bool) {
     results(folder, 1, 1, n, &|_| right as f64 / n as f64);
 }
 
-fn waivers(n: usize) -> String {
-    let mut text = "waivers:\n".to_owned();
-    // A policy holds at most 16 MiB.
-    for index in 0..n.min(100_000) {
-        let _ = writeln!(
-            text,
-            "- {{code: evaluation-*, where: task_{index}, reason: known, owner: a, expires: 2026-12-31}}"
-        );
+fn generation_answers(folder: &Path, n: usize, drift: bool) {
+    let mut out = create(&folder.join("generations.jsonl"));
+    let answer = if drift { "b" } else { "a" };
+    for index in 0..n {
+        writeln!(
+            out,
+            r#"{{"id": "{index}", "prompt": "Q: {index}", "temperature": 0, "choices": [{{"index": 0, "text": "{answer}", "finish_reason": "stop"}}]}}"#
+        )
+        .expect("written");
     }
-    text
+}
+
+/// Ten answers of many tokens, which part at the last one.
+fn generation_tokens(folder: &Path, n: usize, drift: bool) {
+    let mut out = create(&folder.join("generations.jsonl"));
+    let end = if drift { "b" } else { "a" };
+    let text = "a".repeat(n.div_ceil(10)) + end;
+    for index in 0..10 {
+        writeln!(
+            out,
+            r#"{{"id": "{index}", "prompt": "Q: {index}", "temperature": 0, "choices": [{{"index": 0, "text": "{text}", "finish_reason": "stop"}}]}}"#
+        )
+        .expect("written");
+    }
+}
+
+fn waivers_at(n: usize, code: &str, place: impl Fn(usize) -> String) -> String {
+    let waiver =
+        |index| format!("- {{code: {code}, where: '{}', reason: known, owner: a, expires: 2026-12-31}}", place(index));
+    // What the last item breaks stays. A policy holds at most 16 MiB.
+    let waivers = n.saturating_sub(1).clamp(1, 100_000);
+    format!("waivers:\n{}\n", joined(waivers, "\n", waiver))
+}
+
+fn waivers(n: usize) -> String {
+    waivers_at(n, "evaluation-*", |index| format!("task_{index} m0 (none)"))
+}
+
+fn waivers_of_operators(n: usize) -> String {
+    waivers_at(n, "operators-*", |index| format!("Functional.gelu.{index}.forward.output.0"))
+}
+
+fn waivers_of_curves(n: usize) -> String {
+    waivers_at(n, "curve-*", |index| format!("loss_{index}"))
 }
 
 fn value(index: usize, drift: bool) -> f64 {
@@ -212,9 +302,11 @@ fn csv_rows(folder: &Path, n: usize, drift: bool) {
 
 fn csv_series(folder: &Path, n: usize, drift: bool) {
     let mut out = create(&folder.join("metrics.csv"));
-    writeln!(out, "step,{}", joined(n, ",", |index| format!("loss_{index}"))).expect("written");
+    // A table is recognised by its first 64 KiB, which hold the titles and a row of up to 4000 short numbers.
+    writeln!(out, "step,{}", joined(n, ",", |index| format!("loss_{}", letters(index)))).expect("written");
     for step in 1..=3 {
-        writeln!(out, "{step},{}", joined(n, ",", |index| value(index + step, drift).to_string())).expect("written");
+        let row = joined(n, ",", |index| format!("{:.3}", value(index + step, drift)));
+        writeln!(out, "{step},{row}").expect("written");
     }
 }
 
@@ -277,6 +369,7 @@ fn tensor(numbers: &str) -> String {
     )
 }
 
+/// Operations of `name`, whose outputs have the `numbers` of their place; all inputs have the same.
 fn dump(folder: &Path, n: usize, name: &dyn Fn(usize) -> String, numbers: &dyn Fn(usize) -> String) {
     let mut out = create(&folder.join("dump.json"));
     write!(out, r#"{{"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {{"#)
@@ -399,7 +492,14 @@ fn operators(folder: &Path, n: usize, drift: bool) {
     }
 }
 
-fn profile(folder: &Path, rank: usize, steps: usize, kernels: usize, drift: bool) {
+/// The profile of a rank; `kind` numbers the kind of a kernel of a step.
+fn profile(
+    folder: &Path,
+    rank: usize,
+    (steps, kernels): (usize, usize),
+    drift: bool,
+    kind: &dyn Fn(usize, usize) -> usize,
+) {
     let home = folder.join(format!("node01_{}_20261121100000000_ascend_pt", 4242 + rank));
     write(
         &home.join(format!("profiler_info_{rank}.json")),
@@ -412,62 +512,72 @@ fn profile(folder: &Path, rank: usize, steps: usize, kernels: usize, drift: bool
         "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,Communication(Not Overlapped and Exclude Receive),Preparing"
     )
     .expect("written");
-    for step in 0..steps {
-        let computing = 1e4 * value(step, drift);
-        writeln!(times, "{rank},{step},{computing},0,0,0,300.0,{},0,0,320.0", computing + 300.0).expect("written");
-    }
     let mut out = create(&output.join("kernel_details.csv"));
     writeln!(
         out,
         "Step Id,Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
     )
     .expect("written");
+    let mut now = 1_763_700_013_000_351.0;
     for step in 0..steps {
+        let mut computing = 0.0;
         for kernel in 0..kernels {
-            let duration = 10.0 * value(kernel, drift);
+            let duration = (1000.0 * value(kernel + step, drift)).round();
+            let kind = kind(step, kernel);
             writeln!(
                 out,
-                "{step},{rank},4294967295,1,2,aclnn_{kernel},Kind{kernel},dynamic,AI_CORE,1763700013000351.661\t,{duration},0.9,48,0,NO,\"\"\"{kernel},8\"\"\",DT_BF16,ND,\"\"\"8,8\"\"\",DT_BF16,ND,N/A"
+                "{step},{rank},4294967295,1,2,aclnn_{kind},Kind{kind},dynamic,AI_CORE,{now:.3}\t,{duration},0.9,48,0,NO,\"\"\"{kind},8\"\"\",DT_BF16,ND,\"\"\"8,8\"\"\",DT_BF16,ND,N/A"
             )
             .expect("written");
+            now += duration;
+            computing += duration;
         }
+        now += 300.0;
+        writeln!(times, "{rank},{step},{computing},0,0,0,300.0,{},0,0,0", computing + 300.0).expect("written");
     }
 }
 
 fn performance_steps(folder: &Path, n: usize, drift: bool) {
-    profile(folder, 0, n, 1, drift);
+    profile(folder, 0, (n, 1), drift, &|_, kernel| kernel);
 }
 
 fn performance_kernels(folder: &Path, n: usize, drift: bool) {
-    profile(folder, 0, 5, n, drift);
+    profile(folder, 0, (8, n), drift, &|_, kernel| kernel);
+}
+
+/// Every step has a kind of kernel of its own.
+fn performance_kinds(folder: &Path, n: usize, drift: bool) {
+    profile(folder, 0, (n, 2), drift, &|step, kernel| kernel * (step + 1));
 }
 
 fn performance_ranks(folder: &Path, n: usize, drift: bool) {
     for rank in 0..n {
-        profile(folder, rank, 5, 2, drift);
+        profile(folder, rank, (8, 2), drift, &|_, kernel| kernel);
     }
 }
 
 fn pack(folder: &Path, pip: usize, environment: usize, batches: usize, weights: usize, drift: bool) {
+    fs::create_dir_all(folder).expect("a folder");
+    let mut archive = zip::ZipWriter::new(File::create(folder.join("pack.zip")).expect("a file"));
+    let mut member = |name: &str, text: String| {
+        archive.start_file(name, STORED).expect("a member");
+        archive.write_all(text.as_bytes()).expect("written");
+    };
     let own = if drift { 2 } else { 1 };
-    write(&folder.join("pip"), joined(pip, "\n", |index| format!("package-{index}={own}.0.{index}")));
-    write(
-        &folder.join("env"),
-        format!("{{{}}}", joined(environment, ",\n", |index| format!(r#""VARIABLE_{index}": "{own}""#))),
-    );
+    member("pip", joined(pip, "\n", |index| format!("package-{index}={own}.0.{index}")));
+    let variables = joined(environment, ",\n", |index| format!(r#""VARIABLE_{index}": "{own}""#));
+    member("env", format!("{{{variables}}}"));
     let numbers = |index: usize| {
         let largest = value(index, drift);
         format!(r#"{{"max": {largest}, "min": -1.5, "mean": 0.1, "norm": {}}}"#, largest * 3.0)
     };
     for step in 0..batches {
-        write(
-            &folder.join(format!("dataset/step{step}/rank0/dataset.json")),
-            format!(r#"{{"args": {{"0": {}}}, "kwargs": {{}}}}"#, numbers(step)),
-        );
+        let batch = format!(r#"{{"args": {{"0": {}}}, "kwargs": {{}}}}"#, numbers(step));
+        member(&format!("dataset/step{step}/rank0/dataset.json"), batch);
     }
     let weights = joined(weights, ",\n", |index| format!(r#""layers.{index}.weight": {}"#, numbers(index)));
-    write(&folder.join("weights/step0/rank0/weight.json"), format!("{{{weights}}}"));
-    write(&folder.join("random/rank0.json"), "{}");
+    member("weights/step0/rank0/weight.json", format!("{{{weights}}}"));
+    archive.finish().expect("an archive");
 }
 
 fn pack_pip(folder: &Path, n: usize, drift: bool) {
@@ -486,23 +596,18 @@ fn pack_weights(folder: &Path, n: usize, drift: bool) {
     pack(folder, 1, 1, 1, n, drift);
 }
 
-/// Every second tensor is empty: a header costs its writer nothing but names.
 fn safetensors_tensors(folder: &Path, n: usize, drift: bool) {
     let mut header = "{".to_owned();
     for index in 0..n {
-        let (start, end) = (index.div_ceil(2) * 4, (index + 1).div_ceil(2) * 4);
         let comma = if index > 0 { "," } else { "" };
-        let _ = write!(
-            header,
-            r#"{comma}"w.{index}":{{"dtype":"F32","shape":[{}],"data_offsets":[{start},{end}]}}"#,
-            (end - start) / 4
-        );
+        let (start, end) = (index * 4, index * 4 + 4);
+        let _ = write!(header, r#"{comma}"w.{index}":{{"dtype":"F32","shape":[1],"data_offsets":[{start},{end}]}}"#);
     }
     header.push('}');
     let mut out = create(&folder.join("model.safetensors"));
     out.write_all(&(header.len() as u64).to_le_bytes()).expect("written");
     out.write_all(header.as_bytes()).expect("written");
-    for index in (0..n).step_by(2) {
+    for index in 0..n {
         #[allow(clippy::cast_possible_truncation, reason = "a float32 is written")]
         let number = value(index, drift) as f32;
         out.write_all(&number.to_le_bytes()).expect("written");
@@ -513,7 +618,6 @@ fn safetensors_tensors(folder: &Path, n: usize, drift: bool) {
 fn torch_tensors(folder: &Path, n: usize, drift: bool) {
     fs::create_dir_all(folder).expect("a folder");
     let mut archive = zip::ZipWriter::new(File::create(folder.join("model.pt")).expect("a file"));
-    let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     let text = |text: &str| {
         let length = u32::try_from(text.len()).expect("short").to_le_bytes();
         [b"X".as_slice(), &length, text.as_bytes()].concat()
@@ -529,17 +633,17 @@ fn torch_tensors(folder: &Path, n: usize, drift: bool) {
         pickle.extend(b"K\x01tQK\x00K\x01\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR");
     }
     pickle.extend(b"u.");
-    archive.start_file("archive/data.pkl", options).expect("a member");
+    archive.start_file("archive/data.pkl", STORED).expect("a member");
     archive.write_all(&pickle).expect("written");
-    archive.start_file("archive/byteorder", options).expect("a member");
+    archive.start_file("archive/byteorder", STORED).expect("a member");
     archive.write_all(b"little").expect("written");
     for index in 0..n {
         #[allow(clippy::cast_possible_truncation, reason = "a float32 is written")]
         let number = value(index, drift) as f32;
-        archive.start_file(format!("archive/data/{index}"), options).expect("a member");
+        archive.start_file(format!("archive/data/{index}"), STORED).expect("a member");
         archive.write_all(&number.to_le_bytes()).expect("written");
     }
-    archive.start_file("archive/version", options).expect("a member");
+    archive.start_file("archive/version", STORED).expect("a member");
     archive.write_all(b"3\n").expect("written");
     archive.finish().expect("an archive");
 }
@@ -550,4 +654,100 @@ fn folder_files(folder: &Path, n: usize, drift: bool) {
     for index in 0..n {
         write(&folder.join(format!("notes/{}/note-{index}.txt", index / 1000)), "nothing to compare\n");
     }
+}
+
+/// Operations whose tensors lie in files of their own.
+fn dump_files(folder: &Path, n: usize, drift: bool) {
+    let place = folder.join("step0/rank0");
+    let mut out = create(&place.join("dump.json"));
+    write!(out, r#"{{"task": "tensor", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {{"#)
+        .expect("written");
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 128), }";
+    let head = [b"\x93NUMPY\x01\x00\x76\x00", format!("{head:117}\n").as_bytes()].concat();
+    for index in 0..n {
+        let name = format!("Torch.add.{index}.forward");
+        let file = |kind: &str, drift: bool| {
+            let path = format!("{name}.{kind}.0.npy");
+            #[allow(clippy::cast_possible_truncation, reason = "a float32 is written")]
+            let most = value(index, drift) as f32;
+            let data = [most, -most].map(f32::to_le_bytes).concat().repeat(512);
+            write(&place.join("dump_tensor_data").join(&path), [head.as_slice(), &data].concat());
+            let norm = most * 32.0;
+            tensor(&format!(r#""Max": {most}, "Min": -{most}, "Mean": 0, "Norm": {norm}, "data_name": "{path}""#))
+        };
+        let comma = if index > 0 { "," } else { "" };
+        let (input, output) = (file("input", false), file("output", drift));
+        write!(
+            out,
+            "{comma}\n\"{name}\": {{\"input_args\": [{input}], \"input_kwargs\": {{}}, \"output\": [{output}]}}"
+        )
+        .expect("written");
+    }
+    write!(out, "}}}}").expect("written");
+}
+
+fn python(folder: &Path, text: &str) {
+    write(&folder.join("train.py"), format!("import torch\n{text}"));
+}
+
+/// A line that a rule may fit, as often as there are items.
+fn source_findings(folder: &Path, n: usize, drift: bool) {
+    let is_chosen = if drift { "True" } else { "False" };
+    python(folder, &format!("torch.backends.cudnn.benchmark = {is_chosen}\n").repeat(n));
+}
+
+fn source_with(folder: &Path, n: usize, drift: bool) {
+    let call = if drift { "x.cuda()" } else { "x" };
+    python(folder, &format!("with {}: pass\n", joined(n, ", ", |index| format!("{call} as b{index}"))));
+}
+
+fn source_calls(folder: &Path, n: usize, drift: bool) {
+    let call = if drift { ".cuda()" } else { ".call()" };
+    python(folder, &format!("x{}\n", call.repeat(n)));
+}
+
+fn source_files(folder: &Path, n: usize, drift: bool) {
+    let call = if drift { "cuda" } else { "call" };
+    for index in 0..n {
+        write(&folder.join(format!("part{}/m{index}.py", index / 1000)), format!("import torch\nx.{call}()\n"));
+    }
+}
+
+fn all_runs(n: usize) -> String {
+    format!("history: {{last: {}}}\n", n + 1)
+}
+
+/// Records of runs a minute apart; those of a drifted side fail.
+fn records(folder: &Path, runs: usize, measures: usize, drift: bool) {
+    let verdict = if drift { "fail" } else { "pass" };
+    for run in 0..runs {
+        let measure = |index: usize| {
+            json!({
+                "check": "loss", "unit": format!("loss_{index}"), "rule": "mean",
+                "value": value(run + index, drift) / 1000.0, "warn": 0.01, "fail": 0.02, "verdict": verdict,
+            })
+        };
+        let failing = json!([{"check": "loss", "unit": "loss", "rule": "mean"}]);
+        let time = 1_700_000_000 + 60 * i64::try_from(run).expect("a small number");
+        let record = json!({
+            "schema_version": 1, "suite": "default",
+            "time": jiff::Timestamp::from_second(time).expect("a time").to_string(),
+            "commit": format!("{run:040x}"), "repository": "", "run": "", "verdict": verdict, "profile": "default",
+            "tool": "0.1.0", "baseline": {"label": "gpu", "digest": ""}, "candidate": "npu", "versions": {},
+            "environment": {}, "digests": {}, "policy": "", "culprit": null,
+            "failing": if drift { failing } else { json!([]) },
+            "measures": (0..measures).map(measure).collect::<Vec<_>>(), "findings": {},
+        });
+        let record: Record = serde_json::from_value(record).expect("a record");
+        let (path, bytes) = record.encode().expect("a small record");
+        write(&folder.join(path), bytes);
+    }
+}
+
+fn history_runs(folder: &Path, n: usize, drift: bool) {
+    records(folder, n, 1, drift);
+}
+
+fn history_measures(folder: &Path, n: usize, drift: bool) {
+    records(folder, 10, n, drift);
 }

@@ -231,7 +231,7 @@ impl Request<'_> {
     fn verify(self, path: &str, before: Option<&str>, after: &str) -> Answered<()> {
         let (before, mut after) = (self.policy(path, before)?, self.policy(path, Some(after))?);
         let is_one_more = after.waivers.len() == before.waivers.len() + 1;
-        after.waivers.drain(..usize::from(is_one_more));
+        after.waivers = after.waivers.iter().skip(usize::from(is_one_more)).cloned().collect();
         after.digest.clone_from(&before.digest);
         if format!("{before:?}") == format!("{after:?}") {
             return Ok(());

@@ -26,9 +26,8 @@ pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Polic
     if policy.profile == Profile::Release && severity == Severity::Warn {
         severity = Severity::Fail;
     }
-    let covers = |waiver: &&Waiver| !waiver.is_expired(policy.today) && waiver.covers(code, place);
-    let waiver = policy.waivers.iter().find(covers).filter(|_| severity > Severity::Info);
-    Decision { severity, waiver }
+    let mut waivers = policy.waivers.covering(code, place).filter(|waiver| !waiver.is_expired(policy.today));
+    Decision { severity, waiver: if severity > Severity::Info { waivers.next() } else { None } }
 }
 
 /// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::operators::rules::operator;
 use super::performance::culprit::standing_out;
 use super::register;
 use super::rule::Rule;
@@ -17,7 +18,7 @@ use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, Mon
 use crate::verdict::{CheckId, Severity};
 
 /// Findings about numbers, which may be off because something before them is.
-const NUMERIC: [&Rule; 44] = [
+const NUMERIC: [&Rule; 40] = [
     &dump::rules::OUTPUT_DIVERGES,
     &dump::rules::OTHER_PRECISION,
     &dump::rules::INPUT_DIFFERS,
@@ -30,10 +31,6 @@ const NUMERIC: [&Rule; 44] = [
     &dump::rules::INTEGER_DIFFERS,
     &monitor::rules::JUMP,
     &monitor::rules::NOISE_HORIZON,
-    &operators::rules::INACCURATE,
-    &operators::rules::MAX_RELATIVE,
-    &operators::rules::TOOL_ERROR,
-    &operators::rules::TOOL_WARNING,
     &performance::rules::SLOWER,
     &performance::rules::JITTER,
     &evaluation::rules::DROP,
@@ -64,14 +61,45 @@ const NUMERIC: [&Rule; 44] = [
     &loss::code::EXPLODING,
 ];
 
-/// Whether `other` is a consequence of `root`, which both belong to `check`.
-pub fn follows(root: &Observation, other: &Observation, check: &Check) -> bool {
-    let numeric = [root, other].map(|observation| is_numeric(&observation.finding));
-    is_behind([root, other], numeric, check, || standing(check))
+/// Defects that waivers accept, all of one check.
+pub struct Accepted<'a> {
+    roots: Vec<Root<'a>>,
+    /// Places of roots by [`kin`].
+    by_kin: BTreeMap<String, Vec<usize>>,
+    /// The rank that the others of a profile wait for.
+    standing: Option<usize>,
 }
 
+impl<'a> Accepted<'a> {
+    /// The accepted defects of `check`.
+    pub fn of(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
+        let roots: Vec<Root<'a>> = observations.into_iter().map(Root::of).collect();
+        let mut by_kin: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, root) in roots.iter().enumerate() {
+            for name in kin(root.observation, check).own {
+                by_kin.entry(name).or_default().push(place);
+            }
+        }
+        let standing = if roots.is_empty() { None } else { standing(check) };
+        Self { roots, by_kin, standing }
+    }
+
+    /// Place of the first one that `observation` is a consequence of.
+    pub fn first_before(&self, observation: &Observation, check: &Check) -> Option<usize> {
+        if self.roots.is_empty() {
+            return None;
+        }
+        let other = Root::of(observation);
+        let is_cause =
+            |place: &&usize| self.roots.get(**place).is_some_and(|root| root.is_before(other, check, || self.standing));
+        let causes = kin(observation, check).causes;
+        causes.iter().filter_map(|name| self.by_kin.get(name)?.iter().find(is_cause)).min().copied()
+    }
+}
+
+/// Whether a finding is about numbers, which may be off because something before them is.
 fn is_numeric(finding: &Finding) -> bool {
-    finding.is_any(&NUMERIC)
+    finding.is_any(&NUMERIC) || finding.is_any(&operators::rules::NUMERIC)
 }
 
 /// Place of the rank that the others of a profile wait for.
@@ -182,16 +210,30 @@ struct Roots<'a> {
     standing: BTreeMap<CheckId, Option<usize>>,
 }
 
+/// An observation that may be the root of a defect.
 #[derive(Clone, Copy)]
 struct Root<'a> {
     observation: &'a Observation,
+    /// As it is told.
     finding: &'a Finding,
     is_numeric: bool,
 }
 
+impl<'a> Root<'a> {
+    fn of(observation: &'a Observation) -> Self {
+        Self { observation, finding: &observation.finding, is_numeric: is_numeric(&observation.finding) }
+    }
+
+    /// Whether `other` is a consequence of it, which both belong to `check`.
+    fn is_before(self, other: Root<'_>, check: &Check, standing: impl FnOnce() -> Option<usize>) -> bool {
+        let numeric = [self.is_numeric, other.is_numeric];
+        is_behind([self.observation, other.observation], numeric, check, standing)
+    }
+}
+
 impl<'a> Roots<'a> {
     fn add(&mut self, observation: &'a Observation, finding: &'a Finding, check: Option<&Check>) {
-        let new = Root { observation, finding, is_numeric: is_numeric(&observation.finding) };
+        let new = Root { finding, ..Root::of(observation) };
         let related = check.map(|check| (check, kin(observation, check)));
         if let Some((check, kin)) = &related {
             let near = |names: &[String]| {
@@ -202,14 +244,11 @@ impl<'a> Roots<'a> {
             let known = self.standing.entry(check.id);
             let standing = *known.or_insert_with(|| if is_profile { standing(check) } else { None });
             let root = |place: &usize| self.found.get(*place).copied().flatten();
-            let is_behind = |root: Root<'_>, other: Root<'_>| {
-                let numeric = [root.is_numeric, other.is_numeric];
-                is_behind([root.observation, other.observation], numeric, check, || standing)
-            };
-            if near(&kin.causes).iter().filter_map(root).any(|root| is_behind(root, new)) {
+            if near(&kin.causes).iter().filter_map(root).any(|root| root.is_before(new, check, || standing)) {
                 return;
             }
-            let is_consequence = |place: &usize| root(place).is_some_and(|root| is_behind(new, root));
+            let is_consequence =
+                |place: &usize| root(place).is_some_and(|root| new.is_before(root, check, || standing));
             for place in near(&kin.consequences).into_iter().filter(is_consequence).collect::<Vec<_>>() {
                 if let Some(root) = self.found.get_mut(place) {
                     *root = None;
@@ -326,14 +365,10 @@ fn is_pooled(unit: &EvaluationUnit) -> bool {
     unit.scope != EvaluationScope::Task
 }
 
-/// `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
-fn operator(finding: &Finding) -> &str {
-    let place = finding.place.as_str();
-    let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();
-    end.and_then(|end| place.get(..end)).unwrap_or(place)
-}
-
 /// Whether the rank of `other` waits for that of `root`, which stands out.
 fn waits_for(standing: Option<usize>, root: &Observation, other: &Observation) -> bool {
     standing.is_some_and(|place| root.units.contains(&place) && !other.units.contains(&place))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@ mod apply;
 mod confirm;
 mod evidence;
 
+use std::collections::HashSet;
+
 pub use apply::{AppliedPolicy, apply};
 
 use super::apply_policy::decide;
@@ -55,6 +57,7 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
     check.units.iter_mut().filter_map(|unit| unit.evidence_mut()).for_each(|evidence| evidence.behind_waived = 0);
     let accepted: Vec<(&Observation, &Waiver)> =
         observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
+    let defects = defect::Accepted::of(accepted.iter().map(|(root, _)| *root), check);
     for (root, _) in &accepted {
         let values = defect::values_behind(&root.finding);
         if let Some(evidence) = evidence_of(root, check) {
@@ -62,7 +65,7 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
         }
     }
     for observation in observations {
-        let one = behind(observation, &accepted, check, policy);
+        let one = behind(observation, (&defects, &accepted), check, policy);
         let one = one.unwrap_or_else(|| {
             let one = apply([observation.finding.clone()], policy);
             let accepted = one.waived.iter().map(|waived| defect::places_without_numbers(&waived.finding)).sum();
@@ -98,7 +101,7 @@ fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Wa
 /// counted in its unit.
 fn behind(
     observation: &Observation,
-    accepted: &[(&Observation, &Waiver)],
+    (defects, accepted): (&defect::Accepted<'_>, &[(&Observation, &Waiver)]),
     check: &mut Check,
     policy: &Policy,
 ) -> Option<AppliedPolicy> {
@@ -107,7 +110,7 @@ fn behind(
     if !decision.counts() || !finding.counts() {
         return None;
     }
-    let (root, waiver) = accepted.iter().find(|(root, _)| defect::follows(root, observation, check))?;
+    let (root, waiver) = accepted.get(defects.first_before(observation, check)?)?;
     count_behind(observation, check, defect::places_behind(&root.finding, finding));
     let finding = Finding { severity: decision.severity, ..finding.clone() };
     Some(AppliedPolicy { waived: vec![covered(finding, waiver, true)], ..AppliedPolicy::default() })
@@ -210,9 +213,9 @@ fn above_pass(findings: &[Finding]) -> Option<Verdict> {
 /// A culprit that a waiver covers is passed over.
 fn drop_waived_culprits(result: &mut GateResult) {
     let GateResult { checks, waived, .. } = result;
-    let is_waived = |id: &str| waived.iter().any(|waived| waived.finding.id == id);
+    let ids: HashSet<&str> = waived.iter().map(|waived| waived.finding.id.as_str()).collect();
     for unit in checks.iter_mut().flat_map(|check| &mut check.units) {
-        if unit.culprit().is_some_and(|culprit| is_waived(&culprit.finding)) {
+        if unit.culprit().is_some_and(|culprit| ids.contains(&*culprit.finding)) {
             unit.forget_culprit();
         }
     }

@@ -98,6 +98,24 @@ impl Pattern {
         self.0.is_match(text)
     }
 
+    /// The only text that fits; `None` where several may, or that is not known.
+    pub fn literal(&self) -> Option<String> {
+        let mut characters = self.as_str().chars();
+        let mut text = String::new();
+        while let Some(character) = characters.next() {
+            match character {
+                // A class of one character, as wildcards are escaped.
+                '[' => text.push(characters.next().filter(|one| one.is_ascii() && !matches!(one, '!' | '^' | '\\'))?),
+                '*' | '?' | '{' | '}' | '\\' => return None,
+                _ => text.push(character),
+            }
+            if character == '[' && characters.next() != Some(']') {
+                return None;
+            }
+        }
+        Some(text)
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.0.glob().glob()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::recording::Usage;
 use super::run::{Run, TimeSource};
-use super::statistics::median;
+use super::statistics::median_with_zeros;
 use crate::pair::performance::across_devices;
 use crate::read::performance::{COMMUNICATION, OperatorKey};
 
@@ -112,8 +112,9 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
                 }
             }
             let per_step = |usage: &BTreeMap<u64, Usage>, of: fn(&Usage) -> f64| {
+                let values: Vec<f64> = usage.values().map(of).collect();
                 // A step without the operator counts as none of it.
-                median(&judged.iter().map(|step| usage.get(step).map_or(0.0, of)).collect::<Vec<f64>>())
+                median_with_zeros(&values, judged.len() - values.len())
             };
             let cost = |(key, usage): (OperatorKey, BTreeMap<u64, Usage>)| {
                 let name = key.name.clone();

@@ -64,16 +64,12 @@ fn usage(kernels: &Kernels) -> BTreeMap<OperatorKey, BTreeMap<u64, Usage>> {
         let (count, time) = sums.entry((kernel.kind, step)).or_default();
         (*count, *time) = (*count + 1, time.saturating_add(kernel.duration));
     }
-    let mut usage: BTreeMap<OperatorKey, BTreeMap<u64, Usage>> = BTreeMap::new();
+    let mut usage: Vec<BTreeMap<u64, Usage>> = vec![BTreeMap::new(); kernels.kinds().len()];
     for ((kind, step), (count, time)) in sums {
-        let (Some(kind), Some(step)) = (kernels.kinds().get(kind as usize), kernels.steps().get(step)) else {
-            continue;
-        };
-        let of_kind = match usage.get_mut(kind) {
-            Some(of_kind) => of_kind,
-            None => usage.entry(kind.clone()).or_default(),
-        };
-        of_kind.insert(*step, Usage { count, time: microseconds(time) });
+        if let (Some(of_kind), Some(step)) = (usage.get_mut(kind as usize), kernels.steps().get(step)) {
+            of_kind.insert(*step, Usage { count, time: microseconds(time) });
+        }
     }
-    usage
+    // Long keys are compared once for each kind, not for each of its steps.
+    kernels.kinds().iter().cloned().zip(usage).filter(|(_, of_kind)| !of_kind.is_empty()).collect()
 }

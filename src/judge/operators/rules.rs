@@ -1,6 +1,7 @@
 //! The rules of the check of operator tests.
 
 use crate::judge::rule::{Rule, rules};
+use crate::result::finding::Finding;
 
 rules! {
     CheckId::Operators;
@@ -34,4 +35,14 @@ rules! {
 /// Rules about one output: those that make it an error, and those that make it a warning.
 pub fn of_rows() -> [&'static [&'static Rule]; 2] {
     [&[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR], &[&TOOL_WARNING, &MASK, &MAX_RELATIVE]]
+}
+
+/// Findings about numbers, which may be off because an output before them is.
+pub const NUMERIC: [&Rule; 4] = [&INACCURATE, &MAX_RELATIVE, &TOOL_ERROR, &TOOL_WARNING];
+
+/// `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
+pub fn operator(finding: &Finding) -> &str {
+    let place = finding.place.as_str();
+    let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();
+    end.and_then(|end| place.get(..end)).unwrap_or(place)
 }

@@ -1,11 +1,11 @@
 //! All rows of a test: counts, findings, and the first that is wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::output::{JudgedRow, Reason, RowEvidence};
-use super::rules;
+use super::rules::{self, operator};
 use crate::compare::operators::RatioKind;
-use crate::judge::apply_policy::{decide, shown};
+use crate::judge::apply_policy::{Decision, decide, shown};
 use crate::judge::rule::Rule;
 use crate::kind::TensorKind;
 use crate::policy::Policy;
@@ -15,7 +15,7 @@ use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
 use crate::verdict::{CheckId, Side, Verdict};
 
-/// Findings about rows that a test has at most, and again as many that a waiver covers.
+/// Findings about rows that a test has at most, again as many that a waiver covers, and again as many that follow from those.
 pub const MOST_FINDINGS: usize = 40;
 /// Names that a finding lists.
 const SHOWN: usize = 5;
@@ -80,16 +80,16 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         .collect();
     let decisions: Vec<_> =
         told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
-    let first = told.iter().zip(&decisions).position(|((place, _), decision)| {
-        decision.counts() && rows.get(*place).is_some_and(|row| row.status == Status::Error)
+    let (own, behind) = apart(&told, &decisions);
+    let first = own.iter().copied().find(|nth| {
+        let is_wrong = |(place, _): &(usize, Finding)| rows.get(*place).is_some_and(|row| row.status == Status::Error);
+        decisions.get(*nth).is_some_and(Decision::counts) && told.get(*nth).is_some_and(is_wrong)
     });
     let culprit = first.and_then(|nth| {
         let (place, finding) = told.get(nth)?;
         Some(culprit(*place, rows.get(*place)?, finding, named))
     });
-    let kept: Vec<usize> = first.into_iter().collect();
-    let shown = shown(&decisions, MOST_FINDINGS, &kept);
-    let of_rows = shown.into_iter().filter_map(|nth| told.get(nth).map(|(_, finding)| finding.clone()));
+    let of_rows = shown_rows(&told, &decisions, (own, behind), first);
     let counts = counts(&rows);
     let mut findings: Vec<Finding> = damage;
     findings.extend(missing(&one_sided, &findings, &named.table));
@@ -119,6 +119,44 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
     };
     let used = rows.iter().filter_map(|row| row.rule).collect();
     Judged { unit, findings, rows, used }
+}
+
+/// Places of findings that stand for themselves, and of those that follow from one of the same operator which a waiver covers.
+fn apart(told: &[(usize, Finding)], decisions: &[Decision<'_>]) -> (Vec<usize>, Vec<usize>) {
+    let roots = accepted(told.iter().zip(decisions).map(|((_, finding), decision)| (finding, decision)));
+    let follows = |nth: &usize| {
+        let (finding, decision) = (told.get(*nth).map(|(_, finding)| finding), decisions.get(*nth));
+        decision.is_some_and(Decision::counts)
+            && finding.is_some_and(|finding| finding.is_any(&rules::NUMERIC) && roots.contains(operator(finding)))
+    };
+    let (behind, own) = (0..told.len()).partition(follows);
+    (own, behind)
+}
+
+/// Operators of which a waiver covers a finding about numbers.
+fn accepted<'a>(findings: impl Iterator<Item = (&'a Finding, &'a Decision<'a>)>) -> HashSet<&'a str> {
+    let covered = findings.filter(|(finding, decision)| decision.waiver.is_some() && finding.is_any(&rules::NUMERIC));
+    covered.map(|(finding, _)| operator(finding)).collect()
+}
+
+/// The findings that are shown, in order: those that stand for themselves, and behind accepted ones that are shown what
+/// follows from them, which takes the place of no other.
+fn shown_rows(
+    told: &[(usize, Finding)],
+    decisions: &[Decision<'_>],
+    (own, behind): (Vec<usize>, Vec<usize>),
+    first: Option<usize>,
+) -> Vec<Finding> {
+    let of_own: Vec<Decision<'_>> = own.iter().filter_map(|nth| decisions.get(*nth).copied()).collect();
+    let kept: Vec<usize> = first.and_then(|first| own.binary_search(&first).ok()).into_iter().collect();
+    let places = shown(&of_own, MOST_FINDINGS, &kept).into_iter();
+    let mut places: Vec<usize> = places.filter_map(|place| own.get(place).copied()).collect();
+    let at = |nth: &usize| told.get(*nth).map(|(_, finding)| finding).zip(decisions.get(*nth));
+    let roots = accepted(places.iter().filter_map(at));
+    let has_root = |nth: &usize| at(nth).is_some_and(|(finding, _)| roots.contains(operator(finding)));
+    places.extend(behind.into_iter().filter(has_root).take(MOST_FINDINGS));
+    places.sort_unstable();
+    places.iter().filter_map(|nth| at(nth).map(|(finding, _)| finding.clone())).collect()
 }
 
 /// The account of a test.

@@ -86,11 +86,13 @@ fn told(side: Side, what: &'static str, run: &Run, of: fn(&StepTimes) -> f64) ->
         return None;
     }
     let table = run.steps(TimeSource::StepTable);
-    let pairs: Vec<(f64, f64)> = run
-        .steps(TimeSource::Kernels)
-        .iter()
-        .filter_map(|step| Some((of(step), of(table.iter().find(|row| row.step == step.step)?))))
-        .collect();
+    // Steps come in the order of their numbers.
+    let row_of = |number: u64| {
+        let place = table.partition_point(|row| row.step < number);
+        table.get(place).filter(|row| row.step == number)
+    };
+    let pairs: Vec<(f64, f64)> =
+        run.steps(TimeSource::Kernels).iter().filter_map(|step| Some((of(step), of(row_of(step.step)?)))).collect();
     let middle = |of: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(of).collect::<Vec<f64>>());
     let (kernels, table) = (middle(|pair| pair.0), middle(|pair| pair.1));
     (kernels > 0.0 || table > 0.0).then_some(Told { side, what, kernels, table })

@@ -3,6 +3,8 @@
 //! An absence (something that was not read or not compared) is covered by no waiver, and no severity makes it less than a
 //! warning.
 
+use std::collections::HashSet;
+
 use crate::judge::apply_policy::decide;
 use crate::judge::register;
 use crate::judge::rule::policy as rules;
@@ -48,7 +50,7 @@ pub fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> Ap
         }
         let is_absence = is_absence(&finding.code, finding.severity);
         if is_absence {
-            let waivers = policy.waivers.iter().filter(|waiver| waiver.covers(&finding.code, &finding.place));
+            let waivers = policy.waivers.covering(&finding.code, &finding.place);
             applied.absences.extend(waivers.map(Waiver::name));
         }
         let decision = decide(&finding.code, &finding.place, finding.severity, policy);
@@ -75,12 +77,14 @@ pub(super) fn covered(finding: Finding, waiver: &Waiver, follows: bool) -> Waive
 
 /// Findings about the waivers themselves: expired ones fail, unused ones are reported, and so are those of an absence.
 pub(super) fn waiver_findings(policy: &Policy, applied: &AppliedPolicy) -> Vec<Finding> {
+    let used: HashSet<&str> = applied.waived.iter().map(|waived| waived.waiver.as_str()).collect();
+    let absences: HashSet<&str> = applied.absences.iter().map(String::as_str).collect();
     let finding = |waiver: &Waiver| {
         let rule = if waiver.is_expired(policy.today) {
             &rules::WAIVER_EXPIRED
-        } else if applied.waived.iter().any(|used| used.waiver == waiver.name()) {
+        } else if used.contains(&*waiver.name()) {
             return None;
-        } else if applied.absences.contains(&waiver.name()) {
+        } else if absences.contains(&*waiver.name()) {
             &rules::WAIVER_OF_ABSENCE
         } else {
             &rules::WAIVER_UNUSED
