@@ -67,7 +67,7 @@ pub(super) struct Bounded {
 
 impl Bounded {
     /// `files` within a run that may use `memory` bytes.
-    pub(super) fn new(files: Arc<dyn Files>, memory: u64) -> Arc<dyn Files> {
+    pub(super) fn within(memory: u64, files: Arc<dyn Files>) -> Arc<dyn Files> {
         Arc::new(Self { files, memory: memory / SHARE_OF_FILE })
     }
 }

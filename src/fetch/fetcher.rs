@@ -64,7 +64,7 @@ impl Fetcher {
             Location::Local(path) => Opened { files: Arc::new(LocalFiles::open(path)?), origin: None },
             elsewhere => self.network.open(elsewhere, trust, progress)?,
         };
-        Ok(Opened { files: Bounded::new(opened.files, self.settings.max_memory), ..opened })
+        Ok(Opened { files: Bounded::within(self.settings.max_memory, opened.files), ..opened })
     }
 
     /// The first object that could not be had although it is there, if any: the outside world failed.

@@ -26,7 +26,8 @@ fn side(root: &Path, side: &str, call: &str, positional: &[Value], named: &Value
         format!("{call}.0.forward"): {"input_args": given, "input_kwargs": named, "output": [tensor(2.0)]},
         "Functional.relu.0.forward": {"input_args": [tensor(2.0)], "input_kwargs": {}, "output": [tensor(3.0)]},
     });
-    let dump = json!({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": data});
+    let dump =
+        json!({"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": data});
     let folder = root.join(side).join("step0/rank0");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("dump.json"), dump.to_string()).expect("written");

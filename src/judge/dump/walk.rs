@@ -240,12 +240,12 @@ impl<'a> Walk<'a> {
         }
         self.arriving.remember(&name, &items);
         self.remember(&name, candidate.name, &items, loosest, &inputs, is_other_node);
-        if name.direction == Some(Direction::Forward) && is_layer(&name) {
-            self.forward.insert(hash_of(&(&name.base, name.call)), kept);
-        }
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
             self.suspected.insert(hash_of(&(&name.base, name.call)));
+        } else if name.direction == Some(Direction::Forward) && is_layer(&name) {
+            // One that is wrong itself is as wrong backward.
+            self.forward.insert(hash_of(&(&name.base, name.call)), kept);
         }
         OperationFlow { input_error: inputs.error, band: band(loosest), leaves, is_other_node }
     }

@@ -51,9 +51,9 @@ impl<'a> View<'a> {
             OpName::parse(operation.name).api().ends_with('_')
                 && first.is_some_and(|record| record.requires_grad == Some(true))
         };
-        let has_backward = operations.iter().take(paired).filter_map(|comparison| self.candidate_operation(comparison));
+        let mut before = operations.iter().take(paired).filter_map(|comparison| self.candidate_operation(comparison));
         let is_after_backward =
-            has_backward.last().is_some_and(|last| OpName::parse(last.name).direction != Some(Direction::Forward));
+            before.next_back().is_some_and(|last| OpName::parse(last.name).direction != Some(Direction::Forward));
         let tail = || operations.iter().skip(paired).filter_map(of);
         match is_after_backward && tail().all(|operation| is_forward(&operation)) && tail().any(|one| is_update(&one)) {
             true => paired,
