@@ -427,8 +427,8 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
     }
 }
 
-/// Pairs what was left between two calls that have partners, by what it shows alone: the same call with the same arguments in
-/// the same neighbourhood, which another function calls now.
+/// Pairs what was left between two calls that have partners, by what it shows alone: the same call in the same neighbourhood,
+/// which another function calls now, or with other arguments or shapes.
 fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
     let mut gaps: HashMap<Option<usize>, (Vec<usize>, Vec<usize>)> = HashMap::new();
@@ -448,7 +448,7 @@ fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Pa
         }
     }
     for (left, right) in gaps.into_values() {
-        align(baseline, candidate, &left, &right, &[Detail::VALUES, Detail::SHAPES], partners);
+        align(baseline, candidate, &left, &right, &[Detail::VALUES, Detail::SHAPES, Detail::NAME], partners);
         pair_modules(baseline, candidate, &left, &right, partners);
     }
 }
