@@ -49,7 +49,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
-        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(agree).because(formula);
+        // A constant that fits a few statistics is one guess among many; one that fits every element is not.
+        let sureness = if data.is_some() { Sureness::Certain } else { Sureness::Possible };
+        let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because(formula);
         return Some(diagnosis.advise(action));
     }
     if let Some(ratio) = cancelling(&suspect) {
