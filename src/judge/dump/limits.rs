@@ -44,6 +44,17 @@ pub fn band(dtype: Option<Dtype>) -> Band {
     }
 }
 
+/// The error from which mean and norm of `elements` values of an 8-bit type are wrong; `None` for other types, whose sums are
+/// recorded with hardly more digits than a value has.
+///
+/// A value of such a type has three or four bits, a sum of many has more: roundings of a relative size u point anywhere, so that
+/// the sum of n is off by u/√n for each, and a norm by another u² for the squares of all.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub fn wrong_sums(dtype: Option<Dtype>, elements: u64) -> Option<f64> {
+    let unit = dtype.filter(|dtype| matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2))?.unit_roundoff();
+    Some(AMPLIFICATION * (NARROW_ROUNDINGS * unit / (elements.max(1) as f64).sqrt() + unit * unit))
+}
+
 /// The looser of two types: the one with the larger unit roundoff.
 pub fn looser(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
     match (a, b) {
@@ -55,6 +66,14 @@ pub fn looser(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_of_eight_bit_values_are_held_tighter_than_the_values() {
+        let limit = wrong_sums(Some(Dtype::F8E4M3), 2048).expect("a limit");
+        assert!(limit < 0.1 && limit < band(Some(Dtype::F8E4M3)).noise, "{limit}");
+        assert!(wrong_sums(Some(Dtype::F8E5M2), 4).expect("a limit") > 1.0, "few values have no such sum");
+        assert_eq!(wrong_sums(Some(Dtype::BF16), 2048), None);
+    }
 
     #[test]
     fn a_bfloat16_result_with_the_mantissa_of_fp8_is_wrong() {

@@ -3,7 +3,7 @@
 use super::super::flow::LeafFlow;
 use super::super::item::{Item, is_input};
 use super::super::kinks::{self, Flips};
-use super::super::limits::{AMPLIFICATION, Band};
+use super::super::limits::{AMPLIFICATION, Band, wrong_sums};
 use super::super::outlier;
 use super::super::quotients;
 use super::super::rules;
@@ -24,6 +24,13 @@ fn is_partial(item: &Item<'_>, inputs: &Upstream, limits: Band) -> bool {
         && inputs.shown <= limits.noise
         && of_all_elements(item) > limits.wrong
         && of_extremes(item).is_some_and(|extremes| extremes <= limits.noise)
+}
+
+/// The limit of mean and norm of 8-bit values, by their roundings and the inputs' own sums, where they are off by more.
+fn beyond_sums(item: &Item<'_>, inputs: &Upstream) -> Option<f64> {
+    let elements = item.details().map_or(0, |details| details.elements);
+    let limit = wrong_sums(item.dtype(), elements).filter(|_| is_of_statistics(item))?;
+    Some(AMPLIFICATION.mul_add(inputs.shown, limit)).filter(|limit| of_all_elements(item) > *limit)
 }
 
 /// The error of the extremes; `None` where they were not recorded.
@@ -63,7 +70,8 @@ impl Walk<'_> {
             Some(Flips { beyond, .. }) => beyond,
             None => self.beyond_quotients(item, items, name, factor * self.error_of_many(item, measured)),
         };
-        let limit = whole.noise + inherited;
+        let sums = beyond_sums(item, &inputs);
+        let limit = sums.unwrap_or(whole.noise + inherited);
         let (added, differs) = ((error - inherited).max(0.0), limits.differs(measured, error));
         let mut flow = LeafFlow { limit: limit / factor, added, differs, is_unread: false, suspicion: None };
         if limits.negligible || measured.is_equal && !limits.is_missed {
@@ -74,6 +82,7 @@ impl Walk<'_> {
             None if limits.is_missed => limits.missed(),
             None if !limits.by_scale => None,
             None if error > whole.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
+            None if sums.is_some() => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
             None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
             None if self.is_outlier(item, items, name, &inputs, band) => culprit(&rules::OUTLIERS, Severity::Fail),
             None => None,
