@@ -47,22 +47,11 @@ impl Case {
     }
 
     /// The folder that holds both sides.
-    fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         match &self.folder {
             Unpacked::Beside(folder) => folder.as_path(),
             Unpacked::Temporary(folder) => folder.path(),
         }
-    }
-
-    /// The same pair without the data of its tensors, whose statistics stand in the records; `None` where it has no data.
-    pub(crate) fn without_data(&self) -> Option<Self> {
-        let target = tempfile::tempdir().expect("a folder");
-        let mut has_data = true;
-        for side in ["gpu", "npu"] {
-            copy(&self.folder().join(side), &target.path().join(side), &mut has_data);
-        }
-        let folder = Unpacked::Temporary(target);
-        has_data.then(|| Self { name: self.name.clone(), truth: self.truth.clone(), folder })
     }
 
     /// Judges the pair.
@@ -116,26 +105,6 @@ impl Case {
             return None;
         }
         Some(result.diagnoses.first().is_some_and(|first| causes.contains(&first.cause.as_str())))
-    }
-}
-
-/// Copies a side without tensor files, and whether all of its dumps were made for tensors.
-fn copy(from: &Path, to: &Path, has_data: &mut bool) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder").flatten() {
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        match entry.file_name().to_str() {
-            Some("dump_tensor_data") => {}
-            Some("dump.json") => {
-                let text = fs::read_to_string(&path).expect("text");
-                *has_data &= text.contains(r#""task": "tensor""#);
-                let name = regex::Regex::new(r#",\s*"data_name":\s*"[^"]*""#).expect("a pattern");
-                let text = name.replace_all(&text, "").replace(r#""task": "tensor""#, r#""task": "statistics""#);
-                fs::write(target, text).expect("written");
-            }
-            _ if path.is_dir() => copy(&path, &target, has_data),
-            _ => drop(fs::copy(path, target).expect("copied")),
-        }
     }
 }
 

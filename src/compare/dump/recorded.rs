@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use super::sums;
+use crate::dtype::Dtype;
 use crate::read::dump::{Statistic, TensorRecord, Value};
 use crate::read::json::Json;
 use crate::verdict::Side;
@@ -75,7 +76,7 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
         return Some(ExactDifference::Shape);
     }
     let same_dtype = match (baseline.element, candidate.element) {
-        (Some(a), Some(b)) => a == b,
+        (Some(a), Some(b)) => a == b || are_of_two_frameworks(baseline, candidate) && is_integer(a) && is_integer(b),
         _ => baseline.dtype == candidate.dtype,
     };
     if !same_dtype {
@@ -85,6 +86,15 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
         (Some(a), Some(b)) if a != b => Some(ExactDifference::RequiresGrad),
         _ => None,
     }
+}
+
+/// Whether one side's type is named as PyTorch names it, and the other's is not: frameworks count in integers of other widths.
+fn are_of_two_frameworks(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> bool {
+    baseline.dtype.starts_with("torch.") != candidate.dtype.starts_with("torch.")
+}
+
+fn is_integer(dtype: Dtype) -> bool {
+    dtype != Dtype::Bool && !dtype.is_float() && !dtype.is_complex()
 }
 
 /// Coverage of two records that are compared.
@@ -263,6 +273,27 @@ pub(crate) fn relative(difference: f64, scale: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_of_two_frameworks_are_of_one_type() {
+        let record = |dtype: &'static str| TensorRecord {
+            dtype,
+            element: Dtype::parse(dtype),
+            shape: &[2],
+            max: Statistic::Int(3),
+            min: Statistic::Int(1),
+            mean: Statistic::Null,
+            norm: Statistic::Null,
+            requires_grad: None,
+            checksum: None,
+            extension: None,
+        };
+        let differ = |a: &'static str, b: &'static str| exact_difference(&record(a), &record(b));
+        assert_eq!(differ("torch.int64", "Int32"), None);
+        assert_eq!(differ("torch.int64", "torch.int32"), Some(ExactDifference::Dtype));
+        assert_eq!(differ("torch.float32", "Float16"), Some(ExactDifference::Dtype));
+        assert_eq!(differ("torch.int64", "Bool"), Some(ExactDifference::Dtype));
+    }
 
     #[test]
     fn text_arguments_count_and_devices_have_counterparts() {

@@ -307,7 +307,8 @@ fn bind(
     (mut baseline, mut candidate): (Dump, Dump),
     pairs: impl Iterator<Item = IndexPair>,
 ) -> (Dump, Dump, Option<Box<[Dump; 2]>>) {
-    let Some([ours, theirs]) = bound(&baseline, &candidate, pairs) else { return (baseline, candidate, None) };
+    let both = pairs.filter_map(|pair| Some((pair.baseline()?, pair.candidate()?)));
+    let Some([ours, theirs]) = bound(&baseline, &candidate, both) else { return (baseline, candidate, None) };
     let written = Box::new([baseline.clone(), candidate.clone()]);
     (baseline.operations, candidate.operations) = (ours, theirs);
     (baseline, candidate, Some(written))

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use super::IndexPair;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Operation, Operations};
@@ -113,11 +112,15 @@ fn argument(row: &str) -> Option<&str> {
 /// Arguments that a call lacks, by row, with their values.
 type Defaults = Vec<(String, Json)>;
 
-/// The operations of both sides with the arguments that only the other side gives: their defaults, or nothing where the two are
-/// calls of different overloads. `None` where there is none.
-pub fn bound(baseline: &Dump, candidate: &Dump, pairs: impl Iterator<Item = IndexPair>) -> Option<[Operations; 2]> {
+/// The operations of both sides, of which `pairs` holds indices, with the arguments that only the other side gives: their
+/// defaults, or nothing where the two are calls of different overloads. `None` where there is none.
+pub fn bound(
+    baseline: &Dump,
+    candidate: &Dump,
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> Option<[Operations; 2]> {
     let (mut of_baseline, mut of_candidate) = (BTreeMap::new(), BTreeMap::new());
-    for (left, right) in pairs.filter_map(|pair| Some((pair.baseline()?, pair.candidate()?))) {
+    for (left, right) in pairs {
         let (Some(ours), Some(theirs)) = (baseline.operations.get(left), candidate.operations.get(right)) else {
             continue;
         };
