@@ -12,6 +12,9 @@ use crate::read::dump::TensorRecord;
 use crate::read::json::Json;
 use crate::result::diagnosis::Statement;
 
+/// A normalisation with another constant than its argument says.
+pub(super) const EPSILON: &str = "formula-epsilon";
+
 /// Share of an error that may be left over where a formula explains it.
 const LEFT_OVER: f64 = 0.1;
 
@@ -128,9 +131,8 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
     let rounded = 10_f64.powf(fits.log10().round());
     let is_power = fits.is_finite() && fits > 0.0 && (fits / rounded).ln().abs() < 0.5;
     let matters = (ratio - 1.0).abs() > 5.0 * suspect.limit();
-    (is_power && matters && (rounded / asked).ln().abs() > 1.0).then(|| {
-        Statement::new("formula-epsilon").with("asked", asked).with("fits", rounded).with("variance", variance)
-    })
+    (is_power && matters && (rounded / asked).ln().abs() > 1.0)
+        .then(|| Statement::new(EPSILON).with("asked", asked).with("fits", rounded).with("variance", variance))
 }
 
 /// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation would

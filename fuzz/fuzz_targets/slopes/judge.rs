@@ -46,7 +46,7 @@ pub(crate) fn judge(case: &Case, folder: &Path, items: usize) {
     let surroundings = Surroundings::new(&fetcher, &documents_folder);
     let mut judged = if case.command == Command::Source {
         let tree = SourceTree { root: folder.join("npu"), change: None, unknown: String::new() };
-        source::run(&request, &tree, &[], &Quiet).expect(case.name)
+        source::run(&request, &tree, &surroundings, &Quiet).expect(case.name)
     } else {
         run_by(&request, &surroundings, &Measurements::default(), &Quiet).expect(case.name)
     };

@@ -49,8 +49,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
-        // A constant that fits a few statistics is one guess among many; one that fits every element is not.
-        let sureness = if data.is_some() { Sureness::Certain } else { Sureness::Possible };
+        // A constant that is fitted to a few statistics is one guess among many.
+        let is_guess = data.is_none() && formula.code == formula::EPSILON;
+        let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
         let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because(formula);
         return Some(diagnosis.advise(action));
     }
