@@ -47,12 +47,22 @@ pub(super) fn is_destination(item: &Item<'_>, name: &OpName) -> bool {
 }
 
 fn is_written(row: &str, kind: TensorKind, name: &OpName) -> bool {
-    if name.direction != Some(Direction::Forward) || kind != TensorKind::Input {
-        return false;
-    }
-    let is_first = row.contains(".input.0") || row.ends_with(".self");
+    is_filled(row, kind, name) || is_forward_input(kind, name) && is_first(row) && WRITERS.contains(&name.api())
+}
+
+/// Whether an input is written as a whole by a collective, or by a call that is given a place for its result.
+fn is_filled(row: &str, kind: TensorKind, name: &OpName) -> bool {
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
-    is_out || is_first && (WRITERS.contains(&name.api()) || RECEIVERS.contains(&name.api().trim_start_matches('_')))
+    let is_received = || is_first(row) && RECEIVERS.contains(&name.api().trim_start_matches('_'));
+    is_forward_input(kind, name) && (is_out || is_received())
+}
+
+fn is_forward_input(kind: TensorKind, name: &OpName) -> bool {
+    name.direction == Some(Direction::Forward) && kind == TensorKind::Input
+}
+
+fn is_first(row: &str) -> bool {
+    row.contains(".input.0") || row.ends_with(".self")
 }
 
 /// Whether the input of a call that writes in place was recorded after the write on one side, and before it on the other:
@@ -91,8 +101,8 @@ const VIEWS: [&str; 12] = [
 /// Operations between a view of a buffer and the call that fills it, at most: one for each part that a rank holds.
 const FILLED_WITHIN: usize = 16;
 
-/// Hashes of the names of calls that show a buffer before it is filled: a view of memory that nobody wrote yet, which a call
-/// soon after writes as a whole.
+/// Hashes of the names of calls that show a buffer before it is filled: a view of memory that nobody wrote yet, which a
+/// collective soon after writes as a whole.
 pub(super) fn unfilled(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
     let operations: Vec<Option<Operation<'_>>> = (unit.operations.iter())
         .map(|one| match one.operations(baseline, candidate) {
@@ -103,7 +113,7 @@ pub(super) fn unfilled(unit: &UnitComparison, baseline: &Dump, candidate: &Dump)
     let is_filled_by = |later: &Operation<'_>, shape: &[u64]| {
         let name = OpName::parse(later.name);
         let is_whole = |leaf: &Leaf<'_>| leaf.record().is_some_and(|record| record.shape == shape);
-        later.leaves.iter().any(|leaf| is_written(leaf.row.below_operation(), leaf.kind, &name) && is_whole(&leaf))
+        later.leaves.iter().any(|leaf| is_filled(leaf.row.below_operation(), leaf.kind, &name) && is_whole(&leaf))
     };
     let mut unfilled = Hashes::default();
     for (at, operation) in operations.iter().enumerate() {
