@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::damage::Damage;
 use super::digest::Digest;
 use super::lines::{self, Line};
-use super::question::{Sample, Samples, TextPlace};
-use crate::fetch::ByteSource;
+use super::question::{Sample, Samples, TextPlace, Value};
+use crate::fetch::{Budget, ByteSource};
 use crate::kind::SampleId;
 
 /// Damaged lines of a file that are told one by one.
@@ -19,6 +19,8 @@ const MOST_DAMAGES: usize = 20;
 const LINES: usize = 16_384;
 /// Samples of a file.
 const MOST_SAMPLES: usize = 2_000_000;
+/// Bytes that the values of a sample take: the node of a map, which has room for eleven.
+const VALUES: usize = 11 * size_of::<(String, Value)>();
 /// Different filters of a file, and different metrics.
 const MOST_NAMES: usize = 256;
 /// Bytes of a filter's or metric's name.
@@ -108,16 +110,20 @@ pub(super) fn gather(
 ) -> Gathered {
     let mut samples = Samples::default();
     let mut names = Names::default();
+    let mut budget = Budget::of(source);
     let mut left_out = 0_u64;
     let mut damages = each_line(path, source, read, |sample| {
-        if names.len < MOST_SAMPLES && names.add(&sample) {
+        if names.len < MOST_SAMPLES && budget.take_one::<Filtered>(VALUES).is_ok() && names.add(&sample) {
             samples.add(sample);
         } else {
             left_out += 1;
         }
     });
     if left_out > 0 {
-        let limits = format!("{MOST_SAMPLES} samples, {MOST_NAMES} filters or {MOST_NAMES} metrics");
+        let memory = source.memory();
+        let limits = format!(
+            "{MOST_SAMPLES} samples, {MOST_NAMES} filters, {MOST_NAMES} metrics or {memory} bytes of memory, a quarter of `--max-memory`"
+        );
         let reason = format!("{left_out} lines beyond what is read of a file: {limits}");
         damages.push(Damage { path: path.to_owned(), line: None, reason });
     }
