@@ -31,18 +31,23 @@ pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Polic
 }
 
 /// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`
-/// that one covers, and whatever is to be `kept`. Nothing that a waiver covers takes the place of what counts.
-pub fn shown(decision: &[Decision<'_>], most: usize, kept: &[usize]) -> Vec<usize> {
-    let places = |is_waived: bool| {
-        let fits = move |place: &usize| decision.get(*place).is_some_and(|one| one.waiver.is_some() == is_waived);
-        (0..decision.len()).filter(fits)
-    };
-    let severity = |place: &usize| std::cmp::Reverse(decision.get(*place).map(|one| one.severity));
-    let mut shown: Vec<usize> = places(false).collect();
-    shown.sort_by_key(severity);
-    shown.truncate(most);
-    shown.extend(places(true).take(most));
-    shown.extend(kept);
+/// that one covers, and whatever is to be `kept`; of those that may follow from a covered one the worst `most` as well. Nothing
+/// that a waiver covers, or that may follow from it, takes the place of what counts.
+pub fn shown(
+    decisions: &[Decision<'_>],
+    may_follow: impl Fn(usize) -> bool,
+    most: usize,
+    kept: &[usize],
+) -> Vec<usize> {
+    let at = |place: &usize| decisions.get(*place);
+    let is_waived = |place: &usize| at(place).is_some_and(|one| one.waiver.is_some());
+    let (waived, counting): (Vec<usize>, Vec<usize>) = (0..decisions.len()).partition(is_waived);
+    let (following, own): (Vec<usize>, Vec<usize>) = counting.into_iter().partition(|place| may_follow(*place));
+    let mut shown: Vec<usize> = waived.into_iter().take(most).chain(kept.iter().copied()).collect();
+    for mut group in [own, following] {
+        group.sort_by_key(|place| std::cmp::Reverse(at(place).map(|one| one.severity)));
+        shown.extend(group.into_iter().take(most));
+    }
     shown.sort_unstable();
     shown.dedup();
     shown

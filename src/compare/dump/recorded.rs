@@ -144,7 +144,7 @@ fn coverage_of_numbers(baseline: [Statistic<'_>; 4], candidate: [Statistic<'_>; 
 }
 
 /// The four statistics of a record as numbers; `None` where one is null or a boolean, or was not available: a sum that is not
-/// finite beside finite extremes left the type that it was taken in, which says nothing of the tensor.
+/// finite beside finite extremes left the type that it was taken in.
 #[derive(Clone, Copy, Debug)]
 struct Four {
     max: Option<f64>,

@@ -22,7 +22,7 @@ impl Messages {
 
     /// The error of what each call of a rank received, by its name.
     pub(super) fn received(&self, input: &UnitInput<'_>) -> HashMap<String, f64> {
-        let Some(receiver) = input.rank else { return HashMap::new() };
+        let Some(receiver) = input.rank.filter(|_| !self.0.is_empty()) else { return HashMap::new() };
         let received = messages(input, &["recv", "irecv"]).into_iter();
         let error = |sender: u64, nth: usize| self.0.get(&(sender, receiver, nth)).copied();
         received
@@ -38,9 +38,9 @@ fn messages<'a>(input: &UnitInput<'a>, apis: &[&str]) -> Vec<(Operation<'a>, &'a
     let candidate = input.candidate;
     let called = operations.filter_map(|comparison| {
         let operation = candidate.operations.get(comparison.pair.candidate()?)?;
-        let name = OpName::parse(operation.name);
-        let is_message = operation.name.starts_with("Distributed.") && apis.contains(&name.api());
-        (is_message && name.direction == Some(Direction::Forward)).then_some((operation, comparison))
+        let name = operation.name.starts_with("Distributed.").then(|| OpName::parse(operation.name))?;
+        let is_message = apis.contains(&name.api()) && name.direction == Some(Direction::Forward);
+        is_message.then_some((operation, comparison))
     });
     let mut numbered = |(operation, comparison)| {
         let other = peer(operation)?;

@@ -35,6 +35,17 @@ impl<'a> Item<'a> {
         Some(self.comparison.details(self.baseline?, self.candidate?))
     }
 
+    /// Root mean square of the baseline; `None` where it is not known, or zero.
+    pub(super) fn rms(&self) -> Option<f64> {
+        self.details()?.rms.filter(|rms| *rms > 0.0)
+    }
+
+    /// The largest error of the metrics of these names; `None` where none of them was recorded.
+    pub(super) fn largest_metric(&self, names: &[&str]) -> Option<f64> {
+        let metrics = self.details()?.metrics.into_iter();
+        metrics.filter(|(name, _)| names.contains(name)).map(|(_, error)| error).reduce(f64::max)
+    }
+
     /// The largest finite magnitude of the baseline's extremes.
     pub(super) fn magnitude(&self) -> Option<f64> {
         let record = self.baseline.as_ref()?.tensor()?;

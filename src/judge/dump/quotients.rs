@@ -2,7 +2,7 @@
 //!
 //! Adam moves a parameter by `value · m / d`, the mean gradient over its root mean square. Where a gradient is zero in
 //! mathematics, both are roundings, and their quotient has the size of any other: such elements move by up to a whole update in
-//! either direction, on each side as its roundings fall. Extremes of the statistics of `m` and `d` show nothing of them.
+//! either direction, on each side as its roundings fall. The extremes of `m` and `d` do not show them.
 
 use super::item::Item;
 use super::limits::AMPLIFICATION;
@@ -21,8 +21,7 @@ pub(super) fn explained(item: &Item<'_>, items: &[Item<'_>], received: f64, name
     let value =
         given.iter().find_map(|item| item.plain_number().filter(|_| item.row_below_operation().contains("value")));
     let [_, numerator, divisor, ..] = tensors.as_slice() else { return 0.0 };
-    let rms = |item: &Item<'_>| item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
-    let (Some(mean), Some(root), Some(own)) = (rms(numerator), rms(divisor), rms(item)) else { return 0.0 };
+    let (Some(mean), Some(root), Some(own)) = (numerator.rms(), divisor.rms(), item.rms()) else { return 0.0 };
     if !reaches_roundings(divisor, received) {
         return 0.0;
     }

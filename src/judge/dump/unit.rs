@@ -135,24 +135,13 @@ impl Suspect<'_> {
     }
 }
 
-/// Places of the suspects that become findings. What receives an error from a suspect that a waiver covers may follow from it, and
-/// takes the place of none that does not.
+/// Places of the suspects that become findings. What receives an error may follow from a suspect that a waiver covers.
 fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize]) -> Vec<usize> {
-    let limits = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some()).map(|suspect| suspect.flow.limit);
-    let noise = limits.reduce(f64::min).unwrap_or(f64::INFINITY);
-    let (following, own): (Vec<usize>, Vec<usize>) = (0..suspects.len()).partition(|place| {
-        suspects.get(*place).is_some_and(|suspect| suspect.decision.waiver.is_none() && suspect.input_error > noise)
-    });
-    let of = |places: Vec<usize>| {
-        let decisions: Vec<Decision<'_>> =
-            places.iter().filter_map(|place| suspects.get(*place)).map(|suspect| suspect.decision).collect();
-        let chosen = shown(&decisions, MOST_FINDINGS, &[]).into_iter();
-        chosen.filter_map(|nth| places.get(nth).copied()).collect::<Vec<usize>>()
-    };
-    let mut all = [of(own), of(following), named.to_vec()].concat();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
+    let waived = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some());
+    let noise = waived.map(|suspect| suspect.flow.limit).reduce(f64::min).unwrap_or(f64::INFINITY);
+    let receives = |place: usize| suspects.get(place).is_some_and(|suspect| suspect.input_error > noise);
+    shown(&decisions, receives, MOST_FINDINGS, named)
 }
 
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
@@ -414,7 +403,7 @@ impl<'a> View<'a> {
 fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let decisions: Vec<Decision<'_>> =
         findings.iter().map(|one| decide(&one.code, &one.place, one.severity, policy)).collect();
-    let shown = shown(&decisions, MOST_FINDINGS, &[]);
+    let shown = shown(&decisions, |_| false, MOST_FINDINGS, &[]);
     let mut places = shown.into_iter().peekable();
     let numbered = findings.into_iter().enumerate();
     numbered.filter_map(|(place, finding)| places.next_if_eq(&place).map(|_| finding)).collect()

@@ -68,19 +68,19 @@ const FEWEST: u64 = 16;
 #[derive(Debug, Default)]
 pub struct Copies {
     /// Records of both sides of each, once for all ranks that agree, by hash of the row.
-    known: ByHash<Vec<Copy>>,
+    known: ByHash<Vec<RankCopy>>,
     parted: HashSet<u64>,
 }
 
 /// Records of the copy of one rank.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct RankCopy {
     sides: Both,
     /// Differences of mean and norm that equal data may show, on each side.
     bounds: [[f64; 2]; 2],
 }
 
-impl Copy {
+impl RankCopy {
     /// The records of an input; `None` of a constant, which is the same by chance.
     fn of(item: &Item<'_>) -> Option<Self> {
         let sides = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
@@ -114,12 +114,12 @@ impl Copies {
             let items =
                 sides.flat_map(|(left, right)| comparison.leaves.iter().map(move |leaf| item(leaf, left, right)));
             let trained = items.filter(|item| is_input(item.kind) && is_trained(item));
-            trained.filter_map(|item| Some((hash_of(&item.row()), Copy::of(&item)?)))
+            trained.filter_map(|item| Some((hash_of(&item.row()), RankCopy::of(&item)?)))
         });
         copies.collect::<Vec<_>>().into_iter().for_each(|(key, copy)| self.add_copy(key, copy));
     }
 
-    fn add_copy(&mut self, key: u64, copy: Copy) {
+    fn add_copy(&mut self, key: u64, copy: RankCopy) {
         let known = self.known.entry(key).or_default();
         if known.iter().any(|other| copy.is_same(other, 0) && !copy.is_same(other, 1)) {
             self.parted.insert(key);
@@ -214,8 +214,7 @@ impl Movement {
 
     /// That relative to the parameter's scale.
     pub(super) fn size(&self, item: &Item<'_>) -> f64 {
-        let rms = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
-        let scale = rms.unwrap_or(self.magnitude);
+        let scale = item.rms().unwrap_or(self.magnitude);
         if scale > 0.0 { self.distance() / scale } else { 0.0 }
     }
 

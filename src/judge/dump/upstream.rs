@@ -12,7 +12,7 @@ pub(super) struct Upstream {
     pub(super) identical: bool,
     pub(super) loosest: Option<Dtype>,
     /// Whether the error is that of roundings alone, and of what an optimizer made of them: a value that is zero in mathematics
-    /// has no digit in common with the other side's, which says nothing of any other value.
+    /// has no digit in common with the other side's, and no other value is judged by that.
     pub(super) of_rounding: bool,
 }
 

@@ -202,7 +202,6 @@ impl<'a> Walk<'a> {
                 if !self.context.is_last_step {
                     self.parameters.remember(item);
                 }
-
                 self.follow_update(item, place, &items, (candidate.name, &name));
             }
             *flow = Some(self.judge_input(item, origin, &items, (candidate.name, &name)));
@@ -239,7 +238,7 @@ impl<'a> Walk<'a> {
             });
         }
         self.arriving.remember(&name, &items);
-        self.remember(&name, candidate.name, &items, loosest, &inputs, is_other_node);
+        self.remember((candidate.name, &name), &items, &leaves, loosest, &inputs, is_other_node);
         let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
             self.suspected.insert(hash_of(&(&name.base, name.call)));
@@ -396,9 +395,8 @@ impl Limits {
 
 /// Size of a bias beside that of the result that it is added to: as much of its error the result has.
 fn share_of_bias(bias: &Item<'_>, items: &[Item<'_>]) -> f64 {
-    let rms = |item: &Item<'_>| item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
-    let result = items.iter().find(|item| !is_input(item.kind)).and_then(rms);
-    rms(bias).zip(result).map_or(1.0, |(bias, result)| (bias / result).min(1.0))
+    let result = items.iter().find(|item| !is_input(item.kind)).and_then(Item::rms);
+    bias.rms().zip(result).map_or(1.0, |(bias, result)| (bias / result).min(1.0))
 }
 
 /// The first output that holds NaN, of an operation whose inputs are numbers.
@@ -427,9 +425,7 @@ fn is_of_statistics(item: &Item<'_>) -> bool {
 
 /// The error of those statistics that sum all elements, not of an extreme.
 fn of_all_elements(item: &Item<'_>) -> f64 {
-    let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
-    let of_all = metrics.iter().filter(|(name, _)| matches!(*name, "mean_difference" | "norm_difference"));
-    of_all.map(|(_, error)| *error).fold(0.0, f64::max)
+    item.largest_metric(&["mean_difference", "norm_difference"]).unwrap_or(0.0)
 }
 
 /// A checksum or a flag that differs says nothing of size; every other exact difference explains anything after it.

@@ -149,7 +149,7 @@ fn shown_rows(
 ) -> Vec<Finding> {
     let of_own: Vec<Decision<'_>> = own.iter().filter_map(|nth| decisions.get(*nth).copied()).collect();
     let kept: Vec<usize> = first.and_then(|first| own.binary_search(&first).ok()).into_iter().collect();
-    let places = shown(&of_own, MOST_FINDINGS, &kept).into_iter();
+    let places = shown(&of_own, |_| false, MOST_FINDINGS, &kept).into_iter();
     let mut places: Vec<usize> = places.filter_map(|place| own.get(place).copied()).collect();
     let at = |nth: &usize| told.get(*nth).map(|(_, finding)| finding).zip(decisions.get(*nth));
     let roots = accepted(places.iter().filter_map(at));

@@ -46,8 +46,7 @@ impl Walk<'_> {
         if !self.has(Refinement::CarriedError) || !is_of_statistics(item) || measured.error <= band(loosest).wrong {
             return 0.0;
         }
-        let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
-        let norm = metrics.iter().find(|(name, _)| *name == "norm_difference").map_or(0.0, |(_, error)| *error);
+        let norm = item.largest_metric(&["norm_difference"]).unwrap_or(0.0);
         // A norm is rounded to the tensor's own type, on both sides.
         let of_recorder = 2.0 * item.dtype().map_or(0.0, Dtype::unit_roundoff);
         (2.0 * (norm - of_recorder).clamp(0.0, 0.5)).sqrt()
@@ -165,7 +164,7 @@ impl Walk<'_> {
             return 0.0;
         }
         // An extreme of this one may have had no gradient (a row of an embedding that no token chose).
-        let scale = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0 && update::is_trained(item));
+        let scale = item.rms().filter(|_| update::is_trained(item));
         scale.map_or(0.0, |scale| 2.0 * self.distance / scale * self.context.earlier_gradients.min(1.0).sqrt())
     }
 
@@ -215,7 +214,7 @@ impl Walk<'_> {
             let given = items.filter(|item| is_input(item.kind) && update::is_trained(item));
             for item in given {
                 let distance = self.context.parameters.movement(&item).map_or(0.0, |movement| movement.distance());
-                let rms = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
+                let rms = item.rms();
                 let Some(rms) = rms.filter(|_| distance > 0.0) else { continue };
                 distances.push(distance);
                 shares.push(2.0 * distance / rms);

@@ -1,5 +1,6 @@
 //! Values and calls that are remembered for what comes after them.
 
+use super::super::flow::LeafFlow;
 use super::super::item::{Item, is_input};
 use super::super::limits::{AMPLIFICATION, Band, band, looser};
 use super::super::suspicion;
@@ -20,24 +21,22 @@ const ACCUMULATED: f64 = 8.0;
 impl Walk<'_> {
     pub(super) fn remember(
         &mut self,
-        name: &OpName,
-        full_name: &str,
+        (full_name, name): (&str, &OpName),
         items: &[Item<'_>],
+        flows: &[Option<LeafFlow>],
         loosest: Option<Dtype>,
         received: &Upstream,
         is_other_node: bool,
     ) {
         let mut all = Upstream::NOTHING;
         let mut outputs = Upstream::NOTHING;
-        for item in items {
+        for (item, flow) in items.iter().zip(flows) {
             let Some(measured) = item.measured() else { continue };
             if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
                 continue;
             }
             let is_given = is_input(item.kind);
-            let is_unread = || self.is_unread(item, self.origin(item), items, (full_name, name));
-            let is_unfilled = self.unfilled.contains(&hash_of(&full_name));
-            if is_given && is_unread() || !is_given && (is_other_node || is_unfilled) {
+            if flow.as_ref().is_some_and(|flow| flow.is_unread) || !is_given && is_other_node {
                 continue;
             }
             let loosest = if is_given { item.dtype() } else { looser(item.dtype(), loosest) };

@@ -28,16 +28,14 @@ fn is_partial(item: &Item<'_>, inputs: &Upstream, limits: Band) -> bool {
 
 /// The limit of mean and norm of 8-bit values, by their roundings and the inputs' own sums, where they are off by more.
 fn beyond_sums(item: &Item<'_>, inputs: &Upstream) -> Option<f64> {
-    let elements = item.details().map_or(0, |details| details.elements);
-    let limit = wrong_sums(item.dtype(), elements).filter(|_| is_of_statistics(item))?;
+    let [baseline, _] = item.records();
+    let limit = wrong_sums(item.dtype(), baseline?.elements()).filter(|_| is_of_statistics(item))?;
     Some(AMPLIFICATION.mul_add(inputs.shown, limit)).filter(|limit| of_all_elements(item) > *limit)
 }
 
 /// The error of the extremes; `None` where they were not recorded.
 fn of_extremes(item: &Item<'_>) -> Option<f64> {
-    let metrics = item.details()?.metrics;
-    let extremes = metrics.iter().filter(|(name, _)| matches!(*name, "max_difference" | "min_difference"));
-    extremes.map(|(_, error)| *error).reduce(f64::max)
+    item.largest_metric(&["max_difference", "min_difference"])
 }
 
 impl Walk<'_> {
