@@ -19,12 +19,15 @@ mod cases;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use cases::{CASES, Case, Command, short_log};
 
-/// Longest time of one run, in seconds.
-const LONGEST: f64 = 10.0;
+/// Longest time of one run, in seconds: `PRECISION_GATE_LONGEST`, else 10.
+static LONGEST: LazyLock<f64> = LazyLock::new(|| {
+    std::env::var("PRECISION_GATE_LONGEST").map_or(10.0, |longest| longest.parse().expect("a number of seconds"))
+});
 
 /// Cost of a run, and how it ended.
 struct Cost {
@@ -56,7 +59,7 @@ fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) {
         format!("{size}: {seconds:.2} s, {memory:.0} MB ({ended})")
     };
     let mut cells: Vec<String> = measured.iter().map(cell).collect();
-    cells.extend(over.map(|size| format!("{size}: more than {LONGEST} s")));
+    cells.extend(over.map(|size| format!("{size}: more than {} s", *LONGEST)));
     let slope = |of: fn(&Cost) -> f64| match measured.as_slice() {
         [.., (fewer, small), (more, large)] => {
             // What the program takes without any work says nothing about items.
@@ -80,7 +83,7 @@ fn costs(case: &Case, differ: bool, sizes: &[usize]) -> (Vec<(usize, Cost)>, Opt
     let (mut measured, mut over) = (Vec::new(), None);
     for size in sizes {
         let cost = judged(case, size, differ);
-        if cost.seconds > LONGEST {
+        if cost.seconds > *LONGEST {
             over = Some(size);
             break;
         }
@@ -89,7 +92,7 @@ fn costs(case: &Case, differ: bool, sizes: &[usize]) -> (Vec<(usize, Cost)>, Opt
     while measured.len() < 2 && least >= 100 {
         least /= 4;
         let cost = judged(case, least, differ);
-        if cost.seconds <= LONGEST {
+        if cost.seconds <= *LONGEST {
             measured.insert(0, (least, cost));
         }
     }
@@ -163,7 +166,7 @@ fn run(arguments: &[PathBuf]) -> Cost {
             let ended = status.code().map_or_else(|| "killed".to_owned(), |code| code.to_string());
             return Cost { seconds: start.elapsed().as_secs_f64(), processor, memory, ended };
         }
-        if start.elapsed().as_secs_f64() > LONGEST + 0.5 {
+        if start.elapsed().as_secs_f64() > *LONGEST + 0.5 {
             child.kill().expect("killed");
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -22,3 +22,4 @@ pub mod register;
 pub mod rule;
 pub mod settle;
 pub mod source;
+pub mod unread;

@@ -84,15 +84,16 @@ impl Role {
     pub fn is_judged(self) -> bool {
         !self.is_performance() && self != Self::Other
     }
+}
 
-    /// Whether more is better; `None` where neither direction is.
-    pub fn more_is_better(self) -> Option<bool> {
-        match self {
-            Self::EvalScore | Self::Reward | Self::Throughput => Some(true),
-            Self::Time | Self::Memory => Some(false),
-            _ => None,
-        }
-    }
+/// Direction of a metric that is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
 }
 
 /// A kind of tensor, in the order in which a step computes them.

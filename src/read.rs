@@ -3,6 +3,7 @@
 //! One file per format. A reader turns bytes into records and does not depend on comparison, thresholds or
 //! verdicts. Artifacts are untrusted: every reader has limits and answers damage with one clear error.
 
+pub mod account;
 pub mod archive;
 pub mod checkpoint;
 pub mod curve;

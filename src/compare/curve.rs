@@ -30,6 +30,9 @@ pub const WINDOW_FILLED: usize = robust::WINDOW - 1;
 /// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
 const LEAST_NOISE: f64 = 1e-7;
 
+/// A difference of one printed unit is that unit but for its own rounding in `f64`.
+const ROUNDED: f64 = 1.0 + 1e-6;
+
 /// Scale that differences are measured on.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
@@ -113,7 +116,7 @@ pub struct CurveMeasures {
 pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
     let (steps, baseline, candidate) = finite(points);
     let median = robust::median_magnitude(&baseline)?;
-    let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
+    let floor = (scale.floor * median.max(1.0)).max(scale.resolution * ROUNDED);
     let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
     let ((spikes_b, spikes_c), together) = rayon::join(
         || rayon::join(|| robust::spikes(&baseline), || robust::spikes(&candidate)),
@@ -264,7 +267,9 @@ impl CurveMeasures {
     /// the band, or fewer than [`HEAD`] steps lie before.
     pub fn onset(&self, band: f64) -> Option<At> {
         let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
-        let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE, f64::max);
+        // What is less than a printed unit was not seen.
+        let unit = if self.median > 0.0 { self.resolution / self.median } else { 0.0 };
+        let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE.max(unit), f64::max);
         Some(At { step: self.steps.get(index)?, value: self.rel.get(index)? / before })
     }
 
@@ -297,7 +302,7 @@ mod tests {
     fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> Aligned<'static> {
         let steps = Steps::Positions(baseline.len());
         let (baseline, candidate) = (baseline.into(), candidate.into());
-        Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default() }
+        Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None }
     }
 
     const SCALE: Scale = Scale { floor: 1e-5, resolution: 0.0 };

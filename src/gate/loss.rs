@@ -13,12 +13,14 @@ use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
+use crate::judge::unread;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
 use crate::policy::location::Held;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
+use crate::read::account::Account;
 use crate::read::curve::log::{LogPattern, unknown};
-use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
+use crate::read::curve::{self, CurveFile, Format, Readable, mlflow, results};
 use crate::read::sqlite;
 use crate::result::finding::Finding;
 use crate::result::unit::{CurveUnit, Unit};
@@ -39,6 +41,9 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let damaged = |error| Recognised::Damaged { kind: "training curve", error };
     if sqlite::is_log(sample.head) {
         return database_of_log(sample);
+    }
+    if let Some(read) = results_beside_state(sample) {
+        return Some(read);
     }
     let Readable { source, notes } = match curve::readable(sample.head, sample.source) {
         // A packed file that is no text is not this check's, and neither is one that cannot be unpacked.
@@ -65,6 +70,15 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
         }
         Err(error) => damaged(error),
     })
+}
+
+/// Evaluations that a trainer wrote at its end, where its state lies beside them.
+fn results_beside_state(sample: &Sample<'_>) -> Option<Recognised> {
+    let state = sample.files.open(&results::state_beside(sample.path)?).ok()?;
+    match results::read(sample.source.as_ref(), state.as_ref(), sample.room) {
+        Ok(file) => Some(Recognised::all("HF results", vec![file?])),
+        Err(error) => Some(Recognised::Damaged { kind: "training curve", error }),
+    }
 }
 
 /// End of the name of a database's log of writes.
@@ -169,6 +183,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     let judged = paired(files, files, &policy.loss).and_then(|pairing| {
         let mut general = loss::sources::unclear(&pairing, &policy.loss.metrics);
         general.extend(loss::updates::alone(&pairing));
+        general.extend(unread::alone(accounts(files)));
         Ok((loss::alone::judge(&pairing, settings)?, general))
     });
     match judged {
@@ -221,8 +236,19 @@ pub fn judge(
     }
     let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
-    let (curves, general) = loss::judge(&pairing, settings)?;
+    let (mut curves, mut general) = loss::judge(&pairing, settings)?;
+    let points = curves.iter().map(|curve| curve.unit.evidence.telling()).sum();
+    let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, unread::Judged { points });
+    if let Some(first) = curves.first_mut() {
+        first.unit.evidence.unread += unread.count;
+    }
+    general.extend(unread.findings);
     Ok(outcome_of(curves, general))
+}
+
+/// What the readers of some files left unread.
+fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
+    files.iter().map(|file| &file.account)
 }
 
 /// Judged curves, and findings that belong to none of them.

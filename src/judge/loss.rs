@@ -16,6 +16,7 @@ pub mod level;
 pub mod limits;
 pub mod mode;
 pub mod noise;
+mod other_batches;
 pub mod patterns;
 pub mod preset;
 pub mod repeats;
@@ -54,6 +55,7 @@ pub use judged::JudgedCurve;
 use level::LevelContext;
 use mode::ResolvedMode;
 use noise::{MetricNoise, Repeated};
+use other_batches::OtherBatches;
 use rule_results::RuleResults;
 pub use settings::{Settings, own_policy};
 use start::Start;
@@ -124,6 +126,8 @@ struct Run<'r, 'a> {
     leads: Vec<(&'r PairedSources<'a>, Coverage)>,
     mode: ResolvedMode,
     schedules_differ: bool,
+    /// Where the held-out loss shows that the training loss is of other batches: how far either lies apart.
+    other_batches: Option<OtherBatches>,
     settings: Settings<'r>,
 }
 
@@ -146,7 +150,8 @@ impl<'r, 'a> Run<'r, 'a> {
                 .is_some_and(|at| at.value > secondary_metrics::SCHEDULE);
         }
         let mode = ResolvedMode::resolve(settings.policy.mode, first, start);
-        Ok(Self { pairs, leads, mode, schedules_differ, settings })
+        let other_batches = other_batches::find(&pairs, lead.as_ref(), settings.policy)?;
+        Ok(Self { pairs, leads, mode, schedules_differ, other_batches, settings })
     }
 
     fn judge(&self) -> Result<Vec<JudgedCurve>> {
@@ -188,7 +193,7 @@ impl<'r, 'a> Run<'r, 'a> {
             secondary_metrics::shown_only(measures, &mut results);
         }
         if !counts && !left_out {
-            unjudged(pair, &mut results);
+            unjudged(pair, measures, &mut results);
         }
         // What is said of a metric that nothing else judges is its verdict.
         let counts = counts || !results.findings.is_empty();
@@ -235,7 +240,10 @@ impl<'r, 'a> Run<'r, 'a> {
     ) {
         if !pair.role.is_performance() {
             let needed = self.settings.policy.coverage.get();
-            completeness::judge(pair, &Surroundings { gradients, lead: self.lead(pair), needed }, results);
+            let has_other_losses =
+                self.pairs.iter().any(|other| other.role == Role::Loss && other.metric != pair.metric);
+            let around = Surroundings { gradients, lead: self.lead(pair), has_other_losses, needed };
+            completeness::judge(pair, &around, results);
         }
         if pair.role.is_performance() {
             completeness::broken(pair, results);
@@ -252,7 +260,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 level::judge_noisy(pair.role, measures, limits, results);
             }
             Role::LearningRate => secondary_metrics::schedule(pair, results),
-            Role::EvalScore | Role::Reward => secondary_metrics::score(pair.role, measures, results),
+            Role::EvalScore | Role::Reward => secondary_metrics::score(pair, measures, results),
             // Performance and what is only shown, and roles of reinforcement learning alone.
             _ => {}
         }
@@ -297,6 +305,10 @@ impl<'r, 'a> Run<'r, 'a> {
             results.say(&code::NOT_JUDGED, |finding| finding);
             return results.show_only(|results| level::judge(measures, &context, results));
         }
+        if let Some(found) = self.other_batches.filter(|_| pair.metric == "loss") {
+            results.say(&code::OTHER_BATCHES, |finding| found.told(finding));
+            return results.show_only(|results| level::judge(measures, &context, results));
+        }
         if self.settings.noise.is_some() && noise.is_none() {
             results.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
         }
@@ -332,6 +344,7 @@ impl<'r, 'a> Run<'r, 'a> {
         CurveUnit {
             metric: pair.metric.clone(),
             role: Some(pair.role),
+            better: metric::better(&pair.metric, pair.role),
             run: pair.run.clone(),
             rank: pair.rank,
             baseline_file: pair.baseline.path.clone(),
@@ -366,12 +379,16 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 }
 
-/// Findings about a metric that no rule judges: that it is broken on the candidate alone, or that its name is
-/// that of a loss or reward, which a pass would have to rest on.
-fn unjudged(pair: &CurvePair<'_>, results: &mut RuleResults) {
+/// Findings about a metric that no rule judges: that it is broken on the candidate alone, that its name is that of a loss or
+/// reward, which a pass would have to rest on, or that it moved.
+fn unjudged(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, results: &mut RuleResults) {
     completeness::broken(pair, results);
-    if metric::looks_like_goal(&pair.metric) {
-        results.say(&code::SHOWN_ONLY, |finding| finding.with("metric", pair.metric.as_str()));
+    let moved = secondary_metrics::moved(pair, measures);
+    if metric::looks_like_goal(&pair.metric) || moved.is_some() {
+        results.say(&code::SHOWN_ONLY, |finding| {
+            let finding = finding.with("metric", pair.metric.as_str());
+            moved.map_or(finding.clone(), |moved| finding.with("moved", moved))
+        });
     }
 }
 

@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::kind::{Role, curve_name};
+use crate::kind::{Better, Role, curve_name};
 use crate::read::curve::CurveFile;
 use crate::read::curve::updates::Updates;
 use crate::read::metric;
 use crate::verdict::Side;
-use align::{Aligned, Obstacle, PairedBy};
+use align::{Aligned, Kept, Obstacle, PairedBy};
 use cluster::{Cluster, CurveId};
 use source::{Source, StoredSource};
 
@@ -154,6 +154,21 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
     Ok(pairing)
 }
 
+/// How a metric of a role is logged.
+fn kept(role: Role) -> Kept {
+    match role {
+        role if role.is_averaged() => Kept::Averaged,
+        Role::EvalLoss | Role::EvalScore => Kept::Evaluated,
+        _ => Kept::AtStep,
+    }
+}
+
+/// Whether more of a metric is better; `None` where a difference in either direction counts, as that of a loss does.
+fn more_is_better(metric: &str, role: Role) -> Option<bool> {
+    let has_direction = matches!(role, Role::EvalScore | Role::Reward) || role.is_performance();
+    metric::better(metric, role).filter(|_| has_direction).map(|better| better == Better::Higher)
+}
+
 impl PairedSources<'_> {
     /// The pair with its points, step by step.
     ///
@@ -167,9 +182,10 @@ impl PairedSources<'_> {
         if self.shift != 0 {
             candidate.series = Cow::Owned(candidate.series.shifted(self.shift));
         }
-        repeats::take_worst(&mut baseline.series, &mut candidate.series, self.role.more_is_better());
+        let more_is_better = more_is_better(&self.metric, self.role);
+        repeats::take_worst(&mut baseline.series, &mut candidate.series, more_is_better);
         // A metric is logged as its own role says, whatever kind of run it is of.
-        let points = align::align(&baseline, &candidate, metric::role(&self.metric).is_averaged());
+        let points = align::align(&baseline, &candidate, kept(metric::role(&self.metric)));
         Ok(CurvePair {
             metric: self.metric.clone(),
             rank: self.rank,
@@ -206,6 +222,11 @@ pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p Paired
 }
 
 impl CurvePair<'_> {
+    /// Whether more of it is better; `None` where a difference in either direction counts.
+    pub fn more_is_better(&self) -> Option<bool> {
+        more_is_better(&self.metric, self.role)
+    }
+
     /// The metric, with its rank where ranks differ.
     pub fn name(&self) -> String {
         curve_name(&self.metric, self.rank)

@@ -43,6 +43,18 @@ pub struct LossPolicy {
     /// A line of your training log with `{step}` and `{loss}` in place of its numbers, or a regular expression with a group
     /// for each of them.
     pub log_pattern: Option<LogPattern>,
+    /// Texts whose numbers may stay unread, as the finding `unread-values` names them.
+    pub unread: Vec<UnreadPolicy>,
+}
+
+/// What is done about numbers that no reader reads.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnreadPolicy {
+    /// A part of the shape.
+    pub shape: String,
+    /// Whether they are left out.
+    pub ignore: bool,
 }
 
 /// Whether both runs start from the same weights.
@@ -112,8 +124,10 @@ pub struct MetricPolicy {
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// More is better.
+    #[serde(alias = "higher")]
     More,
     /// Less is better.
+    #[serde(alias = "lower")]
     Less,
 }
 

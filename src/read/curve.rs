@@ -19,11 +19,13 @@ pub(super) mod lines;
 mod megatron;
 mod mindspeed;
 pub mod mlflow;
+mod nested;
 mod numbering;
 mod page_json;
 mod pattern;
 mod points;
 mod records;
+pub mod results;
 mod shape;
 mod step_loss;
 mod steps_json;
@@ -63,9 +65,14 @@ pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
     if let Some(format) = database::recognise(head, source) {
         return Some(format);
     }
+    if has_nul_blocks(head) {
+        return log::recognise(source).then_some(Format::Log);
+    }
     let text = text_of(head)?;
     match text.as_bytes().first()? {
-        b'{' | b'[' => shape::recognise(text).or_else(|| log::recognise(source).then_some(Format::Log)),
+        b'{' | b'[' => shape::recognise(text)
+            .or_else(|| nested::recognise(text, source).then_some(Format::JsonNested))
+            .or_else(|| log::recognise(source).then_some(Format::Log)),
         _ if mlflow::recognise(text) => Some(Format::Mlflow),
         _ if step_loss::recognise(text) => Some(Format::StepLoss),
         _ if table::recognise(text) => Some(Format::Table),
@@ -77,6 +84,21 @@ pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
 pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<Format> {
     text_of(head)?;
     log::matches(source, pattern).then(|| Format::Pattern(pattern.clone()))
+}
+
+/// Whether a text has blocks of NUL bytes in it, as a machine that lost its power leaves them.
+fn has_nul_blocks(head: &[u8]) -> bool {
+    let blocks = head.chunk_by(|a, b| (*a == 0) == (*b == 0)).filter(|block| block.first() == Some(&0));
+    let (mut count, mut shortest) = (0, usize::MAX);
+    for block in blocks {
+        (count, shortest) = (count + 1, shortest.min(block.len()));
+    }
+    let is_control = |byte: &u8| matches!(byte, 1..=8 | 14..=26 | 28..=31);
+    let text: Vec<u8> = head.iter().copied().filter(|byte| *byte != 0).collect();
+    (1..=8).contains(&count)
+        && shortest >= 8
+        && !text.iter().any(is_control)
+        && text_of(&text).is_some_and(|text| !text.is_empty())
 }
 
 /// `head` as text from its first character that is not white space; `None` for binary data.
@@ -103,6 +125,7 @@ pub fn read(source: Source, format: Format, room: &Arc<Room>) -> Result<Vec<Curv
         Format::JsonLines => records::read_lines(bytes, room),
         Format::JsonRecords => records::read_array(bytes, room),
         Format::StepsJson => steps_json::read(bytes, room),
+        Format::JsonNested => nested::read(bytes, room),
         Format::PageJson => page_json::read(bytes, room),
         Format::StepLoss => step_loss::read(bytes),
         Format::Megatron => megatron::read(bytes, room),

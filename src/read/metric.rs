@@ -11,9 +11,11 @@ mod words;
 
 use std::borrow::Cow;
 
+use crate::kind::Role;
+
 pub use chinese::in_english;
 pub use rl::{is_rl, role_in_rl};
-pub use role::{looks_like_goal, role};
+pub use role::{better, is_count, is_part, looks_like_goal, role};
 
 /// Keys that number the steps of a record, best first.
 const STEP_KEYS: [&str; 11] = [
@@ -102,9 +104,38 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
         "lr" | "learning_rate" | "learning_rate/default" => "learning_rate",
         "grad_norm" | "gradient_norm" | "gnorm" | "global_norm" | "global_grad_norm" | "total_grad_norm"
         | "gradnorm" => "grad_norm",
+        // `val/lm loss`, as a label in front says.
+        _ if held_out(bare).is_some_and(|rest| canonical(rest) == "loss") => "eval_loss",
         other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
     };
     Cow::Borrowed(known)
+}
+
+/// Whether a metric of this canonical name is one that a run is about: a loss, a score, a norm, a rate, a reward.
+pub fn is_told(canonical: &str) -> bool {
+    matches!(
+        role(canonical),
+        Role::Loss
+            | Role::AuxiliaryLoss
+            | Role::ValueLoss
+            | Role::EvalLoss
+            | Role::EvalScore
+            | Role::GradNorm
+            | Role::LearningRate
+            | Role::Reward
+    )
+}
+
+/// Whether a single word names data that a run does not train on.
+pub fn is_held_out(word: &str) -> bool {
+    ["val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout", "holdout"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// A name of lower case without the folder of held-out data in front.
+fn held_out(name: &str) -> Option<&str> {
+    ["val/", "valid/", "validation/", "eval/", "test/"].iter().find_map(|folder| name.strip_prefix(folder))
 }
 
 fn is_rate_of_optimizer(name: &str) -> bool {

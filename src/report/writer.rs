@@ -166,6 +166,7 @@ impl Writer {
     /// A fact as templates see it; `name` is what the finding calls it.
     pub(super) fn fact(&self, name: &str, fact: &Fact) -> Value {
         match fact {
+            Fact::Flag(flag) => flag.map_or(Value::from(()), Value::from),
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
             Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),

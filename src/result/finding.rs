@@ -142,6 +142,8 @@ impl JsonSchema for Finding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact {
+    /// Whether something holds; null where nobody knows.
+    Flag(Option<bool>),
     /// A count.
     Count(u64),
     /// A measured number.

@@ -2,6 +2,7 @@
 //!
 //! Deterministic: the same numbers on every machine.
 
+use crate::read::account::Account;
 use crate::read::curve::series::Series;
 use crate::read::curve::{CurveFile, Logged};
 
@@ -261,6 +262,7 @@ impl Run {
             margins: std::collections::BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
+            account: Account::default(),
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::compare::median::median;
 use crate::error::Result;
 use crate::kind::Role;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
+use crate::read::curve::Note as FileNote;
+use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CurveUnit, Evidence};
 use crate::verdict::{Side, Verdict};
@@ -59,7 +61,10 @@ fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Sett
     if counts && pair.role == Role::Loss && !pair.is_rl {
         frozen(&points, gradients, &mut results);
     }
-    if counts && matches!(pair.role, Role::Loss | Role::EvalLoss) && !pair.is_rl {
+    if counts && matches!(pair.role, Role::GradNorm | Role::LearningRate) {
+        nothing_learned(pair, &points, &mut results);
+    }
+    if counts && matches!(metric::role(&pair.metric), Role::Loss | Role::EvalLoss) && !pair.is_rl {
         exploding(&points, &mut results);
     }
     let len = points.len() as u64;
@@ -70,6 +75,7 @@ fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Sett
     let unit = CurveUnit {
         metric: pair.metric.clone(),
         role: Some(pair.role),
+        better: metric::better(&pair.metric, pair.role),
         run: pair.run.clone(),
         rank: pair.rank,
         candidate_file: pair.candidate.path.clone(),
@@ -166,6 +172,23 @@ fn frozen(points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mu
             let finding = finding.with("count", same).with("value", value);
             finding.with("step", step(points.len() - same)).with("last", step(points.len() - 1))
         });
+    }
+}
+
+/// A gradient norm of 0 at half of the steps, or a learning rate of 0 at all of them: nothing is learned. A batch without labels
+/// has no gradient, a schedule may begin and end at 0, and a small number rounds to `0.0000`.
+fn nothing_learned(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleResults) {
+    const LEAST: usize = 5;
+    let is_rounded = |note: &FileNote| matches!(note, FileNote::RoundedZeros(metric) if *metric == pair.metric);
+    let zeros = points.iter().filter(|(_, value)| value.abs() <= 0.0).count();
+    if zeros < LEAST || pair.candidate.notes.iter().any(is_rounded) {
+        return;
+    }
+    let is_rate = pair.role == Role::LearningRate;
+    let is_zero = if is_rate { zeros == points.len() } else { 2 * zeros >= points.len() };
+    if is_zero {
+        let code = if is_rate { &code::LEARNING_RATE_ZERO } else { &code::GRADIENT_ZERO };
+        results.say(code, |finding| finding.with("count", zeros).with("of", points.len()));
     }
 }
 

@@ -11,6 +11,8 @@ rules! {
     BASELINE_SHORTER = "curve-baseline-shorter", Warn;
     /// NaN or infinity on the candidate side where the baseline is finite.
     NON_FINITE = "curve-non-finite", Fail;
+    /// NaN or infinity on the candidate side of a time, a speed, an amount of memory or a count.
+    NON_FINITE_SPEED = "curve-non-finite-speed", Info;
     /// NaN or infinity on the baseline side: those steps cannot be judged.
     NON_FINITE_BASELINE = "curve-non-finite-baseline", Warn;
     /// A loss of exactly 0.0, or frozen, while the gradient norm is NaN or 0.
@@ -19,10 +21,16 @@ rules! {
     ZERO = "curve-zero", Fail;
     /// A loss that stands still while the baseline's moves.
     FROZEN = "curve-frozen", Fail;
+    /// A gradient norm that is 0 at half of the steps and more.
+    GRADIENT_ZERO = "gradient-zero", Fail;
+    /// A learning rate that is 0 at every step.
+    LEARNING_RATE_ZERO = "learning-rate-zero", Fail;
     /// A loss without a baseline that ends far above its start.
     EXPLODING = "curve-exploding", Fail;
     /// A curve that never changes.
     CONSTANT = "curve-constant", Warn;
+    /// The two sides log the loss of other batches: the held-out losses agree far closer.
+    OTHER_BATCHES = "curve-other-batches", Warn;
     /// The learning rate schedules differ.
     LEARNING_RATE = "learning-rate-differs", Fail;
     /// The loss cannot be judged because the learning rate schedules differ.
@@ -99,6 +107,8 @@ rules! {
     ENCODING_GUESSED = "encoding-guessed", Info;
     /// Lines of data that could not be read.
     SKIPPED_LINES = "curve-skipped-lines", Warn;
+    /// Numbers beside a metric's name were not read.
+    UNREAD_VALUES = "unread-values", Incomplete;
     /// Lines of a text hold a loss, and no rule reads them.
     FORMAT_UNKNOWN = "format-unknown", Incomplete absence;
     /// Other files say the same.
@@ -107,7 +117,7 @@ rules! {
     ONE_SIDED = "curve-one-sided", Incomplete;
     /// Metrics that nothing judges, and that only the baseline has.
     METRICS_MISSING = "curve-metrics-missing", Warn;
-    /// A metric with the name of a loss or reward was shown and not judged.
+    /// A metric that no rule judges has the name of a loss or reward, or moved far beyond its own variation.
     SHOWN_ONLY = "curve-shown-only", Warn;
     /// The reward ends, or stays for two windows, below the baseline's.
     RL_REWARD_LOWER = "rl-reward-lower", Fail;

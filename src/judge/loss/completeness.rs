@@ -11,7 +11,8 @@ use super::standstill;
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::{Aligned, Coverage};
-use crate::read::curve::series::Steps;
+use crate::read::curve::series::{Series, Steps};
+use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::verdict::{Severity, Verdict};
 
@@ -31,6 +32,8 @@ pub struct Surroundings<'r, 'a> {
     pub gradients: Option<&'r CurvePair<'a>>,
     /// Coverage of the loss, where the curve is another one.
     pub lead: Option<&'r Coverage>,
+    /// Whether the run has another loss.
+    pub has_other_losses: bool,
     /// The share of steps that must be covered.
     pub needed: f64,
 }
@@ -44,7 +47,7 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     if pair.role == Role::Loss {
         hidden_failure(pair, around.gradients, results);
         standstill::judge(pair, results);
-        constant(pair, results);
+        constant(pair, around.has_other_losses, results);
     }
 }
 
@@ -65,7 +68,9 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are told once, with the loss.
     let of_lead = around.lead.map(Coverage::share).filter(|of_lead| *of_lead < 1.0);
-    let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead) || pair.obstacle().is_some();
+    let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead)
+        || pair.obstacle().is_some()
+        || is_last_evaluation(pair, around.lead);
     // What was not seen is not agreement, however little it is.
     let severity = match () {
         () if told => Severity::Info,
@@ -90,6 +95,15 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
                 .with("missing", ranges(&coverage.missing))
         });
     }
+}
+
+/// Whether both sides evaluated once, at their own end, and the loss that they trained by is covered: other steps ended them,
+/// and nothing is missing.
+fn is_last_evaluation(pair: &CurvePair<'_>, lead: Option<&Coverage>) -> bool {
+    let is_single = |series: &Series| series.steps.len() == 1;
+    let is_evaluation = matches!(pair.role, Role::EvalLoss | Role::EvalScore);
+    let is_alone = is_single(&pair.baseline.series) && is_single(&pair.candidate.series) && pair.points.is_empty();
+    is_evaluation && is_alone && lead.is_some_and(|lead| lead.both > 0 && lead.both == lead.baseline)
 }
 
 /// Steps that only the candidate has; those that its loss has as well are told once, with the loss.
@@ -139,7 +153,8 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let points = &pair.points;
     let of_candidate: Vec<u64> =
         points.iter().filter(|(_, b, c)| b.is_finite() && !c.is_finite()).map(|(step, ..)| step).collect();
-    let severity = Severity::Fail;
+    let is_speed = pair.role.is_performance() || metric::is_count(&pair.metric);
+    let severity = if is_speed { Severity::Info } else { Severity::Fail };
     let first = of_candidate.first().copied();
     let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
@@ -149,7 +164,8 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
             .noting(Note::at_step(Note::FROM_STEP, first)),
     );
     if let Some(first) = first {
-        results.say(&code::NON_FINITE, |finding| {
+        let code = if is_speed { &code::NON_FINITE_SPEED } else { &code::NON_FINITE };
+        results.say(code, |finding| {
             finding.with_severity(severity).with("count", of_candidate.len()).with("step", first.to_string())
         });
     }
@@ -218,7 +234,7 @@ fn frozen(steps: &Steps, values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
     found
 }
 
-fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
+fn constant(pair: &CurvePair<'_>, has_other: bool, results: &mut RuleResults) {
     let still = |values: &[f64]| {
         values.len() >= CONSTANT_FROM
             && values.first().is_some_and(|first| values.iter().all(|value| value.to_bits() == first.to_bits()))
@@ -229,5 +245,7 @@ fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
         (false, true) if !results.says(&code::FROZEN) => "candidate",
         (false, _) => return,
     };
-    results.say(&code::CONSTANT, |finding| finding.with("side", side));
+    // A part of the loss that is switched off on both sides is no reason to doubt the others.
+    let severity = if side == "both" && has_other { Severity::Info } else { code::CONSTANT.severity };
+    results.say(&code::CONSTANT, |finding| finding.with_severity(severity).with("side", side));
 }

@@ -7,7 +7,6 @@
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
-use crate::read::curve::Logged;
 use crate::read::curve::series::Series;
 use crate::result::unit::Evidence;
 use crate::verdict::Side;
@@ -95,7 +94,7 @@ fn paired(pair: &CurvePair<'_>) -> Evidence {
 /// Whether a log line stands for more steps on one side than on the other.
 fn logs_differ(pair: &CurvePair<'_>) -> bool {
     let (baseline, candidate) = (&pair.baseline, &pair.candidate);
-    let windows = baseline.logged == Logged::Windows && candidate.logged == Logged::Windows;
+    let windows = baseline.logged.may_be_windows() && candidate.logged.may_be_windows();
     windows && baseline.interval != candidate.interval
 }
 

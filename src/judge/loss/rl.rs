@@ -28,7 +28,7 @@ use crate::kind::{Role, curve_name};
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::source::StoredSource;
 use crate::policy::loss::Kind;
-use crate::read::metric::role_in_rl;
+use crate::read::metric::{self, role_in_rl};
 use crate::result::number::Number;
 use crate::result::unit::{CurveUnit, CurveWindows, Evidence};
 use crate::verdict::{Profile, Verdict};
@@ -78,6 +78,7 @@ pub fn judge_alone(
         metric: metric.clone(),
         rank: *rank,
         role: Some(role),
+        better: metric::better(metric, role),
         candidate_file: source.path.clone(),
         mode: MODE.to_owned(),
         mode_source: if settings.policy.kind == Kind::Rl { "declared" } else { "inferred" }.to_owned(),

@@ -5,11 +5,13 @@ use super::level::worsening;
 use super::limits::Limits;
 use super::rule_results::{Measured, RuleResults};
 use crate::compare::curve::{At, CurveMeasures};
+use crate::compare::median::median;
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
 use crate::policy::loss::limit::Band;
 use crate::policy::loss::{Better, Hardware, MetricPolicy};
+use crate::read::metric;
 use crate::verdict::Verdict;
 
 /// Learning rates closer than this, relative, are one schedule printed with different digits.
@@ -45,9 +47,9 @@ pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
 }
 
 /// Judges a score or reward: how much worse its mean is. Better is fine.
-pub fn score(role: Role, measures: &CurveMeasures, results: &mut RuleResults) {
+pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, results: &mut RuleResults) {
     let (difference, _) = measures.mean_difference;
-    let worse = if role.more_is_better() == Some(false) { difference } else { -difference };
+    let worse = if pair.more_is_better() == Some(false) { difference } else { -difference };
     results.measure(Measured {
         rule: "worse_mean",
         code: &code::WORSE,
@@ -85,7 +87,7 @@ pub fn declared(
     };
     measure("declared_mean_rel", &code::MEAN, measures.mean_rel, own.mean);
     measure("declared_difference", &code::DIFFERENCE, difference, own.difference);
-    let better = own.better.map(|better| better == Better::More).or(pair.role.more_is_better()).unwrap_or(false);
+    let better = own.better.map(|better| better == Better::More).or(pair.more_is_better()).unwrap_or(false);
     measure("declared_worse", &code::WORSE, worsening(difference, baseline, better), own.worse);
 }
 
@@ -103,6 +105,22 @@ fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
     let count = finite.len().max(1) as f64;
     let sum = finite.iter().fold((0.0, 0.0), |sum, (b, c)| (sum.0 + b, sum.1 + c));
     ((sum.1 - sum.0) / count, sum.0 / count)
+}
+
+/// The relative change of the mean of a metric that no rule knows, where it is large by the baseline's own measure: above a
+/// fifth, and above five times the median change from step to step.
+pub fn moved(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> Option<f64> {
+    const SHARE: f64 = 0.2;
+    const VARIATIONS: f64 = 5.0;
+    if pair.is_rl || pair.role != Role::Other || metric::is_count(&pair.metric) {
+        return None;
+    }
+    let (difference, baseline) = measures?.mean_difference;
+    let values = &pair.points.baseline;
+    let changes: Vec<f64> = values.iter().zip(values.iter().skip(1)).map(|(a, b)| (b - a).abs()).collect();
+    let variation = median(changes).unwrap_or(0.0);
+    let is_large = difference.abs() > SHARE * baseline.abs() && difference.abs() > VARIATIONS * variation;
+    (is_large && baseline.abs() > 0.0).then(|| difference / baseline.abs())
 }
 
 /// Shows how far the mean of a metric moved that nobody judges.

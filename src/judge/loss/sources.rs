@@ -57,6 +57,12 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                         .with("side", side.as_str())
                         .with("path", source.path.as_str())
                 }),
+                Note::NulBytes => results.say(&code::SOURCE_CUT, |finding| {
+                    let finding = finding.with_severity(Severity::Info).with("nul", 1_u64);
+                    finding.with("side", side.as_str()).with("path", source.path.as_str())
+                }),
+                // It says something of a zero alone.
+                Note::RoundedZeros(_) => {}
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
                 }),

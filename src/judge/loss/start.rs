@@ -129,7 +129,8 @@ mod tests {
         let (baseline, candidate): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let steps = Steps::Positions(baseline.len());
         let (baseline, candidate) = (baseline.into(), candidate.into());
-        let points = Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default() };
+        let points =
+            Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None };
         Start::of(&measure(&points, Scale { floor: 1e-5, resolution })?)
     }
 

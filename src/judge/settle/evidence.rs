@@ -79,9 +79,9 @@ fn of_account(check: CheckId, unit: &Unit, evidence: &Evidence) -> Vec<Finding> 
         new(rule, check, &place).with("count", count).with("examples", examples)
     };
     let mut findings = Vec::new();
-    let broken = evidence.damaged.saturating_add(evidence.unread);
-    if broken > 0 && !unit.verdict().blocks() {
-        findings.push(about(&DAMAGED, broken, &["damaged", "unread"]));
+    // What is unread is judged by its shape, where its readers kept an account of it.
+    if evidence.damaged > 0 && !unit.verdict().blocks() {
+        findings.push(about(&DAMAGED, evidence.damaged, &["damaged"]));
     }
     if evidence.contradicting > 0 {
         findings.push(about(&CONTRADICTING, evidence.contradicting, &["contradicting"]));

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::source::Source;
+use crate::compare::median::median;
 use crate::read::curve::Logged;
 use crate::read::curve::series::{Series, Steps};
 
@@ -47,6 +48,28 @@ pub struct Aligned<'a> {
     pub candidate: Cow<'a, [f64]>,
     /// Steps that are covered.
     pub coverage: Coverage,
+    /// What a value stands for, where the two sides log at different intervals.
+    pub values: Option<Values>,
+}
+
+/// What the values of a loss stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Values {
+    /// Whether each is the mean over the steps since the last; else it is of its step alone.
+    pub are_means: bool,
+    /// Whether the data showed it; else the form of the file did.
+    pub by_data: bool,
+}
+
+/// How a metric is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// As a mean over the steps since the last, by many trainers.
+    Averaged,
+    /// As it is at its step.
+    AtStep,
+    /// By evaluations: each is a point.
+    Evaluated,
 }
 
 /// Numbers of steps that were there to compare.
@@ -80,7 +103,7 @@ impl Coverage {
 impl<'a> Aligned<'a> {
     fn new(by: PairedBy) -> Self {
         let (baseline, candidate) = (Cow::Owned(Vec::new()), Cow::Owned(Vec::new()));
-        Self { by, steps: Steps::numbered(), baseline, candidate, coverage: Coverage::default() }
+        Self { by, steps: Steps::numbered(), baseline, candidate, coverage: Coverage::default(), values: None }
     }
 
     /// All values of two series with the same steps.
@@ -89,7 +112,8 @@ impl<'a> Aligned<'a> {
             Cow::Borrowed(series) => Cow::Borrowed(series.values.as_slice()),
             Cow::Owned(series) => Cow::Owned(series.values.clone()),
         };
-        Self { by, steps, baseline: lent(baseline), candidate: lent(candidate), coverage: Coverage::default() }
+        let (baseline, candidate) = (lent(baseline), lent(candidate));
+        Self { by, steps, baseline, candidate, coverage: Coverage::default(), values: None }
     }
 
     /// Number of paired values, non-finite ones included.
@@ -137,8 +161,8 @@ pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<Obstacle> {
     (baseline.steps.len() != candidate.steps.len()).then_some(Obstacle::Lengths)
 }
 
-/// Pairs the values of two sources; `averaged` says that the metric is logged as a mean over its window.
-pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, averaged: bool) -> Aligned<'a> {
+/// Pairs the values of two sources of a metric that is `kept` in one way.
+pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, kept: Kept) -> Aligned<'a> {
     let numbered = baseline.series.steps.is_numbered() && candidate.series.steps.is_numbered();
     if obstacle(&baseline.series, &candidate.series).is_some() {
         let mut nothing = Aligned::new(if numbered { PairedBy::Step } else { PairedBy::Position });
@@ -148,23 +172,93 @@ pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, averaged: bool) 
     if !numbered {
         return by_position(baseline, candidate);
     }
-    let covers = |source: &Source<'_>| source.logged == Logged::Windows || source.interval == 1;
-    let windowed = baseline.logged == Logged::Windows || candidate.logged == Logged::Windows;
-    let comparable = covers(baseline) && covers(candidate);
-    if averaged && windowed && comparable && baseline.interval != candidate.interval {
-        return by_window(baseline, candidate);
+    if kept == Kept::Averaged && baseline.interval != candidate.interval {
+        return at_other_intervals(baseline, candidate);
     }
     let mut aligned = by_step(baseline, candidate);
     // Of two files of which one holds samples, a record of either stands for its step alone.
-    let (longest, other) = match baseline.logged == candidate.logged {
-        true => (longest(baseline), longest(candidate)),
-        false => (1, 1),
-    };
+    let is_alike = baseline.logged.may_be_windows() == candidate.logged.may_be_windows() && kept != Kept::Evaluated;
+    let (longest, other) = if is_alike { (longest(baseline), longest(candidate)) } else { (1, 1) };
     aligned.coverage = coverage(windows_up_to(baseline, longest), windows_up_to(candidate, other));
     if aligned.is_empty() {
         aligned.coverage.both = 0;
     }
     aligned
+}
+
+/// Pairs a loss that the two sides log at different intervals, as samples or as means: by what the data show, else by the form
+/// of the files.
+fn at_other_intervals<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
+    let (lengths, is_windowed) =
+        ([baseline.interval, candidate.interval], |source: &Source<'_>| source.logged == Logged::Windows);
+    let samples = by_step(baseline, candidate);
+    let means = by_window(baseline, candidate, lengths);
+    let shown = told_by_data(&samples, &means);
+    let by_form = || {
+        let covers = |source: &Source<'_>| is_windowed(source) || source.interval == 1;
+        (is_windowed(baseline) || is_windowed(candidate)) && covers(baseline) && covers(candidate)
+    };
+    let values = Values { are_means: shown.unwrap_or_else(by_form), by_data: shown.is_some() };
+    let mut aligned = if values.are_means { means } else { samples };
+    if !values.are_means {
+        // Where both sides meet, samples cover what lies between: their number is the interval's.
+        aligned.coverage = match aligned.len() >= COMMON && is_regular(baseline) && is_regular(candidate) {
+            true => range_coverage(&aligned, baseline),
+            false => coverage(windows_up_to(baseline, 1), windows_up_to(candidate, 1)),
+        };
+        if aligned.is_empty() {
+            aligned.coverage.both = 0;
+        }
+    }
+    aligned.values = Some(values);
+    aligned
+}
+
+/// Common steps that tell anything.
+const COMMON: usize = 5;
+
+/// Whether a source logs at its interval nearly always: what is missing from it was never logged.
+fn is_regular(source: &Source<'_>) -> bool {
+    let steps = &source.series.steps;
+    let span = steps.get(steps.len().saturating_sub(1)).zip(steps.get(0)).map_or(0, |(last, first)| last - first);
+    let promised = span / source.interval.max(1) + 1;
+    steps.len() as u64 * 10 >= promised * 9
+}
+
+/// Whether values are means, as the data show: one way of pairing leaves less than half of the other's typical difference.
+fn told_by_data(samples: &Aligned<'_>, means: &Aligned<'_>) -> Option<bool> {
+    const TIMES: f64 = 2.0;
+    let typical = |aligned: &Aligned<'_>| {
+        let finite = aligned.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite() && *b != 0.0);
+        let differences: Vec<f64> = finite.map(|(_, b, c)| ((c - b) / b).abs()).collect();
+        if differences.len() < COMMON { None } else { median(differences) }
+    };
+    let (as_samples, as_means) = (typical(samples)?, typical(means)?);
+    match () {
+        () if TIMES * as_samples <= as_means => Some(false),
+        () if TIMES * as_means <= as_samples => Some(true),
+        () => None,
+    }
+}
+
+/// Coverage of samples at other intervals: those of the baseline from the first step that both sides have to the last.
+fn range_coverage(aligned: &Aligned<'_>, baseline: &Source<'_>) -> Coverage {
+    let mut finite = aligned.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).map(|(step, ..)| step);
+    let first = finite.next();
+    let range = first.map(|first| (first, finite.last().unwrap_or(first)));
+    let mut coverage = Coverage::default();
+    for (step, _) in baseline.series.points().filter(|(_, value)| value.is_finite()) {
+        coverage.baseline += 1;
+        match range {
+            // The first step that both have is at most as far from the beginning as both intervals together.
+            Some((first, last)) if step <= last && (step >= first || step + baseline.interval >= first) => {
+                coverage.both += 1
+            }
+            _ => coverage.miss(step, step),
+        }
+    }
+    coverage.span = coverage.baseline;
+    coverage
 }
 
 fn by_position<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
@@ -218,18 +312,12 @@ impl Window {
     }
 }
 
-/// The windows of a source: from the last log line on, and never longer than its logging interval, so that a gap
-/// in the log stays a gap. A sample stands for its own step alone.
-fn windows<'s>(source: &'s Source<'_>) -> impl Iterator<Item = Window> + 's {
-    windows_up_to(source, longest(source))
-}
-
 /// Steps that a record stands for at most.
 fn longest(source: &Source<'_>) -> u64 {
-    if source.logged == Logged::Windows { source.interval } else { 1 }
+    if source.logged.may_be_windows() { source.interval } else { 1 }
 }
 
-/// The same, of at most `longest` steps.
+/// The windows of a source: from the last log line on, and never longer than `longest`, so that a gap in the log stays a gap.
 fn windows_up_to<'s>(source: &'s Source<'_>, longest: u64) -> impl Iterator<Item = Window> + 's {
     source.series.points().scan(None::<u64>, move |last, (step, value)| {
         let end = step.saturating_add(1);
@@ -240,10 +328,12 @@ fn windows_up_to<'s>(source: &'s Source<'_>, longest: u64) -> impl Iterator<Item
     })
 }
 
-fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
+fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>, [longest, other]: [u64; 2]) -> Aligned<'a> {
     let mut aligned = Aligned::new(PairedBy::Window);
     let mut both = 0;
-    let (mut baselines, mut candidates) = (windows(baseline).peekable(), windows(candidate).peekable());
+    let windows = || (windows_up_to(baseline, longest), windows_up_to(candidate, other));
+    let (baselines, candidates) = windows();
+    let (mut baselines, mut candidates) = (baselines.peekable(), candidates.peekable());
     let (mut left, mut right) = (baselines.next(), candidates.next());
     while let (Some(b), Some(c)) = (&mut left, &mut right) {
         if b.start != c.start {
@@ -271,7 +361,8 @@ fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
             (left, right) = (baselines.next(), candidates.next());
         }
     }
-    aligned.coverage = coverage(windows(baseline), windows(candidate));
+    let (baselines, candidates) = windows();
+    aligned.coverage = coverage(baselines, candidates);
     aligned.coverage.both = aligned.coverage.both.min(both);
     aligned
 }
@@ -370,7 +461,7 @@ mod tests {
         let fine = source(Logged::Windows, (1..=8).map(|i| (i * 5, i as f64)));
         let coarse = source(Logged::Windows, (1..=4).map(|i| (i * 10, 2.0 * i as f64 - 0.5)));
         for (b, c) in [(&fine, &coarse), (&coarse, &fine)] {
-            let aligned = align(b, c, true);
+            let aligned = align(b, c, Kept::Averaged);
             assert_eq!(aligned.by, PairedBy::Window);
             assert_eq!(aligned.steps.iter().collect::<Vec<_>>(), [10, 20, 30, 40]);
             assert_eq!(aligned.baseline, aligned.candidate);
@@ -382,30 +473,32 @@ mod tests {
     fn a_gap_in_a_window_drops_that_window_alone() {
         let fine = source(Logged::Windows, [1, 2, 3, 5, 6, 7, 8, 9].map(|step| (step, step as f64)));
         let coarse = source(Logged::Windows, [(3, 2.0), (6, 5.0), (9, 8.0)]);
-        let aligned = align(&coarse, &fine, true);
+        let aligned = align(&coarse, &fine, Kept::Averaged);
         assert_eq!(aligned.steps.iter().collect::<Vec<_>>(), [3, 9]);
         assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (6, 9));
         assert_eq!(aligned.coverage.missing, [(4, 4)]);
     }
 
     #[test]
-    fn samples_are_paired_by_step_and_coverage_counts_them() {
+    fn samples_are_paired_by_step_and_cover_what_lies_between() {
         let all = source(Logged::Samples, (1..=50).map(|step| (step, 1.0)));
         let few = source(Logged::Samples, [1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50].map(|step| (step, 1.0)));
-        let aligned = align(&all, &few, true);
+        let aligned = align(&all, &few, Kept::Averaged);
         assert_eq!((aligned.by, aligned.len()), (PairedBy::Step, 11));
-        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (11, 50));
-        let aligned = align(&few, &all, true);
-        assert_eq!((aligned.coverage.both, aligned.coverage.baseline, aligned.coverage.candidate_only), (11, 11, 39));
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (50, 50));
+        let aligned = align(&few, &all, Kept::Averaged);
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline, aligned.coverage.candidate_only), (11, 11, 0));
+        let cut = source(Logged::Samples, [1, 5, 10, 30, 35, 40, 50].map(|step| (step, 1.0)));
+        assert_eq!(align(&all, &cut, Kept::Averaged).coverage.both, 7, "what is missing was logged once");
     }
 
     #[test]
-    fn a_window_beside_samples_covers_its_step_alone() {
+    fn a_window_beside_samples_is_a_sample() {
         let samples = source(Logged::Samples, (1..=12).map(|i| (5 * i, 1.0)));
         let coarse = source(Logged::Windows, (1..=6).map(|i| (10 * i, 1.0)));
         for candidate in [coarse.clone(), source(Logged::Samples, coarse.series.points())] {
-            let coverage = align(&samples, &candidate, true).coverage;
-            assert_eq!((coverage.both, coverage.baseline, coverage.candidate_only), (6, 12, 0));
+            let coverage = align(&samples, &candidate, Kept::Averaged).coverage;
+            assert_eq!((coverage.both, coverage.baseline, coverage.candidate_only), (12, 12, 0));
         }
     }
 
@@ -413,7 +506,7 @@ mod tests {
     fn missing_and_non_finite_steps_are_not_covered() {
         let all = source(Logged::Windows, (1..=10).map(|step| (step, 1.0)));
         let some = source(Logged::Windows, (1..=8).map(|step| (step, if step == 4 { f64::NAN } else { 1.0 })));
-        let aligned = align(&all, &some, true);
+        let aligned = align(&all, &some, Kept::Averaged);
         assert_eq!(aligned.coverage.both, 7);
         assert_eq!(aligned.coverage.missing, [(4, 4), (9, 10)]);
     }
@@ -427,10 +520,10 @@ mod tests {
             list.series = Cow::Owned(Series::by_position("loss", values.to_vec()));
             list
         };
-        let aligned = align(&list, &listed(&[1.0, 2.0, 3.0]), true);
+        let aligned = align(&list, &listed(&[1.0, 2.0, 3.0]), Kept::Averaged);
         assert_eq!((aligned.by, aligned.len()), (PairedBy::Position, 3));
         for other in [listed(&[1.0, 2.0]), source(Logged::Samples, [(10, 1.0), (20, 2.0), (30, 3.0)])] {
-            let apart = align(&list, &other, true);
+            let apart = align(&list, &other, Kept::Averaged);
             assert_eq!(
                 (apart.len(), apart.coverage.both, apart.coverage.baseline),
                 (0, 0, 3),
@@ -442,10 +535,10 @@ mod tests {
     #[test]
     fn step_0_counts() {
         let alone = source(Logged::Windows, [(0, 1.0)]);
-        let aligned = align(&alone, &alone, true);
+        let aligned = align(&alone, &alone, Kept::Averaged);
         assert_eq!((aligned.len(), aligned.coverage.both, aligned.coverage.baseline), (1, 1, 1));
         let from_0 = source(Logged::Windows, (0..=4).map(|step| (10 * step, 1.0)));
-        let aligned = align(&from_0, &from_0, true);
+        let aligned = align(&from_0, &from_0, Kept::Averaged);
         assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (41, 41));
     }
 
@@ -453,7 +546,7 @@ mod tests {
     fn steps_beyond_the_baseline_are_told_from_those_between() {
         let few = source(Logged::Samples, [10, 20].map(|step| (step, 1.0)));
         let fine = source(Logged::Samples, (1..=40).map(|step| (step, 1.0)));
-        let coverage = align(&few, &fine, false).coverage;
+        let coverage = align(&few, &fine, Kept::AtStep).coverage;
         assert_eq!((coverage.span, coverage.beyond, coverage.candidate_only), (11, 29, 38));
     }
 
@@ -463,7 +556,7 @@ mod tests {
             b in proptest::collection::btree_set(1_u64..60, 0..40), c in proptest::collection::btree_set(1_u64..60, 0..40)
         ) {
             let of = |steps: &std::collections::BTreeSet<u64>| source(Logged::Samples, steps.iter().map(|step| (*step, 1.0)));
-            let aligned = align(&of(&b), &of(&c), false);
+            let aligned = align(&of(&b), &of(&c), Kept::AtStep);
             proptest::prop_assert_eq!(aligned.coverage.both, b.intersection(&c).count() as u64);
             proptest::prop_assert_eq!(aligned.coverage.baseline, b.len() as u64);
             proptest::prop_assert_eq!(aligned.coverage.candidate_only, c.difference(&b).count() as u64);

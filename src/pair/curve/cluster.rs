@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::align;
+use super::align::{self, Kept};
 use super::run_files;
 use super::source::{Source, StoredSource, resolution};
 use crate::error::Result;
@@ -218,7 +218,8 @@ fn append(earlier: &mut StoredSource<'_>, next: StoredSource<'_>) -> Result<()> 
 fn agree(a: &Source<'_>, b: &Source<'_>) -> bool {
     let tolerance = resolution(&a.series) + resolution(&b.series);
     [false, true].into_iter().any(|averaged| {
-        let points = align::align(&as_windows(a, averaged), &as_windows(b, averaged), averaged);
+        let kept = if averaged { Kept::Averaged } else { Kept::AtStep };
+        let points = align::align(&as_windows(a, averaged), &as_windows(b, averaged), kept);
         let by_position_differs = !points.is_numbered() && a.series.steps.len() != b.series.steps.len();
         !by_position_differs
             && !points.is_empty()

@@ -29,9 +29,23 @@ impl CurvePairing<'_> {
             let is_rl = folders.contains(pair.baseline.folder()) || pair.run.is_empty() && whole;
             pair.set_kind(is_rl);
         }
+        self.promote_named_losses();
         let any = whole || !folders.is_empty();
         self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(any));
         self.sort();
+    }
+
+    /// Where a run has no loss of its own, each of its named losses is judged as one: `loss_mel`, `loss_disc`.
+    fn promote_named_losses(&mut self) {
+        let is_loss = |pair: &PairedSources<'_>| pair.role == Role::Loss || pair.is_rl;
+        let with_loss: BTreeSet<String> =
+            self.pairs.iter().filter(|pair| is_loss(pair)).map(|pair| pair.run.clone()).collect();
+        let named = |pair: &&mut PairedSources<'_>| pair.role == Role::AuxiliaryLoss && !metric::is_part(&pair.metric);
+        for pair in self.pairs.iter_mut().filter(named) {
+            if !with_loss.contains(&pair.run) {
+                pair.role = Role::Loss;
+            }
+        }
     }
 
     /// Takes all runs for such of reinforcement learning, or none of them.
@@ -39,6 +53,7 @@ impl CurvePairing<'_> {
     pub fn declared(mut self, is_rl: bool) -> Self {
         self.pairs.iter_mut().for_each(|pair| pair.set_kind(is_rl));
         self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(is_rl));
+        self.promote_named_losses();
         self.sort();
         self
     }

@@ -21,7 +21,11 @@ pub fn find(baseline: &Series, candidate: &Series) -> Option<i64> {
     }
     let as_they_stand = difference(baseline, candidate, 0);
     let starts = signed(baseline.steps.get(0)?)? - signed(candidate.steps.get(0)?)?;
-    let best = [starts, 1, -1].into_iter().filter(|shift| *shift != 0).filter_map(|shift| {
+    let met = common(baseline, candidate, 0);
+    // What pairs fewer steps than none does hides the others.
+    let shifts =
+        [starts, 1, -1].into_iter().filter(|shift| *shift != 0 && common(baseline, candidate, *shift) + 1 >= met);
+    let best = shifts.filter_map(|shift| {
         let shifted = difference(baseline, candidate, shift)?;
         (shifted <= NOISE).then_some((shift, shifted))
     });
@@ -29,7 +33,7 @@ pub fn find(baseline: &Series, candidate: &Series) -> Option<i64> {
     match as_they_stand {
         Some(difference) if difference > 0.0 && difference >= TIMES * shifted => Some(shift),
         // Steps that never meet: every tenth from 1 on, and every tenth from 10 on.
-        None if shift == starts && common(baseline, candidate, 0) == 0 => Some(shift),
+        None if shift == starts && met == 0 => Some(shift),
         _ => None,
     }
 }

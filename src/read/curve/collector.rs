@@ -13,6 +13,7 @@ use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, Others, Series, Ste
 use super::stored::StoredSeries;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Room;
+use crate::read::account::Account;
 
 /// One metric of one rank.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub(super) struct Collector {
     /// Steps that the file lists without a value, by metric.
     blanks: HashMap<String, Points>,
     points: usize,
+    /// Numbers beside a metric's name that are no point.
+    account: Account,
 }
 
 impl Collector {
@@ -84,7 +87,18 @@ impl Collector {
             metrics: Vec::new(),
             blanks: HashMap::new(),
             points: 0,
+            account: Account::default(),
         }
+    }
+
+    /// Takes note of numbers beside the metric `name` that are no point of a curve; `text` is what holds them.
+    pub(super) fn unread(&mut self, text: &str, name: &str, values: &[f64]) {
+        self.account.take(text, vec![name.to_owned()], values);
+    }
+
+    /// What was not read so far; nothing of it is left.
+    pub(super) fn take_account(&mut self) -> Account {
+        std::mem::take(&mut self.account)
     }
 
     /// Begins a record: the values that follow stand beside what it says.
@@ -342,7 +356,7 @@ impl Collector {
         }
         for (place, counter) in OTHERS.into_iter().enumerate() {
             let (mut is_counted, mut all_rise) = (false, true);
-            for metric in &self.metrics {
+            for metric in self.metrics.iter().filter(|metric| metric.points.len() > 0) {
                 if let Some(counts) = self.counts(metric, place)? {
                     is_counted = true;
                     all_rise &= rises(&counts.into_iter().flatten().collect::<Vec<_>>(), counter);

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::collector::Collector;
 use super::format::{Format, Logged};
 use super::stored::StoredSeries;
 use super::updates::Updates;
+use crate::error::Result;
 use crate::fetch::ByteSource;
+use crate::read::account::Account;
 use crate::read::metric;
 
 /// Something about a file that a reader of the report should know.
@@ -17,6 +20,10 @@ pub enum Note {
     SkippedLines(u64),
     /// Name of the encoding that a text was taken to have, as it does not say.
     EncodingGuessed(&'static str),
+    /// Blocks of NUL bytes inside a text, which were passed over.
+    NulBytes,
+    /// Canonical name of a metric with zeros that may be small numbers rounded.
+    RoundedZeros(String),
 }
 
 /// Canonical name of the training loss.
@@ -43,6 +50,8 @@ pub struct CurveFile {
     pub notes: Vec<Note>,
     /// Skipped updates by its lines; `None` where they say nothing.
     pub updates: Option<Updates>,
+    /// Numbers beside a metric's name that were not read.
+    pub account: Account,
 }
 
 impl CurveFile {
@@ -63,7 +72,17 @@ impl CurveFile {
             margins: BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
+            account: Account::default(),
         }
+    }
+
+    /// The file of what a collector has.
+    ///
+    /// # Errors
+    /// Those of [`Room`](crate::fetch::Room).
+    pub(super) fn collected(source: &dyn ByteSource, format: Format, mut collector: Collector) -> Result<Self> {
+        let account = collector.take_account();
+        Ok(Self { account, ..Self::new(source, format, collector.finish()?) })
     }
 
     /// All its metrics with their points.

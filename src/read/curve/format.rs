@@ -9,6 +9,15 @@ pub enum Logged {
     Windows,
     /// The step's own value.
     Samples,
+    /// A printed log does not say. Lines at one interval are compared one by one; at two, their values tell.
+    Unsaid,
+}
+
+impl Logged {
+    /// Whether a record may stand for all steps since the last.
+    pub fn may_be_windows(self) -> bool {
+        self != Self::Samples
+    }
 }
 
 /// A curve format.
@@ -20,6 +29,8 @@ pub enum Format {
     JsonLines,
     /// One JSON array of objects.
     JsonRecords,
+    /// Records inside a JSON document.
+    JsonNested,
     /// One JSON object with an object per step, or with an object of steps per metric.
     StepsJson,
     /// A series downloaded from TensorBoard's page.
@@ -57,6 +68,7 @@ impl Format {
             Self::TrainerState => "HF trainer_state.json",
             Self::JsonLines => "JSON lines",
             Self::JsonRecords => "JSON records",
+            Self::JsonNested => "JSON history",
             Self::StepsJson => "JSON by step",
             Self::PageJson => "TensorBoard JSON",
             Self::StepLoss => "torchtitan loss list",
@@ -73,11 +85,12 @@ impl Format {
         }
     }
 
-    /// Megatron's log lines and the Trainer's history hold means over the logging interval; the other formats
-    /// hold what they were given, which is a sample unless a history beside them says otherwise.
+    /// The Trainer's history holds means over the logging interval, printed lines may; the other formats hold what they were
+    /// given, which is a sample unless a history beside them says otherwise.
     pub(super) fn logged(&self) -> Logged {
         match self {
-            Self::TrainerState | Self::Log | Self::Pattern(_) => Logged::Windows,
+            Self::TrainerState => Logged::Windows,
+            Self::Log | Self::Pattern(_) => Logged::Unsaid,
             _ => Logged::Samples,
         }
     }

@@ -151,6 +151,30 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.parse().ok().or_else(|| decorated_number(text))
 }
 
+/// The value of a cell: a number as [`number`] reads it, also in a type (`tensor(2.5)`), with a unit (`79.5%`, `2.3 nats`) or a
+/// spread behind it (`0.91 ± 0.02`), or as a ratio of counts (`8912/10000`).
+pub(super) fn value(text: &str) -> Option<f64> {
+    number(text).or_else(|| adorned_value(text.trim().trim_matches(['\'', '"'])))
+}
+
+fn adorned_value(text: &str) -> Option<f64> {
+    const TYPES: [&str; 5] = ["tensor(", "np.float32(", "np.float64(", "float(", "array("];
+    if let Some(inside) = TYPES.iter().find_map(|known| text.strip_prefix(known)) {
+        return number(inside.split([',', ')']).next()?.trim_matches(['[', ']']));
+    }
+    if let Some((value, _)) = text.split_once('±').or_else(|| text.split_once("+/-")).or_else(|| text.split_once("+-"))
+    {
+        return number(value.trim());
+    }
+    if let Some((part, whole)) = text.split_once('/') {
+        let count = |text: &str| text.trim().parse::<u32>().ok().map(f64::from);
+        return Some(count(part)? / count(whole).filter(|whole| *whole > 0.0)?);
+    }
+    let figures = text.trim_end_matches(|sign: char| sign.is_alphabetic() || matches!(sign, '%' | ' '));
+    let is_unit = figures.len() < text.len() && figures.ends_with(|sign: char| sign.is_ascii_digit());
+    if is_unit { number(figures) } else { None }
+}
+
 /// A plain decimal figure (`-2.718`), which is what ten million cells of a table hold.
 ///
 /// A mantissa below 2^53 and a power of ten up to 10^22 are exact in `f64`, so that one division rounds right
@@ -207,6 +231,9 @@ pub(super) fn step(text: &str) -> Option<u64> {
 fn decorated_step(text: &str) -> Option<u64> {
     let text = text.trim().trim_matches(['\'', '"']);
     let text = text.split_once('/').map_or(text, |(step, _)| step.trim_end());
+    if text.contains(',') {
+        return text.replace(',', "").parse().ok();
+    }
     text.parse().ok().or_else(|| whole(text.parse().ok()?))
 }
 

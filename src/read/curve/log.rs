@@ -1,241 +1,180 @@
 //! Plain training logs.
 //!
-//! Three kinds of line are known: Megatron's and MindSpeed's (`iteration 10/ 500 | lm loss: 1.2E+00 | ...`), the
-//! Trainer's (`{'loss': 1.2, 'grad_norm': 0.4, ...}`, a Python dictionary without a step), and names with values
-//! (`step: 10  loss: 1.2`, as torchtitan and verl print). Anything else takes the user's own pattern, a
-//! regular expression with a group named `step` and a group per metric.
+//! No list of writers: one grammar reads a line. What wrote it is masked ([`mask`]), Chinese becomes English ([`words`]), the
+//! rest is numbers, words and signs ([`tokens`]), of which some count ([`counters`]) and others are values with their names
+//! ([`pairs`], [`names`]). What one line does not tell, all of them do ([`survey`]): which number in front counts, which lines
+//! are headers for those below them ([`blocks`]), which are a table ([`columns`]). What is left unread is accounted for. A
+//! pattern of the user adds to this and takes nothing away.
 
-mod layout;
+mod blocks;
+mod columns;
+mod counters;
+mod event;
+mod mask;
+mod names;
+mod noise;
+mod pairs;
+mod survey;
+mod tokens;
 pub mod unknown;
+mod words;
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use regex::{Captures, Regex};
+use regex::{Regex, bytes};
 
-use super::beside::{Beside, Key};
 use super::collector::Collector;
 use super::expression::constant;
 use super::file::{CurveFile, Note};
-use super::format::Format;
+use super::format::{Format, Logged};
 use super::lines::{self, Lines};
-use super::series::Counter;
+use super::stored::StoredSeries;
 use super::updates::UpdateLines;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
-use crate::kind::Role;
 use crate::read::metric;
+use blocks::{Blocks, Record};
+use names::Names;
+use pairs::Pair;
 
 pub use super::pattern::LogPattern;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
+/// Bytes of a log from which is learnt what its lines have in common.
+const SURVEYED: u64 = 4 << 20;
 
-static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));
-static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
-static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
-/// One line that holds values.
-#[derive(Clone, Debug, PartialEq)]
-struct Record {
-    /// The rank that wrote it, other counters, and the epoch, where steps are counted within epochs of unknown length.
-    beside: Beside,
-    step: Option<u64>,
-    values: Vec<(String, f64)>,
-    /// Skipped updates, where the line counts them.
-    skipped: Option<u64>,
-    /// Whether it is data only beside a line of the same layout, as it has no counter.
-    is_loose: bool,
+/// Words without which a line with letters holds neither a value of a run nor a counter.
+static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
+    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r)";
+    bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代"))
+        .expect("invariant: the words of logs are constants, and tests use them")
+});
+
+/// Lines of a text with what they mean so far.
+struct Reading<'a> {
+    lines: Lines<'a>,
+    blocks: Blocks,
+    pattern: Option<&'a LogPattern>,
 }
 
-impl Record {
-    fn new(step: Option<u64>, values: Vec<(String, f64)>) -> Option<Self> {
-        (!values.is_empty()).then_some(Self { beside: Beside::default(), step, values, skipped: None, is_loose: false })
+/// A line of a log.
+struct Line {
+    text: String,
+    has_end: bool,
+    record: Option<Record>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
+        Self { lines: Lines::new(source), blocks, pattern }
     }
 
-    /// A record at the place that its line tells.
-    fn placed(place: Option<layout::Place>, values: Vec<(String, f64)>) -> Option<Self> {
-        let mut record = Self::new(None, values)?;
-        if let Some(place) = place {
-            match place.counter {
-                Counter::Samples => record.beside.samples = Some(place.at),
-                Counter::Epoch => record.beside.epoch = Some(in_f64(place.at)),
-                _ => (record.step, record.beside.epoch) = (Some(place.at), place.epoch.map(in_f64)),
+    /// The next line that may mean something.
+    fn next(&mut self) -> Result<Option<Line>> {
+        while let Some((line, has_end)) = self.lines.next_with_end()? {
+            let matters = self.blocks.is_within_table() || TELLING.is_match(line) || is_numeric(line);
+            if !matters && self.pattern.is_none() {
+                continue;
             }
+            let text = String::from_utf8_lossy(line).into_owned();
+            let record = record_of(&text, &mut self.blocks, self.pattern);
+            return Ok(Some(Line { text, has_end, record }));
         }
-        Some(record)
-    }
-
-    /// Whether both lines are laid out in one way: they hold the same names.
-    fn is_like(&self, other: &Self) -> bool {
-        let names = |record: &Self| record.values.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        names(self) == names(other)
-    }
-
-    /// Whether it holds a metric that a run is about.
-    fn is_known(&self) -> bool {
-        let is_known = |name: &str| {
-            matches!(
-                metric::role(&metric::canonical(name)),
-                Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm | Role::Reward
-            )
-        };
-        self.values.iter().any(|(name, _)| is_known(name))
-    }
-
-    /// Whether it holds a score, which is often the only thing that a validation prints.
-    fn has_score(&self) -> bool {
-        let is_score = |name: &str| {
-            let name = metric::canonical(name);
-            [metric::role(&name), metric::role_in_rl(&name)].contains(&Role::EvalScore)
-        };
-        self.values.iter().any(|(name, _)| is_score(name))
+        Ok(None)
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "epochs and steps lie far below 2^53")]
-fn in_f64(count: u64) -> f64 {
-    count as f64
-}
-
-/// Words without which a line holds no value of a run.
-const TELLING: [&str; 12] =
-    ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score", "acc", "Acc", "val", LR_LIST];
-/// DeepSpeed's line of learning rates, which stands beside that of its loss.
-const LR_LIST: &str = "lr=[";
-
-/// Reads one line by the built-in patterns; `None` where it holds no loss and no gradient norm.
-fn parse(line: &str) -> Option<Record> {
-    if !TELLING.iter().any(|word| line.contains(word)) {
-        return None;
-    }
-    let (line, rank) = layout::bare(line);
-    let mut record = parse_bare(&line)?;
-    record.beside.rank = rank;
-    Some(record)
-}
-
-fn parse_bare(line: &str) -> Option<Record> {
-    if let Some(found) = ITERATION.captures(line) {
-        return iteration(&found);
-    }
-    if let Some((step, values)) = layout::validation(line) {
-        return Record::new(Some(step), values);
-    }
-    if let Some(found) = DICTIONARY.captures(line).and_then(|found| dictionary(&found)) {
-        let place = layout::place(line).filter(|_| found.step.is_none());
-        return Some(Record { step: found.step.or(place.map(|(place, _)| place.at)), ..found });
-    }
-    if let Some((place, values)) = layout::object(line) {
-        return Record::placed(place, values).filter(Record::is_known);
-    }
-    laid_out(line).or_else(|| named(line))
-}
-
-/// A line with a counter of a known shape.
-fn laid_out(line: &str) -> Option<Record> {
-    let (place, is_held_out) = layout::place(line)?;
-    let kept = |(name, value): (String, f64)| {
-        let name = if is_held_out { format!("val/{name}") } else { name };
-        (!metric::is_bookkeeping(&name)).then_some((name, value))
+/// Whether a line holds numbers and no words: a row of a table.
+fn is_numeric(line: &[u8]) -> bool {
+    let is_row = |byte: &u8| {
+        byte.is_ascii_digit()
+            || !byte.is_ascii_alphanumeric()
+            || matches!(byte, b'e' | b'E' | b'n' | b'a' | b'N' | b'i' | b'f')
     };
-    let values = layout::pairs(line).into_iter().filter_map(kept).collect();
-    Record::placed(Some(place), values).filter(Record::is_known)
+    line.iter().all(is_row)
 }
 
-fn iteration(found: &Captures<'_>) -> Option<Record> {
-    let step = lines::step(found.get(1)?.as_str())?;
-    let field = |field: &str| {
-        let (name, value) = field.rsplit_once(':')?;
-        let name = name.trim();
-        // The unit in brackets is not part of the name: `elapsed time per iteration (ms)`.
-        let name = name.split_once(" (").map_or(name, |(name, _)| name);
-        let counter = name.starts_with("number of") || metric::is_bookkeeping(name);
-        Some((name.to_owned(), lines::number(value)?)).filter(|_| !counter)
-    };
-    let fields = found.get(2)?.as_str();
-    // An iteration that is not finite is skipped.
-    let is_skip =
-        |name: &str| name.contains("number of skipped iterations") || name.contains("number of nan iterations");
-    let counts = fields.split('|').filter_map(|field| field.rsplit_once(':')).filter(|(name, _)| is_skip(name));
-    let skipped = counts.filter_map(|(_, count)| lines::step(count)).max();
-    Some(Record { skipped, ..Record::new(Some(step), fields.split('|').filter_map(field).collect())? })
-}
-
-fn dictionary(found: &Captures<'_>) -> Option<Record> {
-    let body = found.get(1)?.as_str();
-    let entries: Vec<(&str, &str)> =
-        ENTRY.captures_iter(body).filter_map(|entry| Some((entry.get(1)?.as_str(), entry.get(2)?.as_str()))).collect();
-    if entries.iter().any(|(key, _)| *key == "train_runtime") {
-        return None;
+/// The values of a line.
+fn record_of(line: &str, blocks: &mut Blocks, pattern: Option<&LogPattern>) -> Option<Record> {
+    let by_pattern = pattern.and_then(|pattern| parse_with(line, pattern, &mut blocks.names));
+    if event::is_event(line) {
+        return by_pattern.or_else(|| event::read(line, &mut blocks.names, &mut blocks.benchmark));
     }
-    let step =
-        entries.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, text)| lines::step(text));
-    let epoch = entries.iter().find(|(key, _)| *key == "epoch").and_then(|(_, text)| lines::number(text));
-    let values: Vec<(String, f64)> = entries
-        .iter()
-        .filter(|(key, _)| !metric::is_bookkeeping(key))
-        .filter_map(|(key, text)| Some(((*key).to_owned(), lines::number(text)?)))
-        .collect();
-    let known = values.iter().any(|(name, _)| metric::role(&metric::canonical(name)) != Role::Other);
-    let record = Record::new(step, values).filter(|_| known)?;
-    Some(Record { beside: Beside { epoch, ..Beside::default() }, ..record })
+    let record = blocks.line(line);
+    let Some(by_pattern) = by_pattern else { return record };
+    Some(with_pattern(line, by_pattern, record, blocks))
 }
 
-/// `step: 10 loss: 1.2`: only with a loss or gradient norm, as prose holds colons too. Without a counter it is data beside
-/// a line of the same layout alone.
-fn named(line: &str) -> Option<Record> {
-    let pairs = layout::pairs(line);
-    let step = pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, at)| lines::whole(*at));
-    let mut beside = Beside::default();
-    for (key, number) in pairs.iter().filter_map(|(name, number)| Some((Key::of(name)?, *number))) {
-        beside.take(key, number);
+/// What the user's pattern reads, and beside it what the grammar reads under other names.
+fn with_pattern(line: &str, mut by_pattern: Record, record: Option<Record>, blocks: &mut Blocks) -> Record {
+    let Some(record) = record else { return by_pattern };
+    let first = |place: usize| blocks.names.get(place).map_or(place, |name| name.first);
+    let told: HashMap<usize, f64> = by_pattern.pairs.iter().map(|pair| (first(pair.name), pair.value)).collect();
+    let mut differing = Vec::new();
+    for pair in &record.pairs {
+        match told.get(&first(pair.name)) {
+            None => by_pattern.pairs.push(*pair),
+            Some(value) if value.to_bits() == pair.value.to_bits() => {}
+            Some(_) => differing.push(*pair),
+        }
     }
-    let values = pairs.into_iter().filter(|(name, _)| !metric::is_bookkeeping(name)).collect();
-    let is_beside = |record: &Record| line.contains(LR_LIST) || record.has_score();
-    let is_of_run = |record: &Record| record.is_known() || step.is_some() && is_beside(record);
-    let record = Record::new(step, values).filter(is_of_run)?;
-    let is_loose = step.is_none() && beside.samples.is_none() && beside.tokens.is_none();
-    // Behind other words a name may mean something else: `Test set: Average loss: 0.05`.
-    (!is_loose || layout::begins_with_name(line)).then_some(Record { beside, is_loose, ..record })
+    for pair in differing {
+        let name = blocks.names.get(pair.name).map(|name| name.text.clone());
+        blocks.account.take(line, name.into_iter().collect(), &[pair.value]);
+    }
+    by_pattern.step = by_pattern.step.or(record.step);
+    Record { beside: record.beside, skipped: record.skipped, ..by_pattern }
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
-fn parse_with(line: &str, pattern: &LogPattern) -> Option<Record> {
+fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Record> {
     let found = pattern.0.captures(line)?;
     let groups = || pattern.0.capture_names().flatten().filter_map(|name| Some((name, found.name(name)?.as_str())));
     let step = groups().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text));
-    let values = groups()
-        .filter(|(name, _)| metric::step_rank(name).is_none())
-        .filter_map(|(name, text)| Some((name.to_owned(), lines::number(text)?)))
-        .collect();
-    Record::new(step, values)
+    let values = groups().filter(|(name, _)| metric::step_rank(name).is_none());
+    let values = values.filter_map(|(name, text)| Some((name, lines::number(text)?)));
+    let pairs: Vec<Pair> = values.map(|(name, value)| Pair::new(names.place(name), value)).collect();
+    (!pairs.is_empty()).then(|| Record { step, pairs, ..Record::default() })
+}
+
+/// What the lines of a text have in common, from its first `bytes`.
+fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
+    let mut reading = Reading::new(source, Blocks::surveying(), pattern);
+    while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
+    Ok(reading.blocks.begin())
 }
 
 /// Whether a text holds lines of a training log: two of them with different content, near its beginning.
 pub(super) fn recognise(source: &dyn ByteSource) -> bool {
+    let Ok(blocks) = surveyed(source, None, SEARCHED) else { return false };
+    let mut reading = Reading::new(source, blocks, None);
     let mut first: Option<Record> = None;
-    find(source, |line| {
-        let Some(record) = parse(line) else { return false };
-        // Megatron's line is unmistakable; the others need a second one, as documentation quotes single lines.
-        let sure = record.step.is_some() && ITERATION.is_match(line);
-        let differs = |earlier: &Record| *earlier != record && (!record.is_loose || record.is_like(earlier));
-        let second = first.as_ref().is_some_and(differs);
+    while reading.lines.consumed() < SEARCHED {
+        let Ok(Some(line)) = reading.next() else { break };
+        let Some(record) = line.record else { continue };
+        if first.as_ref().is_some_and(|first| *first != record) || is_unmistakable(&line.text, &record) {
+            return true;
+        }
         first = Some(record);
-        sure || second
-    })
+    }
+    reading.blocks.end().is_some_and(|last| first.is_some_and(|first| first != last))
+}
+
+/// Whether a single line shows that its text is a log, as Megatron's does; documentation quotes single lines of others.
+fn is_unmistakable(line: &str, record: &Record) -> bool {
+    record.step.is_some() && line.contains("iteration ") && line.contains(" | ")
 }
 
 /// Whether a text holds a line that the user's pattern reads.
 pub fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
-    find(source, |line| parse_with(line, pattern).is_some())
-}
-
-fn find(source: &dyn ByteSource, mut wanted: impl FnMut(&str) -> bool) -> bool {
-    let mut lines = Lines::new(source);
+    let (mut lines, mut names) = (Lines::new(source), Names::default());
     while lines.consumed() < SEARCHED {
         match lines.next() {
-            Ok(Some(line)) if wanted(&String::from_utf8_lossy(line)) => return true,
+            Ok(Some(line)) if parse_with(&String::from_utf8_lossy(line), pattern, &mut names).is_some() => return true,
             Ok(Some(_)) => {}
             // A text that cannot be split into lines is not a log.
             Ok(None) | Err(_) => return false,
@@ -280,69 +219,62 @@ pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
     (!shown.is_empty()).then_some(shown)
 }
 
-/// Reads a log by the built-in patterns.
+/// Reads a log.
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
-    read_lines(source, room, Format::Log, parse)
+    read_lines(source, room, Format::Log, None)
 }
 
-/// Reads a log by the user's pattern.
+/// Reads a log, in which the user's pattern reads the lines that it matches.
 pub(super) fn read_with(source: &dyn ByteSource, room: &Arc<Room>, pattern: &LogPattern) -> Result<CurveFile> {
-    read_lines(source, room, Format::Pattern(pattern.clone()), |line| parse_with(line, pattern))
+    read_lines(source, room, Format::Pattern(pattern.clone()), Some(pattern))
 }
 
 fn read_lines(
     source: &dyn ByteSource,
     room: &Arc<Room>,
     format: Format,
-    parse: impl Fn(&str) -> Option<Record>,
+    pattern: Option<&LogPattern>,
 ) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name(), room);
-    let mut loose = Loose::new(source, room);
-    let mut lines = Lines::new(source);
+    let mut reading = Reading::new(source, surveyed(source, pattern, SURVEYED)?, pattern);
+    let mut curves = Curves::new(source, room);
     let mut updates = UpdateLines::default();
     let mut bar: Option<Record> = None;
     let mut last: Option<Size> = None;
-    let mut is_cut = false;
-    while let Some((line, has_end)) = lines.next_with_end()? {
-        let line = String::from_utf8_lossy(line);
-        let Some(mut record) = parse(&line) else {
-            updates.line(&line);
+    let (mut is_cut, mut has_nul, mut is_of_means) = (false, false, false);
+    while let Some(Line { text, has_end, record }) = reading.next()? {
+        has_nul |= text.contains('\0');
+        is_of_means |= is_mean(&text);
+        let Some(mut record) = record else {
+            updates.line(&text);
             continue;
         };
-        let size = Size { values: record.values.len(), figures: figures_at_end(&line) };
+        let size = Size { values: record.pairs.len(), figures: figures_at_end(&text) };
         if !has_end && last.is_some_and(|last| size.is_cut_short(last)) {
             is_cut = true;
             // Its last figure may have lost digits; what stands before it is whole.
-            record.values.truncate(size.values - usize::from(size.figures > 0));
+            record.pairs.truncate(size.values - usize::from(size.figures > 0));
         }
         last = Some(size);
-        updates.record(record.step, &line, record.skipped, &record.values);
+        let names = &reading.blocks.names;
+        let values = record.pairs.iter().filter_map(|pair| Some((names.get(pair.name)?.text.as_str(), pair.value)));
+        updates.record(record.step, &text, record.skipped, values);
         // Of redraws of one progress bar the last counts.
-        let drawn = bar.take().filter(|drawn| !is_redraw(drawn, &record));
-        drawn.map(|drawn| add(drawn, &mut collector)).transpose()?;
-        match record {
-            record if record.is_loose => loose.take(record)?,
-            record if is_bar(&line) => bar = Some(record),
-            record => add(record, &mut collector)?,
-        }
+        let drawn = bar.take().filter(|drawn| !record.redraws(drawn));
+        drawn.map(|drawn| curves.take(drawn, names)).transpose()?;
+        if record.bar.is_some() { bar = Some(record) } else { curves.take(record, names)? }
     }
-    bar.map(|drawn| add(drawn, &mut collector)).transpose()?;
-    let series = match collector.finish()? {
-        counted if counted.is_empty() => loose.collector.finish()?,
-        counted => counted,
-    };
-    let file = CurveFile::new(source, format, series).with_note(is_cut.then_some(Note::Truncated));
-    Ok(CurveFile { updates: updates.finish(), ..file })
+    let end = reading.blocks.end();
+    bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &reading.blocks.names))?;
+    let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
+    let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
+    file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
+    file.notes.extend(rounded.chain(has_nul.then_some(Note::NulBytes)));
+    Ok(CurveFile { updates: updates.finish(), account: reading.blocks.account, ..file })
 }
 
-/// Whether a line is drawn by a progress bar.
-fn is_bar(line: &str) -> bool {
-    line.contains("%|") && line.contains('[')
-}
-
-/// Whether a record draws the bar anew at the place where it stood.
-fn is_redraw(drawn: &Record, record: &Record) -> bool {
-    drawn.step.is_some() && drawn.step == record.step && drawn.beside == record.beside && drawn.is_like(record)
+/// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
+fn is_mean(line: &str) -> bool {
+    line.contains("{'loss'") || line.contains("iteration ") && line.contains("elapsed time per iteration")
 }
 
 /// Size of a line.
@@ -366,37 +298,59 @@ fn figures_at_end(line: &str) -> usize {
     line.bytes().rev().take_while(is_figure).count()
 }
 
-fn add(record: Record, collector: &mut Collector) -> Result<()> {
-    collector.record(record.beside);
-    for (name, value) in record.values {
-        collector.push(&name, record.step, value)?;
-    }
-    Ok(())
+/// Curves of a log: by step, by epoch, and of lines that nothing counts.
+struct Curves {
+    /// Metrics with a zero that may be a small number rounded.
+    rounded: BTreeSet<String>,
+    by_step: Collector,
+    by_epoch: Collector,
+    loose: Collector,
 }
 
-/// Lines without a counter, of which those count that have company.
-struct Loose {
-    collector: Collector,
-    last: Option<Record>,
-    /// Whether the last one was added.
-    is_added: bool,
-}
-
-impl Loose {
+impl Curves {
     fn new(source: &dyn ByteSource, room: &Arc<Room>) -> Self {
-        Self { collector: Collector::new(source.name(), room), last: None, is_added: false }
+        let collector = || Collector::new(source.name(), room);
+        Self { rounded: BTreeSet::new(), by_step: collector(), by_epoch: collector(), loose: collector() }
     }
 
-    fn take(&mut self, record: Record) -> Result<()> {
-        let has_company = self.last.as_ref().is_some_and(|last| last.is_like(&record));
-        if has_company {
-            if let Some(first) = self.last.take().filter(|_| !self.is_added) {
-                add(first, &mut self.collector)?;
+    fn take(&mut self, record: Record, names: &Names) -> Result<()> {
+        let collector = match () {
+            () if record.is_loose => &mut self.loose,
+            () if record.is_by_epoch => &mut self.by_epoch,
+            () => &mut self.by_step,
+        };
+        collector.record(record.beside);
+        for pair in &record.pairs {
+            if let Some(name) = names.get(pair.name) {
+                if pair.is_rounded && !self.rounded.contains(&name.canonical) {
+                    self.rounded.insert(name.canonical.clone());
+                }
+                collector.push(&name.text, record.step, pair.value)?;
             }
-            add(record.clone(), &mut self.collector)?;
         }
-        (self.last, self.is_added) = (Some(record), has_company);
         Ok(())
+    }
+
+    /// All of them: a metric that is logged by step and by epoch is two, and what nothing counts is one that no other line has.
+    fn finish(self) -> Result<Vec<StoredSeries>> {
+        let mut series = self.by_step.finish()?;
+        let has = |series: &[StoredSeries], name: &str| {
+            let wanted = metric::canonical(name);
+            series.iter().any(|known| metric::canonical(known.name()) == wanted)
+        };
+        for mut of_epoch in self.by_epoch.finish()? {
+            if has(&series, of_epoch.name()) {
+                let name = format!("epoch/{}", of_epoch.name());
+                of_epoch.rename(&name);
+            }
+            series.push(of_epoch);
+        }
+        for alone in self.loose.finish()? {
+            if !has(&series, alone.name()) {
+                series.push(alone);
+            }
+        }
+        Ok(series)
     }
 }
 

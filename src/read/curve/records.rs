@@ -40,11 +40,17 @@ fn has_step(entries: &[(String, Json)]) -> bool {
     entries.iter().any(|(key, value)| metric::step_rank(key).is_some() && step(value).is_some())
 }
 
+/// The mean of an object of statistics: `{"num": 4000, "mean": 2.5, "std": 0.1}`.
+fn mean(value: &Json) -> Option<f64> {
+    let has = |key: &str| value.get(key).and_then(number).is_some();
+    if has("std") || has("num") { value.get("mean").and_then(number) } else { None }
+}
+
 /// Keys of numbers, one level of nesting included.
 fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
     entries.iter().flat_map(|(key, value)| {
-        let nested = value.as_object().unwrap_or_default().iter();
-        let own = number(value).is_some().then_some(key.as_str());
+        let nested = value.as_object().filter(|_| mean(value).is_none()).unwrap_or_default().iter();
+        let own = number(value).or_else(|| mean(value)).is_some().then_some(key.as_str());
         own.into_iter().chain(nested.filter(|(_, value)| number(value).is_some()).map(|(key, _)| key.as_str()))
     })
 }
@@ -90,11 +96,11 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
             Err(error) => broken = Some((lines.number, error)),
         }
     }
-    let series = collector.finish()?;
-    if let (Some((number, error)), true) = (&broken, series.is_empty()) {
+    let file = CurveFile::collected(source, Format::JsonLines, collector)?;
+    if let (Some((number, error)), true) = (&broken, file.series.is_empty()) {
         return Err(damaged(source, *number, error));
     }
-    Ok(CurveFile::new(source, Format::JsonLines, series).with_note(broken.map(|_| Note::Truncated)))
+    Ok(file.with_note(broken.map(|_| Note::Truncated)))
 }
 
 fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
@@ -108,7 +114,7 @@ pub(super) fn read_array(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
     let mut parser = Parser::new(source);
     parser.array(|parser| take(&parser.value()?, &mut collector))?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::JsonRecords, collector.finish()?))
+    CurveFile::collected(source, Format::JsonRecords, collector)
 }
 
 /// Adds a value, or notes that there is none.
@@ -121,7 +127,7 @@ pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut C
 }
 
 /// Adds the numbers of one record; a record without any is passed over.
-fn take(record: &Json, collector: &mut Collector) -> Result<()> {
+pub(super) fn take(record: &Json, collector: &mut Collector) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
         return Ok(());
@@ -153,7 +159,15 @@ fn flatten_below(
     depth: usize,
 ) -> Result<()> {
     for (key, value) in entries {
-        if let Some(nested) = value.as_object() {
+        if let Some(mean) = mean(value) {
+            collector.push(&format!("{prefix}{key}"), step, mean)?;
+        } else if let Json::Array(items) = value {
+            let values: Vec<f64> = items.iter().filter_map(number).collect();
+            let name = format!("{prefix}{key}");
+            if !values.is_empty() && metric::is_told(&metric::canonical(&name)) {
+                collector.unread(&format!("{name}: a list of numbers"), &name, &values);
+            }
+        } else if let Some(nested) = value.as_object() {
             // verl's file logger wraps what it logs.
             let below = if depth == 0 && key == "data" { prefix.to_owned() } else { format!("{prefix}{key}/") };
             if depth < MAX_NESTING {

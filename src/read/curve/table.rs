@@ -31,12 +31,14 @@ enum Column {
     Value,
     /// Its run.
     Run,
+    /// Whether a row is of training or of held-out data.
+    Phase,
     Ignored,
 }
 
 /// Whether a text is such a table, from its first lines.
 pub(super) fn recognise(head: &str) -> bool {
-    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty() && !is_comment(line.trim().as_bytes()));
     let Some(header) = lines.next() else { return false };
     let Some((separator, columns)) = header_of(header.trim().as_bytes()) else { return false };
     let Some(row) = lines.next() else { return is_unmistakable(&columns) };
@@ -44,7 +46,7 @@ pub(super) fn recognise(head: &str) -> bool {
     cells.len() == columns.len()
         && columns.iter().zip(&cells).all(|(column, cell)| match column {
             Column::Step => text(cell).and_then(lines::step).is_some(),
-            Column::Beside(_) | Column::Metric(_) | Column::Key | Column::Value | Column::Run | Column::Ignored => true,
+            _ => true,
         })
         && columns.iter().zip(&cells).any(|(column, cell)| {
             matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::number).is_some()
@@ -66,7 +68,9 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let whole: Vec<String> =
         cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
     let names: Vec<String> = whole.iter().map(|name| without_run(name, &whole).to_owned()).collect();
-    if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) || is_monitor(&names) {
+    // A table of pandas begins with its index, which has no name.
+    let is_unnamed = |(index, name): (usize, &String)| name.is_empty() && index > 0 || lines::number(name).is_some();
+    if names.iter().enumerate().any(is_unnamed) || is_monitor(&names) {
         return None;
     }
     let best = names.iter().enumerate().filter_map(|(index, name)| Some((metric::step_rank(name)?, index))).min();
@@ -81,13 +85,25 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
         .map(|(index, name)| match best {
             Some((_, step)) if step == index => Column::Step,
             _ if let Some(key) = Key::of(name) => Column::Beside(key),
+            _ if name.is_empty() || name.starts_with("Unnamed:") => Column::Ignored,
+            _ if is_phase(name) => Column::Phase,
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
         })
         .collect();
-    let known = names.iter().any(|name| matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm));
+    let has_epoch = columns.contains(&Column::Beside(Key::Epoch));
+    let known = names.iter().any(|name| match metric::role(&metric::canonical(name)) {
+        Role::Loss | Role::GradNorm => true,
+        Role::EvalLoss | Role::EvalScore | Role::AuxiliaryLoss => has_epoch,
+        _ => false,
+    });
     let metrics = columns.iter().any(|column| matches!(column, Column::Metric(_)));
     (metrics && (best.is_some() || known)).then_some((separator, columns))
+}
+
+/// Whether a column says of which data its rows are.
+fn is_phase(name: &str) -> bool {
+    ["phase", "split", "mode", "stage", "subset", "dataset"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Columns of a long table, in which each row holds one value and the name of its metric.
@@ -147,9 +163,8 @@ fn cells(line: &[u8], separator: u8) -> Vec<Vec<u8>> {
 
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut lines = Lines::new(source);
-    let header = lines.next()?.unwrap_or_default();
-    let header = header.strip_prefix("\u{feff}".as_bytes()).unwrap_or(header);
-    let (separator, columns) = header_of(header)
+    let header = header_line(&mut lines)?;
+    let (separator, columns) = header_of(&header)
         .ok_or_else(|| Error::corrupt(source.name(), "line 1: expected the names of a step column and of metrics"))?;
     let layout = Layout::new(named_by_path(columns, source.name()), separator);
     let mut collector = Collector::new(source.name(), room);
@@ -184,6 +199,22 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let file = CurveFile::new(source, Format::Table, table.collector.finish()?);
     let file = file.with_note((table.skipped > 0).then_some(Note::SkippedLines(table.skipped)));
     Ok(file.with_note(cut.then_some(Note::Truncated)))
+}
+
+/// Whether a line above the header is a comment.
+fn is_comment(line: &[u8]) -> bool {
+    line.starts_with(b"#") && !line.contains(&b',') || line.starts_with(b"# ") || line.starts_with(b"//")
+}
+
+/// The line with the names of the columns: the first that is no comment.
+fn header_line(lines: &mut Lines<'_>) -> Result<Vec<u8>> {
+    while let Some(line) = lines.next()? {
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        if !is_comment(line) {
+            return Ok(line.to_vec());
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// DVCLive names a column by the last part of its metric, and the file by all of it: `plots/metrics/train/loss.tsv`.
@@ -224,6 +255,8 @@ struct Layout {
     /// Columns of name and value of a long table.
     long: Option<(usize, usize)>,
     run_column: Option<usize>,
+    /// Column that says of which data a row is.
+    phase_column: Option<usize>,
     /// Whether a comma divides a number from its decimals.
     decimal_comma: bool,
 }
@@ -257,8 +290,8 @@ struct Rows {
     count: u64,
     /// Rows without a step, or with a cell that should be a number and is not.
     skipped: u64,
-    /// Places of the metric columns in the batch.
-    places: Vec<Option<usize>>,
+    /// Places of the metric columns in the batch, of training and of held-out data.
+    places: [Vec<Option<usize>>; 2],
     /// Columns of the present row that hold no number.
     blanks: Vec<usize>,
 }
@@ -282,16 +315,24 @@ impl Layout {
             beside_columns: columns.iter().enumerate().filter_map(beside).collect(),
             long: place_of(&Column::Key).zip(place_of(&Column::Value)),
             run_column: place_of(&Column::Run),
+            phase_column: place_of(&Column::Phase),
             decimal_comma: separator == b';',
         }
     }
 
     fn number(&self, text: &str) -> Option<f64> {
         if self.decimal_comma && text.contains(',') {
-            lines::number(&text.replace(',', "."))
+            lines::value(&text.replace(',', "."))
         } else {
-            lines::number(text)
+            lines::value(text)
         }
+    }
+
+    /// Whether a cell is a word in a column of which no metric is known.
+    fn is_text(&self, column: usize, cell: Cell<'_>) -> bool {
+        let is_word = cell.text.map(str::trim).is_some_and(|text| text.starts_with(char::is_alphabetic));
+        let name = self.metrics.get(column).and_then(Option::as_ref);
+        is_word && name.is_some_and(|name| metric::role(&metric::canonical(name)) == Role::Other)
     }
 
     /// The rows of a text of whole lines.
@@ -323,7 +364,15 @@ impl Layout {
         rows.count += 1;
         let is_sound = match self.long {
             Some((key, value)) => self.long_row(&cells.collect::<Vec<_>>(), (key, value), rows),
-            None => self.wide_row(cells, rows),
+            None => match self.phase_column {
+                Some(column) => {
+                    let cells: Vec<Cell<'_>> = cells.collect();
+                    let phase = cells.get(column).and_then(|cell| cell.text);
+                    let is_held_out = phase.is_some_and(|phase| metric::is_held_out(phase.trim()));
+                    self.wide_row(cells.into_iter(), is_held_out, rows)
+                }
+                None => self.wide_row(cells, false, rows),
+            },
         };
         rows.skipped += u64::from(!is_sound);
     }
@@ -351,10 +400,14 @@ impl Layout {
     }
 
     /// Adds one row with a column per metric; false where it has no step or a cell that should be a number is not.
-    fn wide_row<'l>(&self, cells: impl Iterator<Item = Cell<'l>>, rows: &mut Rows) -> bool {
-        if rows.places.is_empty() {
+    fn wide_row<'l>(&self, cells: impl Iterator<Item = Cell<'l>>, is_held_out: bool, rows: &mut Rows) -> bool {
+        let [train, held_out] = &mut rows.places;
+        let places = if is_held_out { held_out } else { train };
+        if places.is_empty() {
             let batch = &mut rows.batch;
-            rows.places = self.metrics.iter().map(|name| name.as_ref().map(|name| batch.column(name))).collect();
+            let mut place =
+                |name: &String| batch.column(&if is_held_out { format!("val/{name}") } else { name.clone() });
+            *places = self.metrics.iter().map(|name| name.as_ref().map(&mut place)).collect();
         }
         let (mut step, mut beside) = (None, Beside::default());
         let mut is_sound = true;
@@ -363,10 +416,12 @@ impl Layout {
                 step = lines::plain_step(cell.bytes).or_else(|| cell.text.and_then(lines::step));
             } else if let Some((_, key)) = self.beside_columns.iter().find(|(at, _)| *at == column) {
                 cell.text.and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
-            } else if let Some(place) = rows.places.get(column).copied().flatten() {
+            } else if let Some(place) = places.get(column).copied().flatten() {
                 let number = lines::plain_number(cell.bytes).or_else(|| self.number(cell.text?));
                 if let Some(value) = number {
                     rows.batch.add(place, Some(value));
+                } else if self.is_text(column, cell) {
+                    // A column of words beside the metrics costs nothing.
                 } else {
                     is_sound &= cell.text.is_some_and(|text| text.trim().is_empty());
                     rows.blanks.push(place);

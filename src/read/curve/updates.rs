@@ -129,7 +129,13 @@ impl UpdateLines {
     }
 
     /// Takes a record: `skipped` as the record counts it, and its other values.
-    pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, values: &[(String, f64)]) {
+    pub(super) fn record<'v>(
+        &mut self,
+        step: Option<u64>,
+        line: &str,
+        skipped: Option<u64>,
+        mut values: impl Iterator<Item = (&'v str, f64)>,
+    ) {
         let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
         let told = skipped.or_else(|| {
             let condition = if line.contains("verflow") { condition() } else { None };
@@ -138,7 +144,7 @@ impl UpdateLines {
         let overflows = self.overflows.values().copied().max().unwrap_or_default();
         self.overflows.clear();
         self.updates.is_told |= told.is_some();
-        let own = values.iter().find(|(name, _)| is_scale(name)).map(|(_, scale)| *scale);
+        let own = values.find(|(name, _)| is_scale(name)).map(|(_, scale)| scale);
         self.scale = own.or(self.scale);
         self.updates.take(Update { step, skipped: told.unwrap_or_default().max(overflows), scale: self.scale });
     }
@@ -214,17 +220,17 @@ mod tests {
             ("NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0", 64.0),
         ] {
             let mut lines = UpdateLines::default();
-            lines.record(Some(1), "", None, &[]);
+            lines.record(Some(1), "", None, std::iter::empty());
             lines.line(line);
             lines.line(&line.replace("Rank 0", "Rank 1"));
-            lines.record(Some(2), "", None, &[]);
+            lines.record(Some(2), "", None, std::iter::empty());
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(updates.records[1], Update { step: Some(2), skipped: expected, scale: Some(scale) }, "{line}");
         }
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");
-        quiet.record(Some(1), "", None, &[]);
+        quiet.record(Some(1), "", None, std::iter::empty());
         assert_eq!(quiet.finish(), None);
     }
 
@@ -232,16 +238,16 @@ mod tests {
     fn records_tell_by_condition_count_or_scale() {
         let mut lines = UpdateLines::default();
         for (step, condition) in [(1, "overflow cond: False"), (2, "overflow cond: True")] {
-            lines.record(Some(step), condition, None, &[]);
+            lines.record(Some(step), condition, None, std::iter::empty());
         }
         assert_eq!(skipped(lines), [0, 1]);
         let mut counted = UpdateLines::default();
-        counted.record(Some(10), "", Some(3), &[]);
-        counted.record(Some(20), "", Some(0), &[]);
+        counted.record(Some(10), "", Some(3), std::iter::empty());
+        counted.record(Some(20), "", Some(0), std::iter::empty());
         assert_eq!(counted.finish().map(|updates| (updates.covered(0), updates.covered(1))), Some((10, 10)));
         let mut falling = UpdateLines::default();
         for (step, scale) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 8.0)] {
-            falling.record(Some(step), "", None, &[("loss scale".into(), scale)]);
+            falling.record(Some(step), "", None, std::iter::once(("loss scale", scale)));
         }
         assert_eq!(skipped(falling), [0, 1, 0, 0]);
     }

@@ -199,7 +199,9 @@ impl<'a> Outline<'a> {
         let scores = self.get("results").filter(|value| value.starts_with(b"{")).map(Outline::of);
         scores.is_some_and(|scores| {
             let beside = self.count(&BESIDE);
-            let is_score = |entry: &Entry<'_>| entry.key.contains(',') || entry.key == "alias";
+            // Before version 0.4 a score had no filter behind a comma, and its error beside it.
+            let is_score =
+                |entry: &Entry<'_>| entry.key.contains(',') || entry.key == "alias" || entry.key.ends_with("_stderr");
             let has_scores = || scores.entries.iter().any(|task| Outline::of(task.value).entries.iter().any(is_score));
             beside >= 2 || (beside == 1 || !self.is_whole) && has_scores()
         })

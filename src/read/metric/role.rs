@@ -1,10 +1,28 @@
 //! Roles of metrics, by whole words of every part of their names.
 
-use super::words::{Words, holds};
-use crate::kind::Role;
+use super::words::{Words, holds, is_one_of, without_digits};
+use crate::kind::{Better, Role};
 
 /// Words that stand for a loss, as the last one of what a value is.
-const LOSSES: [&str; 9] = ["loss", "losses", "nll", "ce", "xent", "ppl", "perplexity", "objective", "crossentropy"];
+const LOSSES: [&str; 17] = [
+    "loss",
+    "losses",
+    "nll",
+    "ce",
+    "xent",
+    "ppl",
+    "perplexity",
+    "objective",
+    "crossentropy",
+    "cost",
+    "logloss",
+    "bce",
+    "mse",
+    "mae",
+    "rmse",
+    "bpb",
+    "bpc",
+];
 /// Words of a part of a loss.
 const PARTS: [&str; 16] = [
     "aux",
@@ -26,11 +44,67 @@ const PARTS: [&str; 16] = [
 ];
 /// Words of a value function.
 const VALUE: [&str; 4] = ["vf", "value", "values", "critic"];
-/// Words of scores.
-const SCORES: [&str; 11] =
-    ["acc", "accuracy", "accuracies", "score", "scores", "f1", "em", "auc", "iou", "miou", "pass"];
+/// Words of scores, of which more is better.
+const SCORES: [&str; 30] = [
+    "acc",
+    "accuracy",
+    "accuracies",
+    "score",
+    "scores",
+    "f1",
+    "em",
+    "auc",
+    "iou",
+    "miou",
+    "pass",
+    "ap",
+    "map",
+    "dice",
+    "chrf",
+    "precision",
+    "recall",
+    "psnr",
+    "ssim",
+    "nds",
+    "mrr",
+    "ndcg",
+    "mcc",
+    "success",
+    "top",
+    "bleu",
+    "rouge",
+    "meteor",
+    "cider",
+    "jaccard",
+];
+/// Words of scores of which less is better.
+const ERRORS: [&str; 10] = ["wer", "cer", "ter", "fid", "kid", "eer", "error", "err", "lpips", "mape"];
+/// Words of what is counted.
+const COUNTS: [&str; 16] = [
+    "num",
+    "count",
+    "counts",
+    "number",
+    "samples",
+    "tokens",
+    "images",
+    "size",
+    "parameters",
+    "params",
+    "zeros",
+    "skipped",
+    "timesteps",
+    "steps",
+    "total_num",
+    "seqs",
+];
 /// Words of what describes a loss or a reward and is none: its scale, how many there were.
-const ABOUT: [&str; 15] = [
+const ABOUT: [&str; 20] = [
+    "momentum",
+    "best",
+    "threshold",
+    "size",
+    "gamma",
     "scale",
     "scaler",
     "scaling",
@@ -56,10 +130,10 @@ pub fn role(canonical: &str) -> Role {
     if let Some(role) = performance(&words) {
         return role;
     }
-    if is_learning_rate(words.last()) {
+    if is_learning_rate(words.last()) || words.before().any(|part| part == ["lr"]) {
         return Role::LearningRate;
     }
-    if is_grad_norm(words.last()) {
+    if is_grad_norm(words.last()) || is_norm_alone(words.last()) {
         return Role::GradNorm;
     }
     if words.is_statistic() || words.last().iter().any(|word| ABOUT.contains(word)) {
@@ -70,18 +144,26 @@ pub fn role(canonical: &str) -> Role {
 
 /// Whether the words name a learning rate.
 pub(super) fn is_learning_rate(words: &[&str]) -> bool {
-    let lr = |word: Option<&&str>| word == Some(&"lr");
-    lr(words.first()) || lr(words.last()) || holds(words, &["learning", "rate"])
+    let lr = |word: Option<&&str>| word.is_some_and(|word| without_digits(word) == "lr");
+    // `current_lr_0`: the last word that is not a number.
+    let last = words.iter().rfind(|word| !without_digits(word).is_empty());
+    lr(words.first()) || lr(last) || holds(words, &["learning", "rate"]) || words == ["l", "r"]
 }
 
 /// Whether the words name the norm of a gradient.
 pub(super) fn is_grad_norm(words: &[&str]) -> bool {
-    let joined = |word: &&str| matches!(*word, "gnorm" | "gradnorm");
+    let joined = |word: &&str| matches!(*word, "gnorm" | "gradnorm" | "grdn");
     words.iter().any(joined) || ["grad", "gradient", "gradients"].iter().any(|grad| holds(words, &[grad, "norm"]))
 }
 
+/// Whether the norm is that of the gradient, as no other is named.
+fn is_norm_alone(words: &[&str]) -> bool {
+    matches!(words, ["norm"] | ["total" | "global", "norm"])
+}
+
 fn is_loss(word: &str) -> bool {
-    LOSSES.contains(&word) || word.ends_with("loss")
+    let glued = ["loss", "crossentropy", "perplexity"].iter().any(|end| without_digits(word).ends_with(end));
+    glued || is_one_of(word, &LOSSES)
 }
 
 fn loss(words: &Words<'_>) -> Option<Role> {
@@ -126,12 +208,52 @@ fn reward(words: &Words<'_>) -> Option<Role> {
 }
 
 fn score(words: &Words<'_>) -> Option<Role> {
-    let subject = words.subject();
-    let family = |word: &&str| word.starts_with("rouge") || word.starts_with("bleu");
-    let named = subject.iter().any(|word| SCORES.contains(word)) || subject.iter().any(family);
     // `grad_acc_steps` counts.
     let counts = words.has(&["grad", "gradient", "steps"]);
-    ((named && !counts) || holds(subject, &["exact", "match"])).then_some(Role::EvalScore)
+    let named = names_score(words) || names_error(words);
+    ((named && !counts) || holds(words.subject(), &["exact", "match"])).then_some(Role::EvalScore)
+}
+
+fn names_score(words: &Words<'_>) -> bool {
+    let is_score = |word: &&str| {
+        is_one_of(word, &SCORES) || word.starts_with("rouge") || word.starts_with("bleu") || word.ends_with("accuracy")
+    };
+    words.subject().iter().any(is_score) || words.before().any(|part| part.last().is_some_and(is_score_word))
+}
+
+fn is_score_word(word: &&str) -> bool {
+    is_one_of(word, &SCORES)
+}
+
+fn names_error(words: &Words<'_>) -> bool {
+    words.subject().iter().any(|word| is_one_of(word, &ERRORS))
+}
+
+/// Whether a loss is a part that regularises or balances, which is noisier than what a run is about.
+pub fn is_part(canonical: &str) -> bool {
+    let lower = canonical.to_ascii_lowercase();
+    let words = Words::of(&lower);
+    words.has(&PARTS) || words.has(&VALUE)
+}
+
+/// The direction of a metric that is better, by its canonical name and its role; `None` where neither is.
+pub fn better(canonical: &str, role: Role) -> Option<Better> {
+    let lower = canonical.to_ascii_lowercase();
+    match role {
+        Role::EvalScore if names_error(&Words::of(&lower)) => Some(Better::Lower),
+        Role::EvalScore | Role::Reward | Role::Throughput => Some(Better::Higher),
+        Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::ValueLoss | Role::Time | Role::Memory => {
+            Some(Better::Lower)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a metric counts something, so that it is no result of a run.
+pub fn is_count(canonical: &str) -> bool {
+    let lower = canonical.to_ascii_lowercase();
+    let words = Words::of(&lower);
+    role(canonical) == Role::Other && words.last().iter().any(|word| COUNTS.contains(word))
 }
 
 /// The role of a metric of speed or size.
@@ -146,15 +268,15 @@ pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
     if last.last().is_some_and(|word| is_loss(word)) {
         return None;
     }
-    if any(&["mem", "memory", "memo"]) {
+    if any(&["mem", "memory", "memo", "gpumem", "vram"]) {
         return Some(Role::Memory);
     }
     let per_second = ["sec", "second", "s"].iter().any(|unit| holds(last, &["per", unit]))
         || matches!(last, ["s" | "sec" | "second"]);
-    if per_second || any(&["throughput", "tflop", "tflops", "tps", "mfu", "tgs"]) {
+    if per_second || any(&["throughput", "tflop", "tflops", "tps", "mfu", "tgs", "fps", "ips", "wps", "ups", "speed"]) {
         return Some(Role::Throughput);
     }
-    any(&["elapsed", "time", "runtime", "timing"]).then_some(Role::Time)
+    any(&["elapsed", "time", "runtime", "timing", "seconds", "ms", "dt", "duration", "eta"]).then_some(Role::Time)
 }
 
 /// Whether a canonical name that no role fits reads like a training loss or a reward: what a run is about.

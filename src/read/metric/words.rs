@@ -15,10 +15,12 @@ pub(super) struct Words<'n> {
 }
 
 impl<'n> Words<'n> {
-    /// The words of a canonical name.
+    /// The words of a canonical name, without what stands in brackets behind them (`map50(b)`).
     pub(super) fn of(canonical: &'n str) -> Self {
         let words = |part: &'n str| -> Vec<&'n str> {
-            part.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
+            let name = part.split_once('(').map_or(part, |(name, _)| name);
+            let name = if name.is_empty() { part } else { name };
+            name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
         };
         Self { parts: canonical.split('/').map(words).filter(|part| !part.is_empty()).collect() }
     }
@@ -65,6 +67,16 @@ impl<'n> Words<'n> {
         let dev = self.parts.iter().any(|part| part.first() == Some(&"dev"));
         dev || self.has(&HELD_OUT) || self.all().any(glued)
     }
+}
+
+/// A word without the digits around it: `acc` of `acc1`.
+pub(super) fn without_digits(word: &str) -> &str {
+    word.trim_matches(|sign: char| sign.is_ascii_digit())
+}
+
+/// Whether a word, with or without the digits around it, is one of `list`.
+pub(super) fn is_one_of(word: &str, list: &[&str]) -> bool {
+    list.contains(&word) || list.contains(&without_digits(word))
 }
 
 fn is_aggregate(word: &str) -> bool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Size};
 use super::evidence::Evidence;
-use crate::kind::{Role, curve_name};
+use crate::kind::{Better, Role, curve_name};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
@@ -18,6 +18,9 @@ pub struct CurveUnit {
     /// Role of the metric, which decides its rules; absent in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// Direction that is better; null where neither is, and for metrics that no rule knows.
+    #[serde(default)]
+    pub better: Option<Better>,
     /// The run's folder, where several runs lie beside each other.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
@@ -80,6 +83,7 @@ impl CurveUnit {
         Self {
             metric: String::new(),
             role: None,
+            better: None,
             run: String::new(),
             rank: None,
             baseline_file: String::new(),

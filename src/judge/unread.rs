@@ -1,0 +1,256 @@
+//! What the readers left unread: compared all the same, and told.
+//!
+//! Numbers beside a metric's name that became no point of a curve could hide a defect. Their shapes are paired by text: where
+//! both runs have a shape equally often, its numbers are compared place by place.
+
+use std::collections::BTreeMap;
+
+use super::loss::code::UNREAD_VALUES;
+use crate::kind::Role;
+use crate::policy::loss::UnreadPolicy;
+use crate::read::account::{Account, Unread};
+use crate::read::metric;
+use crate::result::finding::{Fact, Finding};
+use crate::verdict::{Severity, Side};
+
+/// Mean relative difference up to which unread numbers agree.
+const AGREES: f64 = 0.01;
+/// Shapes that are told.
+const SHOWN: usize = 5;
+
+/// What a run's unread numbers are beside.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// Points of curves that were compared in a way that carries a verdict.
+    pub points: u64,
+}
+
+/// Unread shapes as both sides have them, and the numbers that they stand for.
+#[derive(Debug, Default)]
+pub struct UnreadValues {
+    /// One finding per shape, the worst first.
+    pub findings: Vec<Finding>,
+    /// Numbers of both sides, those of shapes that are not told among them.
+    pub count: u64,
+}
+
+/// Kind of a shape: what its names say that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Unnamed,
+    Beside,
+    Loss,
+}
+
+/// How the numbers of a shape compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    BaselineOnly,
+    CandidateOnly,
+    Agree,
+    Apart,
+    NotFinite,
+}
+
+/// Judges the accounts of both sides.
+pub fn judge<'a>(
+    baseline: impl Iterator<Item = &'a Account>,
+    candidate: impl Iterator<Item = &'a Account>,
+    policy: &[UnreadPolicy],
+    judged: Judged,
+) -> UnreadValues {
+    let (ours, beyond) = merged(baseline);
+    let (theirs, more) = merged(candidate);
+    let is_ignored = |shape: &str| policy.iter().any(|own| own.ignore && shape.contains(own.shape.as_str()));
+    let mut shapes: Vec<&String> =
+        ours.keys().chain(theirs.keys().filter(|shape| !ours.contains_key(*shape))).collect();
+    let count = ours.values().chain(theirs.values()).map(Unread::numbers).sum::<u64>() + beyond + more;
+    shapes.retain(|shape| !is_ignored(shape));
+    let mut told: Vec<(Severity, u64, Finding)> = shapes
+        .into_iter()
+        .map(|shape| {
+            let (ours, theirs) = (ours.get(shape), theirs.get(shape));
+            let unread = ours.into_iter().chain(theirs).max_by_key(|unread| unread.count);
+            let compared = compared(ours, theirs);
+            let kind = kind(unread, judged);
+            let severity = severity(kind, compared, judged);
+            let finding = finding(shape, ours, theirs, compared).with_severity(severity);
+            (severity, unread.map_or(0, |unread| unread.count), finding)
+        })
+        .collect();
+    told.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.place.cmp(&b.2.place)));
+    told.truncate(SHOWN);
+    UnreadValues { findings: told.into_iter().map(|(.., finding)| finding).collect(), count }
+}
+
+/// Judges the account of a run without a baseline: what is not finite is told, whatever holds it.
+pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
+    let (theirs, _) = merged(candidate);
+    let broken = theirs.iter().filter(|(_, unread)| !is_finite(unread));
+    let told = broken.map(|(shape, unread)| {
+        let severity = if kind(Some(unread), Judged { points: u64::MAX }) == Kind::Unnamed {
+            Severity::Warn
+        } else {
+            Severity::Fail
+        };
+        finding(shape, None, Some(unread), Compared::CandidateOnly).with_severity(severity)
+    });
+    told.take(SHOWN).collect()
+}
+
+/// The shapes of all files of a side, and the numbers of those that are not kept.
+fn merged<'a>(accounts: impl Iterator<Item = &'a Account>) -> (BTreeMap<String, Unread>, u64) {
+    let mut all: BTreeMap<String, Unread> = BTreeMap::new();
+    let mut beyond = 0;
+    for account in accounts {
+        beyond += account.beyond();
+        for unread in account.shapes() {
+            let known = all.entry(unread.shape.clone()).or_insert_with(|| Unread {
+                shape: unread.shape.clone(),
+                example: unread.example.clone(),
+                names: unread.names.clone(),
+                ..Unread::default()
+            });
+            known.count += unread.count;
+            known.columns.resize_with(known.columns.len().max(unread.columns.len()), Vec::new);
+            for (column, more) in known.columns.iter_mut().zip(&unread.columns) {
+                column.extend_from_slice(more);
+            }
+        }
+    }
+    (all, beyond)
+}
+
+fn is_finite(unread: &Unread) -> bool {
+    unread.columns.iter().flatten().all(|value| value.is_finite())
+}
+
+fn compared(ours: Option<&Unread>, theirs: Option<&Unread>) -> Compared {
+    let (ours, theirs) = match (ours, theirs) {
+        (Some(ours), Some(theirs)) => (ours, theirs),
+        (Some(_), None) => return Compared::BaselineOnly,
+        (None, Some(theirs)) if is_finite(theirs) => return Compared::CandidateOnly,
+        (None, _) => return Compared::NotFinite,
+    };
+    let places = || ours.columns.iter().zip(&theirs.columns);
+    let same_length = ours.count == theirs.count
+        && ours.columns.len() == theirs.columns.len()
+        && places().all(|(ours, theirs)| ours.len() == theirs.len());
+    let breaks = |(ours, theirs): (&Vec<f64>, &Vec<f64>)| {
+        let pairs = ours.iter().zip(theirs);
+        let is_finite = ours.iter().all(|value| value.is_finite());
+        if same_length {
+            pairs.into_iter().any(|(b, c)| b.is_finite() && !c.is_finite())
+        } else {
+            is_finite && theirs.iter().any(|value| !value.is_finite())
+        }
+    };
+    if places().any(breaks) {
+        return Compared::NotFinite;
+    }
+    let agrees = |(ours, theirs): (&Vec<f64>, &Vec<f64>)| difference(ours, theirs) <= AGREES;
+    if same_length && places().all(agrees) { Compared::Agree } else { Compared::Apart }
+}
+
+/// The mean relative difference of two columns.
+fn difference(ours: &[f64], theirs: &[f64]) -> f64 {
+    let finite = || ours.iter().zip(theirs).filter(|(b, c)| b.is_finite() && c.is_finite());
+    let sum: f64 = finite().map(|(b, c)| if b == c { 0.0 } else { (b - c).abs() / b.abs().max(c.abs()) }).sum();
+    #[allow(clippy::cast_precision_loss, reason = "at most a hundred thousand numbers are kept")]
+    let count = finite().count().max(1) as f64;
+    sum / count
+}
+
+fn kind(unread: Option<&Unread>, judged: Judged) -> Kind {
+    let Some(unread) = unread else { return Kind::Unnamed };
+    let role = |name: &String| metric::role(&metric::canonical(name));
+    let is_loss = |name: &String| matches!(role(name), Role::Loss | Role::EvalLoss);
+    let is_most = !unread.names.is_empty() && unread.numbers() > judged.points;
+    match () {
+        () if unread.names.iter().any(is_loss) || is_most || judged.points == 0 => Kind::Loss,
+        () if !unread.names.is_empty() => Kind::Beside,
+        () => Kind::Unnamed,
+    }
+}
+
+/// The severity of a shape: the table of the page on reading.
+fn severity(kind: Kind, compared: Compared, judged: Judged) -> Severity {
+    match (kind, compared) {
+        (Kind::Unnamed, Compared::NotFinite) => Severity::Warn,
+        (_, Compared::NotFinite) => Severity::Fail,
+        (_, Compared::CandidateOnly) => Severity::Info,
+        (_, Compared::Agree) if judged.points == 0 => Severity::Incomplete,
+        (_, Compared::Agree) => Severity::Info,
+        (Kind::Loss, Compared::BaselineOnly | Compared::Apart) => Severity::Incomplete,
+        (Kind::Beside, _) => Severity::Warn,
+        (Kind::Unnamed, Compared::BaselineOnly) => Severity::Info,
+        (Kind::Unnamed, Compared::Apart) => Severity::Warn,
+    }
+}
+
+fn finding(shape: &str, ours: Option<&Unread>, theirs: Option<&Unread>, compared: Compared) -> Finding {
+    let (side, unread) = match (ours, theirs) {
+        (Some(ours), Some(_)) => ("both", Some(ours)),
+        (Some(ours), None) => (Side::Baseline.as_str(), Some(ours)),
+        (None, theirs) => (Side::Candidate.as_str(), theirs),
+    };
+    let agrees = match compared {
+        Compared::Agree => Some(true),
+        Compared::Apart | Compared::NotFinite => Some(false),
+        Compared::BaselineOnly | Compared::CandidateOnly => None,
+    };
+    let names = unread.map(|unread| unread.names.clone()).unwrap_or_default();
+    let place = names.first().cloned().unwrap_or_else(|| shape.to_owned());
+    let example = theirs.or(ours).map(|unread| unread.example.clone()).unwrap_or_default();
+    let finite = if compared == Compared::NotFinite { "no" } else { "yes" };
+    Finding::new(&UNREAD_VALUES, place)
+        .with("shape", shape)
+        .with("count", unread.map_or(0, |unread| unread.count))
+        .with("example", example)
+        .with("names", names)
+        .with("agrees", Fact::Flag(agrees))
+        .with("finite", finite)
+        .with("side", side)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(name: &str, values: &[f64]) -> Account {
+        let mut account = Account::default();
+        let names: Vec<String> = Some(name.to_owned()).filter(|name| !name.is_empty()).into_iter().collect();
+        for value in values {
+            account.take("~ text ~ 1", names.clone(), &[*value]);
+        }
+        account
+    }
+
+    #[test]
+    fn unread_numbers_are_compared_by_the_table() {
+        let same = [1.0, 2.0];
+        for (name, ours, theirs, points, expected) in [
+            ("loss", Some(&same[..]), None, 9, Severity::Incomplete),
+            ("dice", Some(&same), None, 9, Severity::Warn),
+            ("", Some(&same), None, 9, Severity::Info),
+            ("loss", Some(&same), Some(&same[..]), 9, Severity::Info),
+            ("loss", Some(&same), Some(&same), 0, Severity::Incomplete),
+            ("loss", Some(&same), Some(&[1.0, 2.5]), 9, Severity::Incomplete),
+            ("dice", Some(&same), Some(&[1.0, 2.5]), 9, Severity::Warn),
+            ("dice", Some(&same), Some(&[1.0, 2.5]), 1, Severity::Incomplete),
+            ("", Some(&same), Some(&[1.0]), 9, Severity::Warn),
+            ("dice", Some(&same), Some(&[1.0, f64::NAN]), 9, Severity::Fail),
+            ("", Some(&same), Some(&[1.0, f64::NAN]), 9, Severity::Warn),
+            ("loss", None, Some(&same), 9, Severity::Info),
+            ("loss", None, Some(&[f64::INFINITY]), 9, Severity::Fail),
+        ] {
+            let side = |values: Option<&[f64]>| values.map(|values| account(name, values));
+            let (ours, theirs) = (side(ours), side(theirs));
+            let found = judge(ours.iter(), theirs.iter(), &[], Judged { points });
+            assert_eq!(found.findings[0].severity, expected, "{name} {ours:?} {theirs:?} {points}");
+        }
+        let ignored = UnreadPolicy { shape: "text".into(), ignore: true };
+        let ours = account("loss", &same);
+        assert!(judge([&ours].into_iter(), [].into_iter(), &[ignored], Judged { points: 9 }).findings.is_empty());
+    }
+}

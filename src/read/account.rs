@@ -1,0 +1,167 @@
+//! The account of a reader: numbers beside a metric's name that it met and did not read, by the shape of what holds them.
+
+use std::collections::HashMap;
+
+/// Shapes that are kept; what has another is counted.
+const SHAPES: usize = 256;
+/// Numbers that are kept, of all shapes together.
+const NUMBERS: usize = 100_000;
+/// Characters of a shape and of its example.
+const WIDTH: usize = 200;
+
+/// Numbers of one shape that were not read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unread {
+    /// What held them, with `#` in place of each number and one blank in place of several; the path of a key.
+    pub shape: String,
+    /// How often it was met.
+    pub count: u64,
+    /// The first of them, cut to 200 characters.
+    pub example: String,
+    /// Names of metrics in it.
+    pub names: Vec<String>,
+    /// Its numbers, by their place in it.
+    pub columns: Vec<Vec<f64>>,
+}
+
+impl Unread {
+    /// Numbers that it stands for.
+    pub fn numbers(&self) -> u64 {
+        self.count * self.columns.len() as u64
+    }
+}
+
+/// All numbers of a file that were not read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    shapes: Vec<Unread>,
+    known: HashMap<String, usize>,
+    numbers: usize,
+    /// Numbers of shapes that are not kept.
+    beyond: u64,
+}
+
+impl Account {
+    /// Takes the numbers of a text.
+    pub(crate) fn take(&mut self, text: &str, names: Vec<String>, values: &[f64]) {
+        let shape = shape_of(text);
+        let place = match self.known.get(&shape) {
+            Some(place) => *place,
+            None if self.shapes.len() >= SHAPES => {
+                self.beyond += values.len() as u64;
+                return;
+            }
+            None => {
+                let example = text.chars().take(WIDTH).collect();
+                let unread = Unread { shape: shape.clone(), example, names, ..Unread::default() };
+                self.shapes.push(unread);
+                self.known.insert(shape, self.shapes.len() - 1);
+                self.shapes.len() - 1
+            }
+        };
+        let Some(unread) = self.shapes.get_mut(place) else { return };
+        unread.count += 1;
+        unread.columns.resize_with(unread.columns.len().max(values.len()), Vec::new);
+        for (column, value) in unread.columns.iter_mut().zip(values) {
+            if self.numbers < NUMBERS {
+                self.numbers += 1;
+                column.push(*value);
+            }
+        }
+    }
+
+    /// The shapes, in the order in which they were met.
+    pub fn shapes(&self) -> &[Unread] {
+        &self.shapes
+    }
+
+    /// Numbers of shapes that are not kept.
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+}
+
+/// A text with `#` in place of its numbers, with one blank where it has several.
+fn shape_of(text: &str) -> String {
+    let mut shape = String::with_capacity(WIDTH);
+    let mut rest = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(sign) = rest.next() {
+        if shape.len() >= WIDTH {
+            break;
+        }
+        if sign.is_ascii_digit() {
+            while rest
+                .next_if(|next| next.is_ascii_digit() || matches!(next, '.' | ',' | ':' | 'e' | 'E' | '-' | '+'))
+                .is_some()
+            {}
+            before = '#';
+        } else if sign.is_whitespace() {
+            before = if before == ' ' { continue } else { ' ' };
+        } else if sign.is_alphabetic() && !before.is_alphanumeric() {
+            let mut word = String::from(sign);
+            while let Some(next) = rest.next_if(|next| next.is_alphanumeric() || *next == '_') {
+                word.push(next);
+            }
+            let is_number = matches!(word.to_ascii_lowercase().as_str(), "nan" | "inf" | "infinity");
+            let word = if is_number { "#".to_owned() } else { without_digits(&word) };
+            before = word.chars().next_back().unwrap_or(' ');
+            if is_number && shape.ends_with(['-', '+']) {
+                shape.pop();
+            }
+            shape.push_str(&word);
+            continue;
+        } else {
+            before = sign;
+        }
+        // A sign in front of a number is part of it.
+        if before == '#' && shape.ends_with(['-', '+']) {
+            shape.pop();
+        }
+        shape.push(before);
+    }
+    shape.trim().to_owned()
+}
+
+fn without_digits(word: &str) -> String {
+    let mut text = String::new();
+    for sign in word.chars() {
+        match sign {
+            digit if digit.is_ascii_digit() => {
+                if !text.ends_with('#') {
+                    text.push('#');
+                }
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_one_make_have_one_shape() {
+        for (text, shape) in [
+            ("<eval><it>2</it><loss>6.94</loss></eval>", "<eval><it>#</it><loss>#</loss></eval>"),
+            ("mIoU per class // 0.22 //  nan // -1e-5", "mIoU per class // # // # // #"),
+            ("2026-05-01 10:11:12 mAP50 -0.5", "# # mAP# #"),
+        ] {
+            assert_eq!(shape_of(text), shape);
+        }
+    }
+
+    #[test]
+    fn numbers_are_kept_by_their_place_and_counted_beyond_the_limit() {
+        let mut account = Account::default();
+        for at in 0..300 {
+            account.take(&format!("{} dice ~ 0.5", "x".repeat(at + 1)), vec!["dice".into()], &[0.5, 1.0]);
+        }
+        account.take("x dice ~ 0.7", vec!["dice".into()], &[0.7, 2.0]);
+        let (shapes, beyond) = (account.shapes(), account.beyond());
+        assert_eq!((shapes.len(), beyond), (SHAPES, 2 * (300 - SHAPES as u64)));
+        assert_eq!((shapes[0].count, shapes[0].columns.clone()), (2, vec![vec![0.5, 0.7], vec![1.0, 2.0]]));
+    }
+}

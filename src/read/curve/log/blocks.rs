@@ -1,0 +1,387 @@
+//! Lines in their order: headers and what stands below them, tables, rows between rulers, progress bars.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::columns::{Column, Columns, is_ruler};
+use super::counters::{Bar, Counters};
+use super::event::Benchmark;
+use super::names::{Name, Names, Prefix};
+use super::noise;
+use super::pairs::{Pair, Reader};
+use super::survey::Survey;
+use super::words;
+use crate::kind::Role;
+use crate::read::account::Account;
+use crate::read::curve::beside::{Beside, Key};
+
+/// Values of one line, with their place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Record {
+    pub(super) beside: Beside,
+    pub(super) step: Option<u64>,
+    pub(super) pairs: Vec<Pair>,
+    /// Skipped updates, where the line counts them.
+    pub(super) skipped: Option<u64>,
+    /// Whether its step is an epoch.
+    pub(super) is_by_epoch: bool,
+    /// Whether it is data only beside a line of the same names, as nothing counts.
+    pub(super) is_loose: bool,
+    /// The bar that draws it, and the epoch that it is of.
+    pub(super) bar: Option<(Bar, Option<u64>)>,
+}
+
+impl Record {
+    /// Whether both hold the same names.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.pairs.iter().map(|pair| pair.name).eq(other.pairs.iter().map(|pair| pair.name))
+    }
+
+    /// Whether it draws a bar anew at the place where another stood. Of Keras' bar the last drawing has the epoch's values.
+    pub(super) fn redraws(&self, drawn: &Self) -> bool {
+        let same_place = drawn.step.is_some() && drawn.step == self.step && drawn.beside == self.beside;
+        match (self.bar, drawn.bar) {
+            (Some((Bar::Keras, epoch)), Some((Bar::Keras, before))) => epoch == before && self.step >= drawn.step,
+            (Some(_), Some(_)) => same_place && self.is_like(drawn),
+            _ => false,
+        }
+    }
+}
+
+/// The place that lines below a line take.
+#[derive(Clone, Debug)]
+struct Current {
+    record: Record,
+    /// Whether lines without a counter take it.
+    is_open: bool,
+    /// Names that have a value there.
+    taken: HashSet<usize>,
+}
+
+/// Rows of one record between rulers.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    counters: Counters,
+    pairs: Vec<Pair>,
+    group: Option<usize>,
+}
+
+/// Lines of a file, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    pub(super) names: Names,
+    pub(super) survey: Survey,
+    pub(super) account: Account,
+    pub(super) benchmark: Benchmark,
+    reader: Reader,
+    current: Option<Current>,
+    epoch: Option<u64>,
+    columns: Option<Columns>,
+    rows: Option<Rows>,
+    /// A line with a metric's name and no number, whose value may stand in the next.
+    waiting: Option<String>,
+    is_surveying: bool,
+}
+
+impl Blocks {
+    /// Blocks that look at lines before they are read.
+    pub(super) fn surveying() -> Self {
+        Self { is_surveying: true, ..Self::default() }
+    }
+
+    /// The same names and survey, at the beginning of the file.
+    pub(super) fn begin(self) -> Self {
+        Self { names: self.names, survey: self.survey, ..Self::default() }
+    }
+
+    /// Whether the next line is looked at, whatever it holds.
+    pub(super) fn is_within_table(&self) -> bool {
+        self.columns.is_some() || self.rows.is_some() || self.waiting.is_some()
+    }
+
+    /// Takes a line; the values that it completes, if it does.
+    pub(super) fn line(&mut self, line: &str) -> Option<Record> {
+        let line = words::plain(line);
+        if let Some(columns) = &mut self.columns {
+            if is_ruler(&line) {
+                return None;
+            }
+            if let Some(row) = columns.row(&line) {
+                columns.has_rows = true;
+                return self.row(row);
+            }
+            self.columns = None;
+        }
+        if is_ruler(&line) {
+            return self.ruler();
+        }
+        if noise::is_noise(&line) {
+            return None;
+        }
+        self.reader.read(&line, &mut self.names);
+        let is_row_of_two = line.starts_with('|') && line.bytes().filter(|byte| *byte == b'|').count() == 3;
+        if self.rows.is_some() && is_row_of_two {
+            self.cell(&line);
+            return None;
+        }
+        let ended = self.rows.take().and_then(|rows| self.of_rows(rows));
+        if self.reader.found.pairs.is_empty() {
+            self.columns = Columns::of(&line, &self.reader.tokens.list, &mut self.names);
+        }
+        ended.or_else(|| self.plain_line(&line))
+    }
+
+    /// What is left when the file ends.
+    pub(super) fn end(&mut self) -> Option<Record> {
+        self.rows.take().and_then(|rows| self.of_rows(rows))
+    }
+
+    fn ruler(&mut self) -> Option<Record> {
+        match self.rows.take() {
+            Some(rows) if !rows.pairs.is_empty() => {
+                self.rows = Some(Rows::default());
+                self.of_rows(rows)
+            }
+            _ => {
+                self.rows = Some(Rows::default());
+                None
+            }
+        }
+    }
+
+    /// Takes a row of two cells: a name and its value, or the name of a group.
+    fn cell(&mut self, line: &str) {
+        let found = &self.reader.found;
+        let Some(rows) = &mut self.rows else { return };
+        let (new, known) = (found.counters, &mut rows.counters);
+        if known.step.is_none() {
+            (known.step, known.step_of) = (new.step, new.step_of);
+        }
+        (known.batch, known.epoch) = (known.batch.or(new.batch), known.epoch.or(new.epoch));
+        if let ([], [group]) = (found.pairs.as_slice(), found.bare.as_slice()) {
+            let words = self.reader.tokens.list.get(group.clone()).unwrap_or_default();
+            let text = words.first().zip(words.last()).and_then(|(first, last)| line.get(first.start..last.end));
+            let group = text.filter(|text| text.ends_with('/')).map(str::to_owned);
+            rows.group = group.map(|group| self.names.place(&group));
+        }
+        let group = rows.group;
+        for pair in &found.pairs {
+            let name = group.map_or(pair.name, |group| self.names.below(Prefix::Group(group), pair.name));
+            rows.pairs.push(Pair { name, ..*pair });
+        }
+    }
+
+    fn of_rows(&mut self, rows: Rows) -> Option<Record> {
+        self.record(rows.counters, &rows.pairs, true)
+    }
+
+    /// A row of a printed table.
+    fn row(&mut self, row: Vec<(Column, f64)>) -> Option<Record> {
+        let whole = |value: f64| crate::read::curve::lines::whole(value);
+        let mut counters = Counters::default();
+        let mut pairs = Vec::new();
+        for (column, value) in row {
+            match column {
+                Column::Step => counters.step = counters.step.or(whole(value).map(|at| (1, at))),
+                Column::Epoch if value.fract() == 0.0 => counters.epoch = whole(value),
+                Column::Epoch => counters.share = Some(value),
+                Column::Metric(name) => pairs.push(Pair::new(name, value)),
+            }
+        }
+        self.record(counters, &pairs, true)
+    }
+
+    fn plain_line(&mut self, line: &str) -> Option<Record> {
+        let found = std::mem::take(&mut self.reader.found);
+        let is_row = line.contains('{') || found.bare.len() < 4;
+        let record = self.record(found.counters, &found.pairs, is_row);
+        if !self.is_surveying {
+            self.note_unread(line, &found, record.is_some());
+        }
+        self.reader.found = found;
+        record
+    }
+
+    /// The values of a line as a record.
+    fn record(&mut self, mut counters: Counters, pairs: &[Pair], is_row: bool) -> Option<Record> {
+        if counters.epoch.is_none() && (counters.batch.is_some() || counters.step_of.is_some()) {
+            counters.epoch = self.epoch;
+        } else if counters.epoch.is_some() {
+            self.epoch = counters.epoch;
+        }
+        let mut record = self.placed(&counters);
+        let mut values: Vec<Pair> = Vec::with_capacity(pairs.len());
+        let has_counter = record.step.is_some();
+        for pair in pairs {
+            let Some(name) = self.names.get(pair.name) else { continue };
+            if let Some(key) = Key::of(&name.text) {
+                record.beside.take(key, pair.value);
+            }
+            if name.canonical.contains("skipped_iterations") || name.canonical.contains("nan_iterations") {
+                record.skipped = record.skipped.max(crate::read::curve::lines::whole(pair.value));
+            }
+            let counts = pair.is_joined || has_counter || name.is_told();
+            if !name.is_bookkeeping && !name.is_best && counts {
+                values.push(*pair);
+            }
+        }
+        let is_counted = has_counter || record.beside.samples.is_some() || record.beside.tokens.is_some();
+        if self.is_surveying {
+            self.survey.counters(&counters, !values.is_empty());
+        }
+        if values.is_empty() {
+            if has_counter {
+                let is_open = counters.bar.is_none() && (self.is_surveying || self.survey.is_header(&counters));
+                self.current = Some(Current { record, is_open, taken: HashSet::new() });
+            }
+            return None;
+        }
+        let is_told = self.is_told(&values);
+        if is_counted {
+            if self.is_surveying {
+                self.survey.values(&values, &self.names);
+            }
+            if !is_told && !self.survey.is_common(&values) {
+                return None;
+            }
+        } else {
+            if !is_told {
+                return None;
+            }
+            self.below(&mut record, &values, is_row)?;
+        }
+        self.name_evaluation(&mut values);
+        if is_counted {
+            let taken = values.iter().map(|pair| pair.name).collect();
+            self.current = Some(Current { record: record.clone(), is_open: true, taken });
+        }
+        record.pairs = values;
+        Some(record)
+    }
+
+    fn is_told(&self, values: &[Pair]) -> bool {
+        values.iter().any(|pair| self.names.get(pair.name).is_some_and(Name::is_told))
+    }
+
+    /// Gives a record without a counter the place of the line above, or makes it one that needs company.
+    fn below(&mut self, record: &mut Record, values: &[Pair], is_row: bool) -> Option<()> {
+        let current = self.current.as_mut().filter(|current| current.is_open);
+        let is_taken = |current: &Current| values.iter().any(|pair| current.taken.contains(&pair.name));
+        let is_repeated = current.as_ref().is_none_or(|current| is_taken(current));
+        if self.is_surveying {
+            self.survey.below(values, is_repeated);
+        }
+        if let Some(current) = current.filter(|_| !is_repeated)
+            && (self.is_surveying || self.survey.takes_place(values))
+        {
+            let above = &current.record;
+            record.step = above.step;
+            record.is_by_epoch = above.is_by_epoch;
+            record.beside.epoch = record.beside.epoch.or(above.beside.epoch);
+            record.beside.rank = record.beside.rank.or(above.beside.rank);
+            current.taken.extend(values.iter().map(|pair| pair.name));
+            return Some(());
+        }
+        let goals = [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::ValueLoss, Role::GradNorm, Role::Reward];
+        let has_goal =
+            values.iter().any(|pair| self.names.get(pair.name).is_some_and(|name| goals.contains(&name.role)));
+        record.is_loose = true;
+        (is_row && has_goal && (self.is_surveying || self.survey.company(values) > 1)).then_some(())
+    }
+
+    /// The training loss beside a held-out one is of the evaluation, where the run's own has lines of its own.
+    fn name_evaluation(&mut self, values: &mut [Pair]) {
+        let role = |place: usize| self.names.get(place).map(|name| name.role);
+        if !values.iter().any(|pair| role(pair.name) == Some(Role::EvalLoss)) {
+            return;
+        }
+        for pair in values {
+            let is_training = self.names.get(pair.name).is_some_and(|name| name.canonical == "loss");
+            if is_training && self.survey.is_of_evaluation(pair.name) {
+                pair.name = self.names.below(Prefix::Evaluation, pair.name);
+            }
+        }
+    }
+
+    /// A record without values at the place of its counters.
+    fn placed(&self, counters: &Counters) -> Record {
+        let lead = counters.lead.filter(|_| !counters.is_some());
+        let lead_counts = lead.filter(|lead| self.is_surveying || self.survey.counts(lead));
+        let rank = counters.rank.or_else(|| counters.lead.filter(|lead| self.survey.ranks(lead)).map(|lead| lead.at));
+        let epoch = counters.epoch.filter(|_| !self.survey.has_shares);
+        let (at, of) = match counters.step {
+            Some((_, at)) => (Some(at), counters.step_of),
+            None => (counters.batch, counters.batch_of),
+        };
+        let mut record = Record::default();
+        record.beside.rank = rank;
+        record.bar = counters.bar.map(|bar| (bar, counters.epoch));
+        record.beside.epoch = counters.share;
+        let of = of.filter(|of| *of > 0 && self.survey.begins_again);
+        match (at, epoch, of) {
+            (Some(at), Some(epoch), Some(of)) => {
+                let before = epoch.saturating_sub(self.survey.base());
+                record.step = before.checked_mul(of).and_then(|before| before.checked_add(at));
+            }
+            (Some(at), epoch, _) => {
+                record.step = Some(at);
+                record.beside.epoch = epoch.map(in_f64).or(record.beside.epoch);
+            }
+            (None, Some(epoch), _) => (record.step, record.is_by_epoch) = (Some(epoch), true),
+            (None, None, _) => record.step = lead_counts.map(|lead| lead.at),
+        }
+        record
+    }
+
+    /// Keeps an account of the numbers beside a metric's name that were not read.
+    fn note_unread(&mut self, line: &str, found: &super::pairs::Found, is_read: bool) {
+        let waiting = self.waiting.take();
+        let tokens = &self.reader.tokens.list;
+        let text = |range: &std::ops::Range<usize>| {
+            let (first, last) = (tokens.get(range.start)?, tokens.get(range.end.checked_sub(1)?)?);
+            line.get(first.start..last.end)
+        };
+        let told: Vec<usize> = found.bare.iter().filter_map(text).map(|raw| self.names.place(raw)).collect();
+        let mut told: Vec<usize> =
+            told.into_iter().filter(|place| self.names.get(*place).is_some_and(Name::is_told)).collect();
+        let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
+        let mut values: Vec<f64> = unnamed.iter().filter_map(|at| tokens.get(*at)?.value()).collect();
+        if !is_read {
+            let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_told);
+            for pair in found.pairs.iter().filter(known) {
+                told.push(pair.name);
+                values.push(pair.value);
+            }
+        }
+        if values.is_empty() && !told.is_empty() && found.bare.len() < 4 && found.pairs.is_empty() {
+            self.waiting = Some(line.to_owned());
+            return;
+        }
+        let is_number_alone = found.pairs.is_empty() && found.bare.is_empty() && !found.counters.is_some();
+        let line: Cow<'_, str> = match waiting {
+            Some(above) if is_number_alone => {
+                values = tokens.iter().filter_map(|token| token.value()).collect();
+                told.push(self.names.place(&above));
+                Cow::Owned(format!("{above} / {line}"))
+            }
+            _ if is_number_alone && tokens.len() > 1 => {
+                values = tokens.iter().filter_map(|token| token.value()).collect();
+                if values.len() < 2 || values.iter().all(|value| value.fract() == 0.0) {
+                    return;
+                }
+                Cow::Borrowed(line)
+            }
+            _ => Cow::Borrowed(line),
+        };
+        if values.is_empty() || noise::is_known(&line) {
+            return;
+        }
+        let names = told.iter().filter_map(|place| Some(self.names.get(*place)?.text.clone())).collect();
+        self.account.take(&line, names, &values);
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "epochs lie far below 2^53")]
+fn in_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,156 @@
+//! Tables that a program prints: a line of names over lines of numbers.
+
+use super::counters::is_counter;
+use super::names::Names;
+use super::tokens::{Gap, Kind, Token};
+use crate::read::curve::lines;
+
+/// What parts the cells of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parted {
+    By(u8),
+    Wide,
+    Blank,
+}
+
+/// Meaning of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    /// It numbers the rows.
+    Step,
+    Epoch,
+    /// A metric, by the place of its name.
+    Metric(usize),
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    parted: Parted,
+    columns: Vec<Column>,
+    /// Whether a row was read.
+    pub(super) has_rows: bool,
+}
+
+/// Columns that a printed table has at most.
+const MOST: usize = 256;
+
+impl Columns {
+    /// The table whose names stand in a line; `None` where it is no such line.
+    pub(super) fn of(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
+        let has_number = tokens.iter().any(|token| matches!(token.kind, Kind::Number(_)));
+        let is_text =
+            |token: &&Token| matches!(token.kind, Kind::Sign(b':' | b'=' | b'{' | b'<' | b'A' | b'R' | b',' | b';'));
+        if has_number || tokens.iter().any(|token| is_text(&token)) || tokens.len() > MOST {
+            return None;
+        }
+        let parted = match () {
+            () if line.contains('|') => Parted::By(b'|'),
+            () if line.contains('\t') => Parted::By(b'\t'),
+            () if tokens.iter().skip(1).any(|token| token.gap >= Gap::Wide) => Parted::Wide,
+            () => Parted::Blank,
+        };
+        let cells = cells(line, parted);
+        if cells.len() < 2
+            || cells.len() > MOST
+            || cells.iter().any(|cell| cell.is_empty() || cell.split(' ').count() > 4)
+        {
+            return None;
+        }
+        let column = |name: &&str| match *name {
+            "#" => Column::Step,
+            "E" => Column::Epoch,
+            name if name.to_ascii_lowercase().trim_start_matches("current ").starts_with("epoch")
+                && is_counter(name) =>
+            {
+                Column::Epoch
+            }
+            name if is_counter(name) => Column::Step,
+            name => Column::Metric(names.place(name)),
+        };
+        let columns: Vec<Column> = cells.iter().map(column).collect();
+        let is_told = |column: &Column| match column {
+            Column::Metric(name) => names.get(*name).is_some_and(|name| name.is_told() && !name.is_data),
+            Column::Step | Column::Epoch => true,
+        };
+        let metrics = columns.iter().any(|column| matches!(column, Column::Metric(name) if names.get(*name).is_some_and(super::names::Name::is_told)));
+        (metrics && columns.iter().any(is_told)).then_some(Self { parted, columns, has_rows: false })
+    }
+
+    /// The cells of a row with their columns; `None` where a line is none.
+    pub(super) fn row(&self, line: &str) -> Option<Vec<(Column, f64)>> {
+        let parted = if self.parted == Parted::Wide { Parted::Blank } else { self.parted };
+        let cells = cells(line, parted);
+        // One more in front is the number of the row.
+        let skipped = cells.len().checked_sub(self.columns.len()).filter(|more| *more < 2)?;
+        let values: Vec<(Column, Option<f64>)> = self
+            .columns
+            .iter()
+            .copied()
+            .zip(cells.iter().skip(skipped).map(|cell| lines::number(cell.trim_end_matches('%'))))
+            .collect();
+        let numbers = values.iter().filter(|(_, value)| value.is_some()).count();
+        (numbers * 2 >= values.len() && numbers > 0)
+            .then(|| values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect())
+    }
+}
+
+/// Whether a line is a ruler of a table.
+pub(super) fn is_ruler(line: &str) -> bool {
+    line.bytes().all(|byte| matches!(byte, b'-' | b'|' | b':' | b'=' | b'+' | b' ' | b'\t'))
+}
+
+fn cells(line: &str, parted: Parted) -> Vec<&str> {
+    let line = line.trim();
+    match parted {
+        Parted::By(b'|') => {
+            let line = line.strip_prefix('|').unwrap_or(line);
+            line.strip_suffix('|').unwrap_or(line).split('|').map(str::trim).collect()
+        }
+        Parted::By(sign) => line.split(char::from(sign)).map(str::trim).collect(),
+        Parted::Wide => line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect(),
+        Parted::Blank => line.split_ascii_whitespace().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::Tokens;
+    use super::*;
+
+    fn table(header: &str) -> Option<(Columns, Names)> {
+        let (mut tokens, mut names) = (Tokens::default(), Names::default());
+        tokens.scan(header);
+        let columns = Columns::of(header, &tokens.list, &mut names)?;
+        Some((columns, names))
+    }
+
+    #[test]
+    fn rows_stand_below_their_names() {
+        for (header, row, expected) in [
+            (
+                "| Training Loss | Epoch | Step | Validation Loss |",
+                "| 10.76 | 0.03  | 500  | 11.7 |",
+                vec![10.76, 0.03, 500.0, 11.7],
+            ),
+            (
+                "epoch     train_loss  valid_loss  accuracy  time    ",
+                "0         4.107232    4.475640    0.163551  00:12",
+                vec![0.0, 4.107_232, 4.475_64, 0.163_551],
+            ),
+            (
+                "     step      loss         lr       acc",
+                "0       1  10.77202  0.0000100  0.1668",
+                vec![1.0, 10.77202, 0.00001, 0.1668],
+            ),
+            ("Step\tTraining Loss", "500\t2.5", vec![500.0, 2.5]),
+            ("E    #       LOSS NER  SCORE", "  0       0     47.85    0.02", vec![0.0, 0.0, 47.85, 0.02]),
+        ] {
+            let (columns, _) = table(header).expect(header);
+            let values: Vec<f64> = columns.row(row).expect(row).into_iter().map(|(_, value)| value).collect();
+            assert_eq!(values, expected, "{header}");
+        }
+        assert!(table("building the model").is_none());
+        assert!(is_ruler("|:-----:|----|") && !is_ruler("| a |"));
+    }
+}

@@ -1,0 +1,499 @@
+//! Counters of a line, in any dress: `step: 3`, `Epoch [1][3/30]`, `3epoch`, `200/ 4000 batches`, `3%|..| 2/60 [`.
+
+use super::tokens::{ARROW, Gap, Kind, RULER, Token};
+
+/// What a counter counts, and how well it orders: of steps the lowest rank first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    Step(u8),
+    Batch,
+    Epoch,
+}
+
+/// Words that count.
+const WORDS: [(&str, Counts); 28] = [
+    ("global_step", Counts::Step(0)),
+    ("globalstep", Counts::Step(0)),
+    ("num_updates", Counts::Step(0)),
+    ("current_steps", Counts::Step(0)),
+    ("_step", Counts::Step(0)),
+    ("step", Counts::Step(1)),
+    ("steps", Counts::Step(1)),
+    ("train_step", Counts::Step(1)),
+    ("training_step", Counts::Step(1)),
+    ("iteration", Counts::Step(2)),
+    ("iterations", Counts::Step(2)),
+    ("iter", Counts::Step(2)),
+    ("iters", Counts::Step(2)),
+    ("it", Counts::Step(2)),
+    ("update", Counts::Step(3)),
+    ("updates", Counts::Step(3)),
+    ("up", Counts::Step(3)),
+    ("tick", Counts::Step(3)),
+    ("rollout", Counts::Step(4)),
+    ("perf", Counts::Step(4)),
+    ("batch", Counts::Batch),
+    ("batches", Counts::Batch),
+    ("minibatch", Counts::Batch),
+    ("epoch", Counts::Epoch),
+    ("epochs", Counts::Epoch),
+    ("ep", Counts::Epoch),
+    ("current_epoch", Counts::Epoch),
+    ("train_epoch", Counts::Epoch),
+];
+/// Folders in front of a counter.
+const FOLDERS: [&str; 5] = ["train", "training", "trainer", "global", "val"];
+/// Words before a counter's word that make something else of it.
+const OTHERS: [&str; 20] = [
+    "skipped",
+    "nan",
+    "total",
+    "max",
+    "num",
+    "per",
+    "every",
+    "of",
+    "warmup",
+    "last",
+    "best",
+    "save",
+    "log",
+    "elapsed",
+    "each",
+    "for",
+    "from",
+    "all",
+    "remaining",
+    "time",
+];
+
+/// The counter that a word names.
+fn counts(word: &str) -> Option<Counts> {
+    const LONGEST: usize = 24;
+    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
+    if name.len() > LONGEST || !(folder.is_empty() || FOLDERS.iter().any(|known| known.eq_ignore_ascii_case(folder))) {
+        return None;
+    }
+    WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, counts)| *counts)
+}
+
+/// Whether a word names a counter.
+pub(super) fn is_counter(word: &str) -> bool {
+    counts(word).is_some()
+}
+
+/// A number in front of everything else in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lead {
+    pub(super) at: u64,
+    pub(super) of: Option<u64>,
+    /// How it is written: the sign before it, and the one behind it.
+    pub(super) dress: (u8, u8),
+    /// Its place among the tokens.
+    pub(super) token: usize,
+}
+
+/// Counters of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Counters {
+    /// The best counter of steps, with its rank, and the whole that it is a part of.
+    pub(super) step: Option<(u8, u64)>,
+    pub(super) step_of: Option<u64>,
+    /// A counter within the epoch.
+    pub(super) batch: Option<u64>,
+    pub(super) batch_of: Option<u64>,
+    pub(super) epoch: Option<u64>,
+    /// An epoch with a fraction, which is a share of the run.
+    pub(super) share: Option<f64>,
+    pub(super) rank: Option<u64>,
+    /// Whether a progress bar draws the line: by `tqdm`, or by Keras.
+    pub(super) bar: Option<Bar>,
+    pub(super) lead: Option<Lead>,
+    /// How the counters are written.
+    pub(super) dress: u64,
+}
+
+/// A progress bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bar {
+    /// `3%|..| 2/60 [`: each counter has its values.
+    Percent,
+    /// `2/60 [====]`: the last drawing has the values of the epoch.
+    Keras,
+}
+
+impl Counters {
+    /// Whether anything but a number in front counts.
+    pub(super) fn is_some(&self) -> bool {
+        self.step.is_some() || self.batch.is_some() || self.epoch.is_some()
+    }
+}
+
+/// Finds the counters of a line.
+pub(super) struct Finder<'l> {
+    line: &'l str,
+    tokens: &'l [Token],
+    /// Tokens that belong to a counter, or to what wrote the line.
+    taken: &'l mut Vec<bool>,
+    found: Counters,
+}
+
+impl<'l> Finder<'l> {
+    /// The counters of a line; their tokens are marked in `taken`.
+    pub(super) fn find(line: &'l str, tokens: &'l [Token], taken: &'l mut Vec<bool>) -> Counters {
+        taken.clear();
+        taken.resize(tokens.len(), false);
+        let mut finder = Self { line, tokens, taken, found: Counters::default() };
+        let mut at = 0;
+        while at < tokens.len() {
+            at = finder.at(at).unwrap_or(at).max(at) + 1;
+        }
+        finder.found.lead = finder.lead();
+        finder.found
+    }
+
+    fn token(&self, at: usize) -> Option<Token> {
+        self.tokens.get(at).copied()
+    }
+
+    fn is_sign(&self, at: usize, signs: &[u8]) -> bool {
+        matches!(self.token(at).map(|token| token.kind), Some(Kind::Sign(sign)) if signs.contains(&sign))
+    }
+
+    /// A whole number without a unit, and whether it is free.
+    fn count(&self, at: usize) -> Option<u64> {
+        let token = self.token(at)?;
+        (token.unit(self.line).is_empty() && self.taken.get(at) == Some(&false))
+            .then(|| token.count(self.line))
+            .flatten()
+    }
+
+    fn word(&self, at: usize) -> Option<&'l str> {
+        let token = self.token(at)?;
+        matches!(token.kind, Kind::Word | Kind::Spelled(_)).then(|| token.text(self.line))
+    }
+
+    fn take(&mut self, range: std::ops::RangeInclusive<usize>) {
+        self.taken.get_mut(range).into_iter().flatten().for_each(|taken| *taken = true);
+    }
+
+    fn note(&mut self, counts: Counts, at: u64, of: Option<u64>) {
+        self.found.dress = self.found.dress.wrapping_mul(31).wrapping_add(match counts {
+            Counts::Step(rank) => u64::from(rank) + 10,
+            Counts::Batch => 2,
+            Counts::Epoch => 3,
+        });
+        match counts {
+            Counts::Step(rank) if self.found.step.is_none_or(|(known, _)| rank < known) => {
+                (self.found.step, self.found.step_of) = (Some((rank, at)), of);
+            }
+            Counts::Batch if self.found.batch.is_none() => (self.found.batch, self.found.batch_of) = (Some(at), of),
+            Counts::Epoch if self.found.epoch.is_none() => self.found.epoch = Some(at),
+            _ => {}
+        }
+    }
+
+    /// Takes a counter that begins at a token; the last token that belongs to it.
+    fn at(&mut self, at: usize) -> Option<usize> {
+        match self.token(at)?.kind {
+            Kind::Word => self
+                .named(at)
+                .or_else(|| self.rank(at))
+                .or_else(|| self.part(at))
+                .or_else(|| self.thread(at))
+                .or_else(|| self.process(at)),
+            Kind::Number(_) => self.glued(at).or_else(|| self.ratio(at)),
+            Kind::Sign(b'[') => self.pair_of_ratios(at),
+            _ => None,
+        }
+    }
+
+    /// `step: 10`, `Epoch [1/40]`, `Iter(train) [ 3/60]`, `# Epoch: 3`.
+    fn named(&mut self, at: usize) -> Option<usize> {
+        let word = self.word(at)?;
+        let counts = counts(word)?;
+        let joins = self.token(at)?.gap <= Gap::Blank;
+        let before = at.checked_sub(1).and_then(|before| self.word(before)).filter(|_| joins);
+        if before.is_some_and(|before| OTHERS.iter().any(|other| other.eq_ignore_ascii_case(before))) {
+            return None;
+        }
+        let mut next = at + 1;
+        // What it counts on: `Iter(train)`.
+        if self.is_sign(next, b"(") && self.word(next + 1).is_some() && self.is_sign(next + 2, b")") {
+            next += 3;
+        }
+        let is_row = at == 1 && self.is_sign(0, b"|");
+        let signs: &[u8] = if is_row { b":=#[(|" } else { b":=#[(" };
+        let first = next;
+        while next < first + 3 && self.is_sign(next, signs) {
+            next += 1;
+        }
+        // A word for every purpose counts in front of a colon alone: `rollout 3: {`.
+        if counts == Counts::Step(4) && !self.is_sign(next + 1, b":") {
+            return None;
+        }
+        let Some(count) = self.count(next) else {
+            let share = self.token(next)?;
+            if counts == Counts::Epoch && next > at && share.unit(self.line).is_empty() {
+                self.found.share = Some(share.number()?);
+                self.take(at..=next);
+                return Some(next);
+            }
+            return None;
+        };
+        let (end, of) = self.whole(next);
+        // A number with decimals behind the stroke is a value: `step: 3/0.5`.
+        self.take(at..=end);
+        self.note(counts, count, of);
+        if counts == Counts::Epoch { self.finer(end).or(Some(end)) } else { Some(end) }
+    }
+
+    /// Passes over the whole that a count is part of, and its share in percent: the last token, and the whole.
+    fn whole(&self, at: usize) -> (usize, Option<u64>) {
+        let is_of = self.is_sign(at + 1, b"/") || self.word(at + 1) == Some("of");
+        let of = self.token(at + 2).filter(|_| is_of).and_then(|token| token.count(self.line));
+        let mut end = if of.is_some() { at + 2 } else { at };
+        if self.is_sign(end + 1, b"(") {
+            let percent =
+                self.token(end + 2).is_some_and(|token| token.unit(self.line) == "%") || self.is_sign(end + 3, b"%");
+            let close = (end + 3..=end + 4).find(|at| self.is_sign(*at, b")"));
+            if let (true, Some(close)) = (percent, close) {
+                end = close;
+            }
+        }
+        (end, of)
+    }
+
+    /// `n/m` right behind an epoch.
+    fn finer(&mut self, end: usize) -> Option<usize> {
+        let mut next = end + 1;
+        while next < end + 4 && self.is_sign(next, b"])[(:,") {
+            next += 1;
+        }
+        let count = self.count(next)?;
+        let (last, of) = self.whole(next);
+        of?;
+        self.take(next..=last);
+        self.note(Counts::Batch, count, of);
+        Some(last)
+    }
+
+    /// `[0/300][10/1251]`: an epoch and its batch.
+    fn pair_of_ratios(&mut self, at: usize) -> Option<usize> {
+        let epoch = self.count(at + 1)?;
+        let (end, of) = self.whole(at + 1);
+        of?;
+        (self.is_sign(end + 1, b"]") && self.is_sign(end + 2, b"[")).then_some(())?;
+        let batch = self.count(end + 3)?;
+        let (last, of) = self.whole(end + 3);
+        of?;
+        self.take(at + 1..=last);
+        self.note(Counts::Epoch, epoch, None);
+        self.note(Counts::Batch, batch, of);
+        Some(last)
+    }
+
+    /// `Train: 0 [50/300 (17%)]`.
+    fn part(&mut self, at: usize) -> Option<usize> {
+        let word = self.word(at)?;
+        (super::names::data_of(word).is_some() && self.is_sign(at + 1, b":") && self.is_sign(at + 3, b"["))
+            .then_some(())?;
+        let epoch = self.count(at + 2)?;
+        let batch = self.count(at + 4)?;
+        let (last, of) = self.whole(at + 4);
+        of?;
+        self.take(at + 2..=last);
+        self.note(Counts::Epoch, epoch, None);
+        self.note(Counts::Batch, batch, of);
+        Some(last)
+    }
+
+    /// `rank: 0`, `[rank0]`, `Rank 0`.
+    fn rank(&mut self, at: usize) -> Option<usize> {
+        let word = self.word(at)?;
+        if word.eq_ignore_ascii_case("rank") {
+            let next = at + 1 + usize::from(self.is_sign(at + 1, b":="));
+            self.found.rank = self.found.rank.or(Some(self.count(next)?));
+            self.take(at..=next);
+            return Some(next);
+        }
+        let digits = word.strip_prefix("rank").or_else(|| word.strip_prefix("default"))?;
+        let rank = digits.parse().ok().filter(|_| self.is_sign(at + 1, b"]"))?;
+        self.found.rank = self.found.rank.or(Some(rank));
+        self.take(at..=at);
+        Some(at)
+    }
+
+    /// `I0501 10:11:00.1 140234567 train.py:42]`, as absl and glog begin their lines: the thread.
+    fn thread(&mut self, at: usize) -> Option<usize> {
+        let word = self.word(at).filter(|_| at == 0)?;
+        let is_level = word.len() == 5 && word.starts_with(['I', 'W', 'E', 'F', 'D']);
+        let is_date = word.bytes().skip(1).all(|byte| byte.is_ascii_digit());
+        let is_mark = |at: usize| self.token(at).is_some_and(|token| token.kind == Kind::Mark);
+        (is_level && is_date && is_mark(1) && is_mark(3)).then_some(())?;
+        self.count(2)?;
+        self.take(0..=3);
+        Some(3)
+    }
+
+    /// `python[12345]:` and `[olmo.train:816,`: the process and the place that wrote the line.
+    fn process(&mut self, at: usize) -> Option<usize> {
+        let is_front = !self.taken.iter().take(at).any(|taken| *taken);
+        let joins = |at: usize| self.token(at).is_some_and(|token| token.gap == Gap::None);
+        (is_front && joins(at + 1) && joins(at + 2)).then_some(())?;
+        let is_process = self.is_sign(at + 1, b"[") && self.is_sign(at + 3, b"]") && self.is_sign(at + 4, b":");
+        let is_place = self.is_sign(at + 1, b":") && self.is_sign(at + 3, b",]") && self.word(at)?.contains('.');
+        self.count(at + 2).filter(|_| is_process || is_place)?;
+        self.take(at..=at + 2 + usize::from(is_process));
+        Some(at + 2)
+    }
+
+    /// `3epoch`, `91-180batch`, `1.0it/40.0it`.
+    fn glued(&mut self, at: usize) -> Option<usize> {
+        let token = self.token(at)?;
+        let counts = counts(token.unit(self.line))?;
+        let value = token.number().and_then(crate::read::curve::lines::whole)?;
+        let other = self.token(at + 2).filter(|other| other.unit(self.line) == token.unit(self.line));
+        let of = other.filter(|_| self.is_sign(at + 1, b"/")).and_then(Token::number);
+        let end = if of.is_some() { at + 2 } else { at };
+        let is_range = at >= 2 && self.is_sign(at - 1, b"-") && self.count(at - 2).is_some();
+        self.take(if is_range { at - 2 } else { at }..=end);
+        self.note(counts, value, of.and_then(crate::read::curve::lines::whole));
+        Some(end)
+    }
+
+    /// A counter drawn as a bar, or in front of its word: `2/60 [`, `200/ 4000 batches`.
+    fn ratio(&mut self, at: usize) -> Option<usize> {
+        let count = self.count(at)?;
+        let (end, of) = self.whole(at);
+        of?;
+        if let Some(counts) = self.word(end + 1).and_then(counts) {
+            self.take(at..=end + 1);
+            self.note(counts, count, of);
+            return Some(end + 1);
+        }
+        if !self.is_sign(end + 1, b"[") {
+            return None;
+        }
+        let before = self.tokens.get(..at).unwrap_or_default();
+        let percent =
+            before.iter().any(|token| token.unit(self.line) == "%") && before.iter().any(|token| token.is_sign(b'|'));
+        let is_keras = self.is_sign(end + 2, &[RULER, ARROW, b'=', b'.', b'>']);
+        let bar = if percent {
+            Bar::Percent
+        } else if is_keras {
+            Bar::Keras
+        } else {
+            return None;
+        };
+        self.found.bar = Some(bar);
+        self.take(at..=end);
+        if percent {
+            // The share in front of the bar.
+            let share = before.iter().position(|token| token.unit(self.line) == "%");
+            share.into_iter().for_each(|share| self.take(share..=share));
+        }
+        self.note(Counts::Batch, count, of);
+        Some(end)
+    }
+
+    /// The number in front of everything.
+    fn lead(&self) -> Option<Lead> {
+        let token = self
+            .tokens
+            .iter()
+            .enumerate()
+            .find(|(at, token)| matches!(token.kind, Kind::Number(_)) && self.taken.get(*at) == Some(&false));
+        let (token, _) = token?;
+        // Behind a counter it is something else.
+        if self.found.is_some() && self.taken.iter().take(token).any(|taken| *taken) {
+            return None;
+        }
+        let at = self.count(token)?;
+        let before = token.checked_sub(1).and_then(|before| self.token(before));
+        let sign = match before.map(|before| before.kind) {
+            None | Some(Kind::Mark) => b' ',
+            Some(Kind::Sign(sign)) => sign,
+            _ => return None,
+        };
+        // Behind a name and a colon it is a value, unless a machine's name stands there: `node17: 10 |`.
+        let is_machine = |word: &str| word.ends_with(|sign: char| sign.is_ascii_digit()) && token == 2;
+        let named = token.checked_sub(2).and_then(|before| self.word(before));
+        if matches!(sign, b':' | b'=') && named.is_some_and(|word| !is_machine(word)) {
+            return None;
+        }
+        let (end, of) = self.whole(token);
+        let behind = match self.token(end + 1).map(|behind| behind.kind) {
+            Some(Kind::Sign(b'/')) => return None,
+            Some(Kind::Sign(sign)) => sign,
+            Some(Kind::Word) => b'w',
+            Some(Kind::Number(_) | Kind::Spelled(_)) => b'#',
+            _ => b' ',
+        };
+        Some(Lead { at, of, dress: (sign, behind), token })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::Tokens;
+    use super::*;
+
+    fn found(line: &str) -> Counters {
+        let mut tokens = Tokens::default();
+        tokens.scan(line);
+        Finder::find(line, &tokens.list, &mut Vec::new())
+    }
+
+    #[test]
+    fn counters_are_found_in_every_dress() {
+        for (line, epoch, step, batch) in [
+            ("step: 10", None, Some(10), None),
+            ("Epoch [1][3/30]\tlr: 1e-4", Some(1), None, Some((3, 30))),
+            ("Epoch: [0][  10/300]\tTime 0.4", Some(0), None, Some((10, 300))),
+            ("{ Epoch:[  1/  2], step:[    3/   30], loss: 5", Some(1), Some(3), None),
+            ("Iter(train) [  3/60]  lr: 1e-4", None, Some(3), None),
+            ("Train: 0 [  50/300 ( 17%)]  Loss: 6.91", Some(0), None, Some((50, 300))),
+            ("Train: [0/300][10/1251]\teta", Some(0), None, Some((10, 1251))),
+            ("Train Epoch: 2 [6400/60000 (11%)]\tLoss: 0.53", Some(2), None, Some((6400, 60000))),
+            ("Steps:   3%|2 | 2/60 [00:10<00:20, lr=1e-5]", None, None, Some((2, 60))),
+            ("1875/1875 [====] - 5s", None, None, Some((1875, 1875))),
+            ("epoch: 1 step: 32, loss is 2.3", Some(1), Some(32), None),
+            ("epoch 001:   3 / 30 loss=2", Some(1), None, Some((3, 30))),
+            ("Epoch:[1/2](100/6000), loss: 10", Some(1), None, Some((100, 6000))),
+            ("| epoch   1 |   200/ 2000 batches | lr", Some(1), None, Some((200, 2000))),
+            ("1epoch:train:91-180batch: iter_time=0.003", Some(1), None, Some((180, 0))),
+            ("Progress on:train 1.0it/40.0it rate:2.1it/s", None, Some(1), None),
+            ("--> STEP: 0/126 -- GLOBAL_STEP: 24900", None, Some(24900), None),
+            ("Ep. 1 : Up. 100 : Sen. 12,800", Some(1), Some(100), None),
+            ("elapsed time per iteration (ms): 512", None, None, None),
+            ("Epoch time: 240.5 s", None, None, None),
+            ("iter 4 step 1 | loss train: 10.7", None, Some(1), None),
+            ("epoch: 0.25, loss: 2", None, None, None),
+            ("max steps: 500", None, None, None),
+        ] {
+            let counters = found(line);
+            let batch_of = counters.batch.map(|at| (at, counters.batch_of.unwrap_or_default()));
+            assert_eq!((counters.epoch, counters.step.map(|(_, at)| at), batch_of), (epoch, step, batch), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_number_in_front_is_found() {
+        for (line, lead) in [
+            ("10 | loss 4.1", Some((10, None))),
+            ("2026-05-01 10:11:00,123 - trainer - INFO - 100/20000 | Loss 6.9", Some((100, Some(20000)))),
+            ("[0]\ttrain-logloss:10.7", Some((0, None))),
+            ("(0/8) Epoch 1, batch 0, loss[", Some((0, Some(8)))),
+            ("node17: 10 | loss 2", Some((10, None))),
+            ("May 01 10:11:00 gpu01 python[12345]: 10 | loss 2", Some((10, None))),
+            ("loss: 5, lr 0.1", None),
+            ("loss 5", None),
+            ("5.5 | loss", None),
+        ] {
+            assert_eq!(found(line).lead.map(|lead| (lead.at, lead.of)), lead, "{line}");
+        }
+        assert_eq!(found("[rank3]: step: 1").rank, Some(3));
+        assert_eq!(found("[olmo.train:816, rank=2] [step=1/739328]").rank, Some(2));
+    }
+}

@@ -1,0 +1,70 @@
+//! Events of MLPerf's log: a key and its value in one object, with the counter in its metadata.
+
+use super::blocks::Record;
+use super::names::Names;
+use super::pairs::Pair;
+use crate::read::curve::lines;
+use crate::read::curve::records::number;
+use crate::read::json::{self, Json};
+
+/// What stands in front of an event.
+const MARK: &str = ":::MLLOG";
+/// Counters of the metadata, best first.
+const COUNTERS: [&str; 3] = ["step_num", "samples_count", "epoch_num"];
+
+/// Benchmarks whose `eval_accuracy` is a loss.
+const OF_LOSS: [&str; 5] = ["llama2_70b_lora", "gpt3", "llama31_405b", "llama31_8b", "flux1"];
+
+/// What the events of a file said of the benchmark.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Benchmark {
+    is_of_loss: bool,
+}
+
+/// The values of an event; `None` for lines that are none, and events without a value or a counter.
+pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark) -> Option<Record> {
+    let (_, object) = line.split_once(MARK)?;
+    let event = json::parse_bytes("", object.trim().as_bytes()).ok()?;
+    let Json::Text(key) = event.get("key")? else { return None };
+    if key == "submission_benchmark" {
+        benchmark.is_of_loss = event.get("value").and_then(Json::as_str).is_some_and(|name| OF_LOSS.contains(&name));
+        return None;
+    }
+    let key = if key == "eval_accuracy" && benchmark.is_of_loss { "eval_loss" } else { key.as_str() };
+    let about = event.get("metadata")?;
+    let (counter, at) = COUNTERS.iter().find_map(|name| Some((*name, number(about.get(name)?)?)))?;
+    let mut record = Record::default();
+    match counter {
+        "step_num" => record.step = lines::whole(at),
+        "samples_count" => record.beside.samples = lines::whole(at),
+        _ => record.beside.epoch = Some(at),
+    }
+    record.pairs.push(Pair::new(names.place(key), number(event.get("value")?)?));
+    if let Some(lr) = about.get("lr").and_then(number) {
+        record.pairs.push(Pair::new(names.place("lr"), lr));
+    }
+    Some(record)
+}
+
+/// Whether a line holds an event.
+pub(super) fn is_event(line: &str) -> bool {
+    line.contains(MARK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_placed_by_its_metadata() {
+        let (mut names, mut benchmark) = (Names::default(), Benchmark::default());
+        let line =
+            r#"0: :::MLLOG {"key": "train_loss", "value": 9.0, "metadata": {"samples_count": 64, "lr": 9.8e-05}}"#;
+        let record = read(line, &mut names, &mut benchmark).expect("an event");
+        assert_eq!((record.beside.samples, record.pairs.len()), (Some(64), 2));
+        assert!(
+            read(r#":::MLLOG {"key": "seed", "value": 1, "metadata": {"lineno": 12}}"#, &mut names, &mut benchmark)
+                .is_none()
+        );
+    }
+}

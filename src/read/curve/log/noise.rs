@@ -1,0 +1,78 @@
+//! Lines that hold figures and no value of the run, each kind with its reason.
+
+/// Texts of lines that are no data at all.
+const NOISE: [&str; 5] = [
+    // Arguments of a program, which are settings.
+    "Namespace(",
+    // The trainer's summary at the end, which repeats what it logged.
+    "train_runtime",
+    // Source that an error quotes.
+    "Traceback (most recent",
+    "Warning:",
+    "Deprecat",
+];
+/// Texts of lines whose numbers beside a metric's name are known to be no values.
+const KNOWN: [&str; 9] = [
+    "loss function",
+    "loss_function",
+    "loss fn",
+    "label smoothing",
+    "label_smoothing",
+    "patience",
+    // A best value so far repeats one that was logged.
+    "best",
+    "Best",
+    "deprecat",
+];
+
+/// Whether a line is no data, whatever it holds.
+pub(super) fn is_noise(line: &str) -> bool {
+    NOISE.iter().any(|text| line.contains(text)) || is_package(line) || is_construction(line)
+}
+
+/// Whether numbers of a line are known to be no values.
+pub(super) fn is_known(line: &str) -> bool {
+    KNOWN.iter().any(|text| line.contains(text))
+}
+
+/// `torch==2.7.1`.
+fn is_package(line: &str) -> bool {
+    line.split_once("==").is_some_and(|(name, version)| {
+        name.ends_with(|sign: char| sign.is_ascii_alphanumeric())
+            && version.starts_with(|sign: char| sign.is_ascii_digit())
+    })
+}
+
+/// `optimizer = AdamW(lr=0.1)`, `AdamW (`: an object as a program prints it.
+fn is_construction(line: &str) -> bool {
+    let named = line.split_once('=').map(|(_, value)| value.trim_start());
+    let is_class = |text: &str| {
+        let len = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')).count();
+        len > 2
+            && text.starts_with(|first: char| first.is_ascii_uppercase())
+            && text.as_bytes().get(len) == Some(&b'(')
+            && text.ends_with(')')
+    };
+    named.is_some_and(is_class) || is_class(line.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_about_programs_are_no_data() {
+        for line in [
+            "Namespace(lr=0.1, epochs=3)",
+            "optimizer = AdamW(lr=0.1, eps=1e-8)",
+            "torch==2.7.1",
+            "CrossEntropyLoss(label_smoothing=0.1)",
+        ] {
+            assert!(is_noise(line), "{line}");
+        }
+        for line in ["step 1 | loss 2.5", "loss==> 2.5", "lr=0.1"] {
+            assert!(!is_noise(line), "{line}");
+        }
+        assert!(is_known("best val loss so far 0.5"));
+    }
+}

@@ -1,0 +1,439 @@
+//! Names and values of a line.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::counters::{Counters, Finder};
+use super::names::{Data, Names, Prefix};
+use super::tokens::{ARROW, Gap, Kind, Token, Tokens};
+use crate::kind::Role;
+
+/// A value with its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    /// Place of the name.
+    pub(super) name: usize,
+    pub(super) value: f64,
+    /// Whether a sign joins the two, not blanks alone.
+    pub(super) is_joined: bool,
+    /// Whether it is a zero of two to six decimals, which a small number rounds to.
+    pub(super) is_rounded: bool,
+}
+
+impl Pair {
+    /// A value that is written in full.
+    pub(super) fn new(name: usize, value: f64) -> Self {
+        Self { name, value, is_joined: true, is_rounded: false }
+    }
+}
+
+/// What a line holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) counters: Counters,
+    pub(super) pairs: Vec<Pair>,
+    /// Numbers of no name: their tokens.
+    pub(super) unnamed: Vec<usize>,
+    /// Words without a value: ranges of tokens.
+    pub(super) bare: Vec<Range<usize>>,
+}
+
+/// Reads lines one by one, in memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    pub(super) tokens: Tokens,
+    taken: Vec<bool>,
+    /// Metrics that have a value in the line.
+    seen: HashSet<usize>,
+    pub(super) found: Found,
+}
+
+impl Reader {
+    /// Reads a line in plain text.
+    pub(super) fn read(&mut self, line: &str, names: &mut Names) -> &Found {
+        self.tokens.scan(line);
+        self.found.counters = Finder::find(line, &self.tokens.list, &mut self.taken);
+        self.found.pairs.clear();
+        self.found.unnamed.clear();
+        self.found.bare.clear();
+        self.seen.clear();
+        let lead = self.found.counters.lead.map(|lead| lead.token);
+        let mut walk = Walk {
+            line,
+            tokens: &self.tokens.list,
+            taken: &self.taken,
+            names,
+            seen: &mut self.seen,
+            found: &mut self.found,
+            run: None,
+            is_parted: false,
+            is_joined: false,
+            group: None,
+            label: None,
+            last: None,
+            before: None,
+        };
+        walk.all(lead);
+        &self.found
+    }
+}
+
+/// The walk over the tokens of a line.
+struct Walk<'l> {
+    line: &'l str,
+    tokens: &'l [Token],
+    taken: &'l [bool],
+    names: &'l mut Names,
+    seen: &'l mut HashSet<usize>,
+    found: &'l mut Found,
+    /// Words that may name the number behind them.
+    run: Option<Range<usize>>,
+    /// Whether a sign stands behind these words, or `is`.
+    is_parted: bool,
+    /// Whether that sign joins a name to its value.
+    is_joined: bool,
+    /// The name in front of an open bracket: `loss[loss=`.
+    group: Option<usize>,
+    label: Option<Data>,
+    /// Name of the value before.
+    last: Option<usize>,
+    /// A number without a name, which the words behind it may name.
+    before: Option<usize>,
+}
+
+impl<'l> Walk<'l> {
+    fn all(&mut self, lead: Option<usize>) {
+        let mut at = 0;
+        while let Some(token) = self.tokens.get(at).copied() {
+            if self.taken.get(at) == Some(&true) {
+                // `Train Epoch: 1`, `Epoch(val)`, `Iter(val)`: the counter's own words say of which data the line is.
+                self.label_at_end();
+                self.label_of_counter(token);
+                self.end_run();
+                at += 1;
+                continue;
+            }
+            at = match token.kind {
+                _ if lead == Some(at) => {
+                    self.end_run();
+                    self.before = None;
+                    self.behind_count(at)
+                }
+                Kind::Word => self.word(at, token),
+                Kind::Number(value) => self.number(at, token, value),
+                Kind::Spelled(value) if self.is_value(at) => self.number(at, token, value),
+                Kind::Spelled(_) => self.word(at, token),
+                Kind::Sign(sign) => self.sign(at, sign),
+                Kind::Mark => {
+                    self.end_run();
+                    at + 1
+                }
+            };
+        }
+        self.end_run();
+    }
+
+    fn token(&self, at: usize) -> Option<Token> {
+        self.tokens.get(at).copied()
+    }
+
+    fn is_sign(&self, at: usize, sign: u8) -> bool {
+        self.token(at).is_some_and(|token| token.is_sign(sign))
+    }
+
+    fn label_of_counter(&mut self, token: Token) {
+        if token.kind == Kind::Word
+            && let Some(data) = super::names::data_of(token.text(self.line))
+        {
+            self.label = Some(data);
+        }
+    }
+
+    /// The first token behind the count at `at` and the whole that it is a part of.
+    fn behind_count(&self, at: usize) -> usize {
+        let is_whole = self.is_sign(at + 1, b'/') && self.token(at + 2).is_some_and(|token| token.number().is_some());
+        at + if is_whole { 3 } else { 1 }
+    }
+
+    /// Whether `nan` or `inf` is a value here, not a word of a name (`number of nan iterations`).
+    fn is_value(&mut self, at: usize) -> bool {
+        if self.is_parted || self.run.is_none() {
+            return true;
+        }
+        let Some(run) = self.run.clone() else { return true };
+        let Some(raw) = self.raw(&run) else { return true };
+        let known = self.names.place(raw);
+        let is_known = self.names.get(known).is_some_and(|name| name.is_told() || name.role.is_performance());
+        is_known
+            && !self
+                .token(at + 1)
+                .is_some_and(|next| next.kind == Kind::Word && next.text(self.line).starts_with("iteration"))
+    }
+
+    /// The words of a run as they stand in the line.
+    fn raw(&self, run: &Range<usize>) -> Option<&'l str> {
+        let (first, last) = (self.tokens.get(run.start)?, self.tokens.get(run.end.checked_sub(1)?)?);
+        self.line.get(first.start..last.end)
+    }
+
+    fn word(&mut self, at: usize, token: Token) -> usize {
+        let text = token.text(self.line);
+        if matches!(text, "is" | "are" | "was") && self.run.is_some() && !self.is_parted && token.gap != Gap::None {
+            (self.is_parted, self.is_joined) = (true, true);
+            return at + 1;
+        }
+        let joins = !self.is_parted && matches!(token.gap, Gap::Blank | Gap::None);
+        match &mut self.run {
+            Some(run) if joins && run.end == at => run.end = at + 1,
+            _ => {
+                let before = self.before.filter(|before| before + 1 == at && token.gap != Gap::None);
+                self.end_run();
+                self.before = before;
+                self.run = Some(at..at + 1);
+            }
+        }
+        at + 1
+    }
+
+    fn sign(&mut self, at: usize, sign: u8) -> usize {
+        let joins = self.is_parted || self.run.as_ref().is_some_and(|run| run.end == at);
+        let is_row = self.is_sign(0, b'|');
+        match sign {
+            b':' | b'=' | ARROW if joins && self.leads_to_number(at + 1) => {
+                (self.is_parted, self.is_joined) = (true, true);
+                self.before = None;
+            }
+            b'[' if joins && self.is_list(at) => self.is_parted = true,
+            b'|' if joins && is_row && !self.is_parted && self.is_cell(at) => {
+                (self.is_parted, self.is_joined) = (true, true);
+                self.before = None;
+            }
+            b'(' if joins && self.run.is_some() && !self.is_parted && self.unit(at).is_some() => {
+                self.is_parted = true;
+                return self.unit(at).unwrap_or(at + 1);
+            }
+            b'[' if joins && !self.is_parted && self.token(at).is_some_and(|token| token.gap == Gap::None) => {
+                let group = self.run.take().and_then(|run| self.raw(&run));
+                self.group = group.map(|raw| self.names.place(raw)).filter(|_| self.leads_to_pair(at + 1));
+                self.end_run();
+            }
+            b']' => {
+                self.label_at_end();
+                self.group = None;
+                self.end_run();
+            }
+            _ => {
+                self.label_at_end();
+                self.end_run();
+            }
+        }
+        at + 1
+    }
+
+    /// Whether only signs that join stand between here and a number.
+    fn leads_to_number(&self, mut at: usize) -> bool {
+        while let Some(Kind::Sign(b':' | b'=' | ARROW | b'[' | b'T')) = self.token(at).map(|token| token.kind) {
+            at += 1;
+        }
+        let is_free = self.taken.get(at) == Some(&false);
+        is_free && self.token(at).is_some_and(|token| token.value().is_some())
+    }
+
+    /// Whether a bracket opens a list of one number: `[0.17]`.
+    fn is_list(&self, at: usize) -> bool {
+        self.token(at + 1).is_some_and(|token| token.value().is_some())
+            && self.taken.get(at + 1) == Some(&false)
+            && self.is_sign(at + 2, b']')
+    }
+
+    /// Whether the cell behind `|` in a row of two cells is a number: `| loss | 2.1 |`.
+    fn is_cell(&self, at: usize) -> bool {
+        let is_number = self.token(at + 1).is_some_and(|token| token.value().is_some());
+        let strokes = self.tokens.iter().filter(|token| token.is_sign(b'|')).count();
+        is_number && strokes == 3 && self.token(at + 2).is_none_or(|token| token.is_sign(b'|'))
+    }
+
+    /// End of a unit in brackets: `time (ms): 2.5`.
+    fn unit(&self, at: usize) -> Option<usize> {
+        const WORDS: usize = 4;
+        let end = (at + 1..at + 2 + 2 * WORDS).find(|end| self.is_sign(*end, b')'))?;
+        let inside = self.tokens.get(at + 1..end)?;
+        let is_text = !inside.is_empty() && inside.iter().all(|token| !matches!(token.kind, Kind::Number(_)));
+        (is_text && (self.leads_to_number(end + 1) && !self.is_sign(end + 1, b'['))).then_some(end + 1)
+    }
+
+    /// Whether a pair stands at a place.
+    fn leads_to_pair(&self, at: usize) -> bool {
+        let is_word = self.token(at).is_some_and(|token| token.kind == Kind::Word);
+        is_word && (self.is_sign(at + 1, b'=') || self.is_sign(at + 1, b':'))
+    }
+
+    /// Words in front of a sign that is followed by no number may say of which data the rest is: `Test set:`, `[valid]`.
+    fn label_at_end(&mut self) {
+        let Some(run) = self.run.clone().filter(|_| !self.is_parted) else { return };
+        let words = self.tokens.get(run).unwrap_or_default();
+        let told = words.iter().filter_map(|word| super::names::data_of(word.text(self.line))).next_back();
+        self.label = told.or(self.label);
+    }
+
+    fn number(&mut self, at: usize, token: Token, value: f64) -> usize {
+        let named = self.run.take().filter(|run| self.is_parted || run.end == at);
+        let is_joined = std::mem::take(&mut self.is_joined);
+        self.is_parted = false;
+        let end = self.behind_value(at);
+        let raw = named.as_ref().and_then(|run| self.raw(run));
+        let is_name = raw.is_some_and(|raw| !self.is_filler(raw));
+        let Some(raw) = raw.filter(|_| is_name) else {
+            self.name_before();
+            self.found.unnamed.push(at);
+            // Words may follow that name it.
+            let is_decimal = !value.is_finite() || token.count(self.line).is_none();
+            self.before = (is_decimal && token.unit(self.line).is_empty()).then_some(at);
+            return at + 1;
+        };
+        let place = self.names.place(raw);
+        let place = self.names.after(place, self.last);
+        let place = match self.group {
+            Some(group) => self.names.below(Prefix::Group(group), place),
+            None => self.names.labelled(self.label, place),
+        };
+        let ratio = self.ratio(at, place);
+        let decimals = token.text(self.line).rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let is_rounded = value == 0.0 && (2..7).contains(&decimals) && !token.text(self.line).contains(['e', 'E']);
+        self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded });
+        self.before = None;
+        if ratio.is_some() { self.behind_value(at + 2) } else { end }
+    }
+
+    /// Whether words say nothing of what a value is: `over 25836 frames`.
+    fn is_filler(&mut self, raw: &str) -> bool {
+        let place = self.names.place(raw);
+        self.names.get(place).is_some_and(|name| name.is_filler)
+    }
+
+    fn add(&mut self, pair: Pair) {
+        self.last = Some(pair.name);
+        let first = self.names.get(pair.name).map_or(pair.name, |name| name.first);
+        if self.seen.insert(first) {
+            self.found.pairs.push(pair);
+        }
+    }
+
+    /// Behind a value, its mean so far in brackets and its share in percent are passed over.
+    fn behind_value(&self, at: usize) -> usize {
+        let mut end = at + 1;
+        while self.is_sign(end, b'%') || self.is_sign(end, b']') && self.is_sign(at.wrapping_sub(1), b'[') {
+            end += 1;
+        }
+        let is_mean = self.is_sign(end, b'(') && self.token(end + 1).is_some_and(|token| token.value().is_some());
+        if !is_mean {
+            return end;
+        }
+        match (end + 2..=end + 3).find(|at| self.is_sign(*at, b')')) {
+            Some(close) => close + 1,
+            None => end,
+        }
+    }
+
+    /// `8022/10000` behind a score.
+    fn ratio(&self, at: usize, name: usize) -> Option<f64> {
+        let is_score = self.names.get(name).is_some_and(|name| name.role == Role::EvalScore);
+        let (part, whole) = (self.token(at)?, self.token(at + 2).filter(|_| is_score && self.is_sign(at + 1, b'/'))?);
+        let (part, whole) = (part.count(self.line)?, whole.count(self.line)?);
+        #[allow(clippy::cast_precision_loss, reason = "counts of answers lie far below 2^53")]
+        (whole > 0).then(|| part as f64 / whole as f64)
+    }
+
+    /// Ends a run of words without a value behind it.
+    fn end_run(&mut self) {
+        self.name_before();
+        if let Some(run) = self.run.take() {
+            self.found.bare.push(run);
+        }
+        (self.is_parted, self.is_joined) = (false, false);
+    }
+
+    /// The words behind a number name it: `9.2 avg loss,`.
+    fn name_before(&mut self) {
+        let Some(before) = self.before.take() else { return };
+        let Some(run) = self.run.clone().filter(|run| run.start == before + 1) else { return };
+        let Some(raw) = self.raw(&run) else { return };
+        let place = self.names.place(raw);
+        let roles =
+            [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::EvalScore, Role::GradNorm, Role::LearningRate];
+        let is_named = self.names.get(place).is_some_and(|name| roles.contains(&name.role) || name.canonical == "rate");
+        let value = self.token(before).and_then(Token::value);
+        if let (true, Some(value)) = (is_named, value) {
+            // It is the last of them.
+            self.found.unnamed.pop_if(|token| *token == before);
+            self.run = None;
+            let place = if self.names.get(place).is_some_and(|name| name.canonical == "rate") {
+                self.names.place("learning_rate")
+            } else {
+                self.names.labelled(self.label, place)
+            };
+            self.add(Pair::new(place, value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Vec<(String, f64)> {
+        let (mut reader, mut names) = (Reader::default(), Names::default());
+        let plain = super::super::words::plain(line);
+        let pairs = reader.read(&plain, &mut names).pairs.clone();
+        pairs.iter().map(|pair| (names.get(pair.name).expect("known").text.clone(), pair.value)).collect()
+    }
+
+    #[test]
+    fn values_are_found_by_their_names() {
+        for (line, expected) in [
+            ("step: 10 loss: 1.2", vec![("loss", 1.2)]),
+            ("10 | loss 4.1 | lr 2.0e-02 | 8060.78ms | mfu 0.21%", vec![("loss", 4.1), ("lr", 0.02), ("mfu", 0.21)]),
+            ("step 80: train loss 2.4, val loss 2.6", vec![("train loss", 2.4), ("val loss", 2.6)]),
+            (
+                "Test set: Average loss: 2.8, Accuracy: 5055/10000 (51%)",
+                vec![("val/Average loss", 2.8), ("val/Accuracy", 0.5055)],
+            ),
+            (
+                "Epoch 1 | iter 8 step 2 | loss train: 9.7, val: 6.6 | iter time: 312.45 ms",
+                vec![("loss train", 9.7), ("loss val", 6.6), ("iter time", 312.45)],
+            ),
+            (" 1: 10.8, 10.7 avg loss, 0.02 rate, 1.2 seconds", vec![("avg loss", 10.7), ("learning_rate", 0.02)]),
+            ("Loss 6.9e+00 (7.0e+00)\tAcc@1     0.67 (  0.50)", vec![("Loss", 6.9), ("Acc@1", 0.67)]),
+            (
+                "elapsed time per iteration (ms): 2557.6 | lm loss: 1.2E+00 | number of nan iterations:   0 |",
+                vec![("elapsed time per iteration", 2557.6), ("lm loss", 1.2), ("number nan iterations", 0.0)],
+            ),
+            (
+                "loss[loss=4.1, simple_loss=3.7, over 25836.00 frames. ], tot_loss[loss=4.2, ",
+                vec![("loss", 4.1), ("loss/simple_loss", 3.7), ("tot_loss/loss", 4.2)],
+            ),
+            ("epoch: 1 step: 32, loss is 2.3", vec![("loss", 2.3)]),
+            (
+                "loss: 5.3, global_norm: [1.9], throughput: 2.8T",
+                vec![("loss", 5.3), ("global_norm", 1.9), ("throughput", 2.8)],
+            ),
+            ("'train/loss': np.float32(6.8)  'valid CER': 77.81", vec![("train/loss", 6.8), ("valid CER", 77.81)]),
+            ("第 3 步，损失：0.53", vec![("loss", 0.53)]),
+            ("Pseudo dice [np.float32(0.1718)]", vec![("Pseudo dice", 0.1718)]),
+            ("|    loss       | 4.12   |", vec![("loss", 4.12)]),
+            ("Epoch(val) [3/30]  loss: 2.5", vec![("val/loss", 2.5)]),
+            ("postfix:loss=6.97", vec![("loss", 6.97)]),
+            ("lr=[0.1], loss nan grad_norm inf", vec![("lr", 0.1), ("loss", f64::NAN), ("grad_norm", f64::INFINITY)]),
+            ("tgs (tokens/gpu/second)=4269.67,lr=9.8e-05", vec![("tgs", 4269.67), ("lr", 9.8e-05)]),
+            ("metrics/mAP50(B): 0.6", vec![("metrics/mAP50(B)", 0.6)]),
+        ] {
+            let found = read(line);
+            let same = found.len() == expected.len()
+                && found
+                    .iter()
+                    .zip(&expected)
+                    .all(|(a, b)| a.0 == b.0 && (a.1.to_bits() == b.1.to_bits() || a.1.is_nan() && b.1.is_nan()));
+            assert!(same, "{line}: {found:?}");
+        }
+    }
+}
