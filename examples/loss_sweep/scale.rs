@@ -7,6 +7,7 @@ use precision_gate::gate::loss;
 use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
+use precision_gate::read::account::Account;
 use precision_gate::read::curve::series::Series;
 use precision_gate::read::curve::{CurveFile, Logged};
 
@@ -141,6 +142,7 @@ fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
         interval: Some(1),
         margins: BTreeMap::new(),
         updates: None,
+        account: Account::default(),
         notes: Vec::new(),
     }
 }

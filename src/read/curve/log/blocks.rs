@@ -54,8 +54,21 @@ struct Current {
     record: Record,
     /// Whether lines without a counter take it.
     is_open: bool,
+    /// Whether its line has no value of its own.
+    is_header: bool,
     /// Names that have a value there.
     taken: HashSet<usize>,
+}
+
+impl Current {
+    /// Takes the names of values; whether one of them had a value there already, so that none was taken.
+    fn take(&mut self, values: &[Pair]) -> bool {
+        let is_repeated = values.iter().any(|pair| self.taken.contains(&pair.name));
+        if !is_repeated {
+            self.taken.extend(values.iter().map(|pair| pair.name));
+        }
+        is_repeated
+    }
 }
 
 /// Rows of one record between rulers.
@@ -232,11 +245,20 @@ impl Blocks {
         if values.is_empty() {
             if has_counter {
                 let is_open = counters.bar.is_none() && (self.is_surveying || self.survey.is_header(&counters));
-                self.current = Some(Current { record, is_open, taken: HashSet::new() });
+                self.current = Some(Current { record, is_open, is_header: true, taken: HashSet::new() });
             }
             return None;
         }
         let is_told = self.is_told(&values);
+        if self.is_surveying && counters.lead.is_some() && !counters.is_some() {
+            // Only the whole survey tells whether the number in front counts: the line is looked at in both ways.
+            if let Some(current) = self.current.as_mut().filter(|current| current.is_open && current.is_header) {
+                let is_repeated = current.take(&values);
+                self.survey.below(&values, is_repeated);
+                self.survey.values(&values, &self.names);
+                return None;
+            }
+        }
         if is_counted {
             if self.is_surveying {
                 self.survey.values(&values, &self.names);
@@ -253,7 +275,7 @@ impl Blocks {
         self.name_evaluation(&mut values);
         if is_counted {
             let taken = values.iter().map(|pair| pair.name).collect();
-            self.current = Some(Current { record: record.clone(), is_open: true, taken });
+            self.current = Some(Current { record: record.clone(), is_open: true, is_header: false, taken });
         }
         record.pairs = values;
         Some(record)
@@ -265,21 +287,18 @@ impl Blocks {
 
     /// Gives a record without a counter the place of the line above, or makes it one that needs company.
     fn below(&mut self, record: &mut Record, values: &[Pair], is_row: bool) -> Option<()> {
-        let current = self.current.as_mut().filter(|current| current.is_open);
-        let is_taken = |current: &Current| values.iter().any(|pair| current.taken.contains(&pair.name));
-        let is_repeated = current.as_ref().is_none_or(|current| is_taken(current));
+        let takes_place = self.is_surveying || self.survey.takes_place(values);
+        let mut current = self.current.as_mut().filter(|current| current.is_open && takes_place);
+        let is_repeated = current.as_mut().is_none_or(|current| current.take(values));
         if self.is_surveying {
             self.survey.below(values, is_repeated);
         }
-        if let Some(current) = current.filter(|_| !is_repeated)
-            && (self.is_surveying || self.survey.takes_place(values))
-        {
+        if let Some(current) = current.filter(|_| !is_repeated) {
             let above = &current.record;
             record.step = above.step;
             record.is_by_epoch = above.is_by_epoch;
             record.beside.epoch = record.beside.epoch.or(above.beside.epoch);
             record.beside.rank = record.beside.rank.or(above.beside.rank);
-            current.taken.extend(values.iter().map(|pair| pair.name));
             return Some(());
         }
         let goals = [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::ValueLoss, Role::GradNorm, Role::Reward];

@@ -372,13 +372,15 @@ impl<'l> Finder<'l> {
             self.note(counts, count, of);
             return Some(end + 1);
         }
-        if !self.is_sign(end + 1, b"[") {
+        // Keras 3 draws its bar in heavy lines.
+        let is_heavy = self.is_sign(end + 1, b"?") && self.is_sign(end + 2, b"?");
+        if !self.is_sign(end + 1, b"[") && !is_heavy {
             return None;
         }
         let before = self.tokens.get(..at).unwrap_or_default();
         let percent =
             before.iter().any(|token| token.unit(self.line) == "%") && before.iter().any(|token| token.is_sign(b'|'));
-        let is_keras = self.is_sign(end + 2, &[RULER, ARROW, b'=', b'.', b'>']);
+        let is_keras = is_heavy || self.is_sign(end + 2, &[RULER, ARROW, b'=', b'.', b'>']);
         let bar = if percent {
             Bar::Percent
         } else if is_keras {
@@ -458,6 +460,7 @@ mod tests {
             ("Train Epoch: 2 [6400/60000 (11%)]\tLoss: 0.53", Some(2), None, Some((6400, 60000))),
             ("Steps:   3%|2 | 2/60 [00:10<00:20, lr=1e-5]", None, None, Some((2, 60))),
             ("1875/1875 [====] - 5s", None, None, Some((1875, 1875))),
+            ("10/10 ━━━━ 2s 315ms/step - loss: 0.6", None, None, Some((10, 10))),
             ("epoch: 1 step: 32, loss is 2.3", Some(1), Some(32), None),
             ("epoch 001:   3 / 30 loss=2", Some(1), None, Some((3, 30))),
             ("Epoch:[1/2](100/6000), loss: 10", Some(1), None, Some((100, 6000))),
