@@ -13,7 +13,6 @@ pub(crate) mod exact;
 pub mod field;
 mod kernel;
 pub mod measurements;
-pub(crate) mod median;
 pub mod operators;
 pub mod performance;
 pub mod sample;

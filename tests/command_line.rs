@@ -98,7 +98,7 @@ fn a_command_that_does_not_judge_these_files_names_the_one_that_does() {
     }
 }
 
-const LOG: &str = "training begins on 8 devices\n[0] it 1 lss 2.5\n[0] it 2 lss 2.4\n[0] it 3 lss 2.3\ndone `ok`\n";
+const LOG: &str = "training begins on 8 devices\n[0] it~1 lss~2.5\n[0] it~2 lss~2.4\n[0] it~3 lss~2.3\ndone `ok`\n";
 
 #[test]
 fn a_log_without_known_lines_shows_some_of_them_and_the_pattern_to_set() {
@@ -110,12 +110,12 @@ fn a_log_without_known_lines_shows_some_of_them_and_the_pattern_to_set() {
     };
     write("gpu/train.log", LOG);
     write("npu/train.log", &LOG.replace("2.4", "2.41"));
-    write("gpu run/train.log", &LOG.replace("lss ", "Loss=>"));
-    write("npu run/train.log", &LOG.replace("lss ", "Loss=>").replace("2.4", "2.41"));
+    write("gpu run/train.log", &LOG.replace("lss~", "Loss~>"));
+    write("npu run/train.log", &LOG.replace("lss~", "Loss~>").replace("2.4", "2.41"));
     write("npu run/notes.txt", "no log at all\n");
     for (arguments, lines) in [
-        (["loss", "gpu/train.log", "npu/train.log"], "`[0] it 1 lss 2.5`, `[0] it 2 lss 2.4`"),
-        (["run", "gpu run", "npu run"], "`[0] it 1 Loss=>2.5`"),
+        (["loss", "gpu/train.log", "npu/train.log"], "`[0] it~1 lss~2.5`, `[0] it~2 lss~2.4`"),
+        (["run", "gpu run", "npu run"], "`[0] it~1 Loss~>2.5`"),
     ] {
         let ran = run_in(folder.path(), &arguments);
         assert_eq!(ran.code, Some(1), "{}", ran.text);
@@ -123,12 +123,12 @@ fn a_log_without_known_lines_shows_some_of_them_and_the_pattern_to_set() {
         assert!(ran.text.contains(lines), "{arguments:?}: {}", ran.text);
         assert!(
             ran.text.contains("`loss.log-pattern`") && ran.text.contains("'iter {step} loss {loss}'")
-                || ran.text.contains("loss: {log-pattern: 'it {step} Loss=>{loss}'}"),
+                || ran.text.contains("loss: {log-pattern: 'it~{step} Loss~>{loss}'}"),
             "{}",
             ran.text
         );
     }
-    write("precision-gate.yml", "loss: {log-pattern: 'it {step} lss {loss}'}\n");
+    write("precision-gate.yml", "loss: {log-pattern: 'it~{step} lss~{loss}'}\n");
     let ran = run_in(folder.path(), &["loss", "gpu/train.log", "npu/train.log"]);
     assert_eq!(ran.result["checks"][0]["units"][0]["paired"], 3, "{}", ran.text);
     write("precision-gate.yml", "loss: {log-pattern: 'step {step} loss {loss}'}\n");
@@ -143,7 +143,7 @@ fn a_log_that_is_left_out_of_a_run_says_so_in_the_list_of_files() {
         let path = |name: &str| folder.path().join(side).join(name);
         fs::create_dir_all(path("")).expect("made");
         fs::copy(quickstart(&format!("{side}/config_check_pack.zip")), path("pack.zip")).expect("copied");
-        fs::write(path("train.log"), "[0] it 1 Loss=>2.5\n[0] it 2 Loss=>2.4\n").expect("written");
+        fs::write(path("train.log"), "[0] it~1 Loss~>2.5\n[0] it~2 Loss~>2.4\n").expect("written");
     }
     let ran = run_in(folder.path(), &["run", "gpu", "npu"]);
     let rows = ran.result["artifacts"].as_array().expect("artifacts");

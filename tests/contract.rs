@@ -42,7 +42,7 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 }
 
 /// Modules that every module may import.
-const GROUND: [&str; 8] = ["documentation", "error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
+const GROUND: [&str; 9] = ["documentation", "error", "dtype", "check", "hash", "kind", "median", "nearest", "verdict"];
 
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
@@ -60,7 +60,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 16] = [
+    const BESIDE: [(&str, &[&str]); 17] = [
         // A program that reads results needs no stage.
         ("result", &[]),
         ("kind", &[]),
@@ -71,6 +71,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("dtype", &[]),
         ("check", &[]),
         ("hash", &[]),
+        ("median", &[]),
         ("nearest", &[]),
         ("verdict", &[]),
         ("exit", &[]),

@@ -15,6 +15,8 @@ mod hiding;
 mod memory;
 #[path = "curves/patterns.rs"]
 mod patterns;
+#[path = "curves/reading.rs"]
+mod reading;
 #[path = "curves/rl.rs"]
 mod rl;
 #[path = "curves/sources.rs"]
@@ -468,10 +470,10 @@ fn bit_exact_allows_nothing() {
 
 #[test]
 fn a_log_pattern_reads_what_no_reader_knows() {
-    let log = |factor: f64| records(1..=30, move |step| format!("tick {step} -> cost={}", factor / step as f64));
+    let log = |factor: f64| records(1..=30, move |step| format!("tick~{step} ~> cost~{}", factor / step as f64));
     let pair = Pair::new(&[("log", &log(1.0))], &[("log", &log(1.5))]);
     assert_eq!(pair.judge("").verdict, Verdict::Incomplete);
-    let result = pair.judge(r"loss: {log-pattern: 'tick (?<step>\d+) -> cost=(?<loss>\S+)'}");
+    let result = pair.judge(r"loss: {log-pattern: 'tick~(?<step>\d+) ~> cost~(?<loss>\S+)'}");
     assert_eq!(result.verdict, Verdict::Fail);
     assert_eq!(loss(&result).paired, 30);
 }

@@ -358,3 +358,35 @@ fn the_example_is_judged_as_its_readme_says() {
     let comment = fs::read_to_string(out.path().join("summary.md")).expect("a comment");
     assert!(comment.contains("names `Tensor.masked_fill.0.forward`; it counts -inf"), "{comment}");
 }
+
+#[test]
+fn a_run_that_learns_nothing_fails_and_a_rounded_zero_does_not() {
+    let log = |norm: &dyn Fn(u64) -> String, rate: &dyn Fn(u64) -> String| -> String {
+        (1..=20_u64)
+            .map(|step| {
+                let loss = 2.0 + 1.0 / f64::from(u32::try_from(step).expect("small"));
+                format!(
+                    "{{'loss': {loss:.4}, 'grad_norm': {}, 'learning_rate': {}, 'epoch': 0.{step:02}}}\n",
+                    norm(step),
+                    rate(step)
+                )
+            })
+            .collect()
+    };
+    let moving = |step: u64| format!("1.{step:02}");
+    for (text, code) in [
+        (log(&|_| "0.0".into(), &moving), Some("gradient-zero")),
+        (log(&moving, &|_| "0.0".into()), Some("learning-rate-zero")),
+        (log(&moving, &|step| if step == 1 || step == 20 { "0.0".into() } else { moving(step) }), None),
+        (log(&moving, &|_| "0.0000".into()), None),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        fs::create_dir_all(folder.path().join("run")).expect("made");
+        fs::write(folder.path().join("run/train.log"), text).expect("written");
+        let (exit, text, result) = alone(&folder.path().join("run"), &[], &folder.path().join("out"));
+        match code {
+            Some(code) => assert!(exit == 1 && has(&result, code), "{code}: {text}"),
+            None => assert!(!has(&result, "gradient-zero") && !has(&result, "learning-rate-zero"), "{text}"),
+        }
+    }
+}

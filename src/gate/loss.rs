@@ -246,7 +246,7 @@ pub fn judge(
     Ok(outcome_of(curves, general))
 }
 
-/// What the readers of some files left unread.
+/// Accounts of some files.
 fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
     files.iter().map(|file| &file.account)
 }

@@ -22,6 +22,7 @@ pub mod preset;
 pub mod repeats;
 pub mod rl;
 pub mod rule_results;
+mod scale;
 pub mod secondary_metrics;
 mod settings;
 pub mod sources;
@@ -38,10 +39,9 @@ use crate::compare::curve::{CurveMeasures, Scale, measure};
 use crate::error::Result;
 use crate::kind::Role;
 use crate::pair::curve::align::Coverage;
-use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources, groups};
 use crate::policy::loss::preset::Preset;
-use crate::policy::loss::{Kind, LossPolicy, MetricPolicy};
+use crate::policy::loss::{Kind, MetricPolicy};
 use crate::read::curve::series::Order;
 use crate::read::metric;
 use crate::result::finding::Finding;
@@ -57,6 +57,7 @@ use mode::ResolvedMode;
 use noise::{MetricNoise, Repeated};
 use other_batches::OtherBatches;
 use rule_results::RuleResults;
+use scale::scale;
 pub use settings::{Settings, own_policy};
 use start::Start;
 
@@ -126,7 +127,7 @@ struct Run<'r, 'a> {
     leads: Vec<(&'r PairedSources<'a>, Coverage)>,
     mode: ResolvedMode,
     schedules_differ: bool,
-    /// Where the held-out loss shows that the training loss is of other batches: how far either lies apart.
+    /// Evidence that the training loss is of other batches.
     other_batches: Option<OtherBatches>,
     settings: Settings<'r>,
 }
@@ -404,18 +405,6 @@ fn replaced(pair: &CurvePair<'_>) -> Replaced {
     let orders = [&pair.baseline.series.order, &pair.candidate.series.order];
     let sum = |of: fn(&Order) -> u64| orders.iter().map(|order| of(order)).sum();
     Replaced { resumed: sum(|order| order.resumed), repeated: sum(|order| order.repeated) }
-}
-
-/// Scale of a pair's differences.
-///
-/// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
-fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
-    let printed = if matches!(pair.role, Role::Loss | Role::EvalLoss) {
-        resolution(&pair.baseline.series).max(resolution(&pair.candidate.series))
-    } else {
-        0.0
-    };
-    Scale { floor: policy.absolute_floor.get(), resolution: printed }
 }
 
 /// Formats that a curve was read from.

@@ -1,4 +1,4 @@
-//! What the readers left unread: compared all the same, and told.
+//! Numbers that the readers left unread: compared all the same, and told.
 //!
 //! Numbers beside a metric's name that became no point of a curve could hide a defect. Their shapes are paired by text: where
 //! both runs have a shape equally often, its numbers are compared place by place.
@@ -18,7 +18,7 @@ const AGREES: f64 = 0.01;
 /// Shapes that are told.
 const SHOWN: usize = 5;
 
-/// What a run's unread numbers are beside.
+/// Numbers of a run that were read.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
     /// Points of curves that were compared in a way that carries a verdict.
@@ -42,7 +42,7 @@ enum Kind {
     Loss,
 }
 
-/// How the numbers of a shape compare.
+/// Outcome of comparing the numbers of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compared {
     BaselineOnly,

@@ -154,7 +154,7 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
     Ok(pairing)
 }
 
-/// How a metric of a role is logged.
+/// Manner in which a metric of a role is logged.
 fn kept(role: Role) -> Kept {
     match role {
         role if role.is_averaged() => Kept::Averaged,

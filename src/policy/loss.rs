@@ -47,7 +47,7 @@ pub struct LossPolicy {
     pub unread: Vec<UnreadPolicy>,
 }
 
-/// What is done about numbers that no reader reads.
+/// Rule about numbers that no reader reads.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnreadPolicy {

@@ -12,9 +12,9 @@ const WIDTH: usize = 200;
 /// Numbers of one shape that were not read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unread {
-    /// What held them, with `#` in place of each number and one blank in place of several; the path of a key.
+    /// Text that held them, with `#` in place of each number and one blank in place of several; the path of a key.
     pub shape: String,
-    /// How often it was met.
+    /// Number of times that it was met.
     pub count: u64,
     /// The first of them, cut to 200 characters.
     pub example: String,
@@ -68,6 +68,18 @@ impl Account {
                 column.push(*value);
             }
         }
+    }
+
+    /// Adds all of another account.
+    pub(super) fn add(&mut self, other: Self) {
+        for unread in other.shapes {
+            let rows = unread.columns.iter().map(Vec::len).max().unwrap_or_default();
+            for row in 0..rows {
+                let values: Vec<f64> = unread.columns.iter().filter_map(|column| column.get(row).copied()).collect();
+                self.take(&unread.example, unread.names.clone(), &values);
+            }
+        }
+        self.beyond += other.beyond;
     }
 
     /// The shapes, in the order in which they were met.

@@ -43,16 +43,19 @@ fn losses_that_are_null_are_unreadable_and_never_agreement() {
 }
 
 #[test]
-fn a_candidate_that_is_not_finite_fails_in_every_metric() {
+fn a_candidate_that_is_not_finite_fails_in_every_result() {
     for metric in ["loss", "grad_norm", "aux_loss", "throughput", "foo", "reward", "eval_loss"] {
+        let is_result = metric != "throughput";
         let line =
             |step: u64, value: &str| format!(r#"{{"step": {step}, "loss": {}, "{metric}": {value}}}"#, curve(step));
         let whole = records(1..=200, |step| line(step, "1.5"));
         for value in ["NaN", "Infinity"] {
             let broken = records(1..=200, |step| line(step, if step == 70 { value } else { "1.5" }));
             let result = Pair::new(&[("a", &whole)], &[("a", &broken)]).judge("");
-            assert_eq!(result.verdict, Verdict::Fail, "{metric} {value}: {:?}", codes(&result));
-            assert!(codes(&result).contains(&"curve-non-finite"), "{metric} {value}: {:?}", codes(&result));
+            let (verdict, code) =
+                if is_result { (Verdict::Fail, "curve-non-finite") } else { (Verdict::Pass, "curve-non-finite-speed") };
+            assert_eq!(result.verdict, verdict, "{metric} {value}: {:?}", codes(&result));
+            assert!(codes(&result).contains(&code), "{metric} {value}: {:?}", codes(&result));
         }
     }
     let line = |step: u64, value: &str| format!(r#"{{"step": {step}, "loss": {}, "foo": {value}}}"#, curve(step));

@@ -1,6 +1,6 @@
 //! One factor between two curves, from the first step to the last.
 
-use crate::compare::median::median;
+use crate::median::median;
 
 /// Fewer steps do not show that a factor is constant.
 const FROM: usize = 10;

@@ -1,6 +1,6 @@
 //! Statistics that single outliers do not move.
 
-use crate::compare::median::median;
+use crate::median::median;
 
 /// Width of the rolling median.
 pub(super) const WINDOW: usize = 11;

@@ -100,7 +100,8 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
 /// Whether both sides evaluated once, at their own end, and the loss that they trained by is covered: other steps ended them,
 /// and nothing is missing.
 fn is_last_evaluation(pair: &CurvePair<'_>, lead: Option<&Coverage>) -> bool {
-    let is_single = |series: &Series| series.steps.len() == 1;
+    // One that is not finite is no evaluation that ended elsewhere.
+    let is_single = |series: &Series| matches!(series.values.as_slice(), [value] if value.is_finite());
     let is_evaluation = matches!(pair.role, Role::EvalLoss | Role::EvalScore);
     let is_alone = is_single(&pair.baseline.series) && is_single(&pair.candidate.series) && pair.points.is_empty();
     is_evaluation && is_alone && lead.is_some_and(|lead| lead.both > 0 && lead.both == lead.baseline)

@@ -4,7 +4,7 @@
 //! is of the same data on both sides, then agrees far closer, and the training losses differ with both signs and end alike.
 
 use super::limits::Limits;
-use super::scale;
+use super::scale::scale;
 use crate::compare::curve::{CurveMeasures, measure};
 use crate::error::Result;
 use crate::kind::Role;
@@ -23,7 +23,7 @@ const BOTH_SIGNS: std::ops::RangeInclusive<f64> = 0.2..=0.8;
 /// Difference of the last quarters' means that counts as equal.
 const EQUAL_END: f64 = 0.005;
 
-/// How far the losses of a run lie apart whose training loss is of other batches.
+/// Distances of the losses of a run whose training loss is of other batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OtherBatches {
     held_out: f64,

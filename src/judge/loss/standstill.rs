@@ -6,7 +6,7 @@ use super::code;
 use super::rule_results::RuleResults;
 use crate::compare::curve::finite;
 use crate::compare::curve::standstill::standstill;
-use crate::compare::median::median;
+use crate::median::median;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::source::resolution;
 

@@ -5,9 +5,9 @@
 use super::rule_results::RuleResults;
 use super::secondary_metrics::SCORE;
 use crate::compare::curve::{CurveMeasures, finite};
-use crate::compare::median::median;
 use crate::judge::rule::artifacts::TOO_GOOD;
 use crate::kind::Role;
+use crate::median::median;
 use crate::pair::curve::CurvePair;
 use crate::verdict::CheckId;
 

@@ -1,7 +1,7 @@
 //! The reason for the difference of a row, by its kind and by the rows beside it.
 
-use crate::compare::median::median;
 use crate::kind::{MonitorKind, Statistic};
+use crate::median::median;
 use crate::pair::monitor::RowPair;
 use crate::read::monitor::Row;
 use crate::result::unit::MonitorCause;

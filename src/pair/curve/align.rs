@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::source::Source;
-use crate::compare::median::median;
+use crate::median::median;
 use crate::read::curve::Logged;
 use crate::read::curve::series::{Series, Steps};
 
@@ -48,11 +48,11 @@ pub struct Aligned<'a> {
     pub candidate: Cow<'a, [f64]>,
     /// Steps that are covered.
     pub coverage: Coverage,
-    /// What a value stands for, where the two sides log at different intervals.
+    /// Meaning of a value, where the two sides log at different intervals.
     pub values: Option<Values>,
 }
 
-/// What the values of a loss stand for.
+/// Meaning of the values of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
     /// Whether each is the mean over the steps since the last; else it is of its step alone.
@@ -61,7 +61,7 @@ pub struct Values {
     pub by_data: bool,
 }
 
-/// How a metric is logged.
+/// Manner in which a metric is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// As a mean over the steps since the last, by many trainers.

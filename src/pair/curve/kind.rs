@@ -35,7 +35,7 @@ impl CurvePairing<'_> {
         self.sort();
     }
 
-    /// Where a run has no loss of its own, each of its named losses is judged as one: `loss_mel`, `loss_disc`.
+    /// Makes each named loss (`loss_mel`, `loss_disc`) one that is judged, where a run has no loss of its own.
     fn promote_named_losses(&mut self) {
         let is_loss = |pair: &PairedSources<'_>| pair.role == Role::Loss || pair.is_rl;
         let with_loss: BTreeSet<String> =

@@ -96,7 +96,7 @@ impl Collector {
         self.account.take(text, vec![name.to_owned()], values);
     }
 
-    /// What was not read so far; nothing of it is left.
+    /// The account so far; nothing of it is left.
     pub(super) fn take_account(&mut self) -> Account {
         std::mem::take(&mut self.account)
     }

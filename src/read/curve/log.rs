@@ -8,12 +8,14 @@
 
 mod blocks;
 mod columns;
+mod counter_words;
 mod counters;
 mod event;
 mod mask;
 mod names;
 mod noise;
 mod pairs;
+mod record;
 mod survey;
 mod tokens;
 pub mod unknown;
@@ -33,15 +35,19 @@ use super::stored::StoredSeries;
 use super::updates::UpdateLines;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
+use crate::read::account::Account;
 use crate::read::metric;
-use blocks::{Blocks, Record};
+use blocks::Blocks;
 use names::Names;
 use pairs::Pair;
+use record::Record;
 
 pub use super::pattern::LogPattern;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
+/// Shape of a bar that was drawn again.
+const DRAWN_AGAIN: &str = "a progress bar that was drawn again";
 /// Bytes of a log from which is learnt what its lines have in common.
 const SURVEYED: u64 = 4 << 20;
 
@@ -49,7 +55,7 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
 /// Words without which a line with letters holds neither a value of a run nor a counter.
 static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
-    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r)";
+    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|\\d[)\\]]:?$|\\d:$)";
     bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代"))
         .expect("invariant: the words of logs are constants, and tests use them")
 });
@@ -109,7 +115,7 @@ fn record_of(line: &str, blocks: &mut Blocks, pattern: Option<&LogPattern>) -> O
     Some(with_pattern(line, by_pattern, record, blocks))
 }
 
-/// What the user's pattern reads, and beside it what the grammar reads under other names.
+/// The values that the user's pattern reads, and beside them those that the grammar reads under other names.
 fn with_pattern(line: &str, mut by_pattern: Record, record: Option<Record>, blocks: &mut Blocks) -> Record {
     let Some(record) = record else { return by_pattern };
     let first = |place: usize| blocks.names.get(place).map_or(place, |name| name.first);
@@ -141,7 +147,7 @@ fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Rec
     (!pairs.is_empty()).then(|| Record { step, pairs, ..Record::default() })
 }
 
-/// What the lines of a text have in common, from its first `bytes`.
+/// Traits that the lines of a text have in common, from its first `bytes`.
 fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
     let mut reading = Reading::new(source, Blocks::surveying(), pattern);
     while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
@@ -239,6 +245,8 @@ fn read_lines(
     let mut curves = Curves::new(source, room);
     let mut updates = UpdateLines::default();
     let mut bar: Option<Record> = None;
+    // A value that is not finite is told, also where the bar that drew it was drawn again.
+    let mut redrawn = Account::default();
     let mut last: Option<Size> = None;
     let (mut is_cut, mut has_nul, mut is_of_means) = (false, false, false);
     while let Some(Line { text, has_end, record }) = reading.next()? {
@@ -259,8 +267,15 @@ fn read_lines(
         let values = record.pairs.iter().filter_map(|pair| Some((names.get(pair.name)?.text.as_str(), pair.value)));
         updates.record(record.step, &text, record.skipped, values);
         // Of redraws of one progress bar the last counts.
-        let drawn = bar.take().filter(|drawn| !record.redraws(drawn));
-        drawn.map(|drawn| curves.take(drawn, names)).transpose()?;
+        match bar.take() {
+            Some(drawn) if record.redraws(&drawn) => {
+                let broken = drawn.pairs.iter().filter(|pair| !pair.value.is_finite());
+                let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
+                broken.for_each(|(name, value)| redrawn.take(DRAWN_AGAIN, vec![name], &[value]));
+            }
+            Some(drawn) => curves.take(drawn, names)?,
+            None => {}
+        }
         if record.bar.is_some() { bar = Some(record) } else { curves.take(record, names)? }
     }
     let end = reading.blocks.end();
@@ -269,7 +284,9 @@ fn read_lines(
     let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
     file.notes.extend(rounded.chain(has_nul.then_some(Note::NulBytes)));
-    Ok(CurveFile { updates: updates.finish(), account: reading.blocks.account, ..file })
+    let mut account = reading.blocks.account;
+    account.add(redrawn);
+    Ok(CurveFile { updates: updates.finish(), account, ..file })
 }
 
 /// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.

@@ -126,10 +126,22 @@ pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut C
     }
 }
 
+/// Takes note of what is not finite in the trainer's summary at the end, which repeats what it logged and is no record.
+pub(super) fn note_summary(entries: &[(String, Json)], collector: &mut Collector) {
+    for (key, value) in entries {
+        if let Some(value) = number(value).filter(|value| !value.is_finite())
+            && metric::is_told(&metric::canonical(key))
+        {
+            collector.unread(&format!("{key} of the trainer's summary"), key, &[value]);
+        }
+    }
+}
+
 /// Adds the numbers of one record; a record without any is passed over.
 pub(super) fn take(record: &Json, collector: &mut Collector) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
+        note_summary(entries, collector);
         return Ok(());
     }
     let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, step(value)?)));

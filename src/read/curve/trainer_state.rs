@@ -37,9 +37,11 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     if !has_history {
         return Err(Error::corrupt(source.name(), "has no list `log_history`, which trainer_state.json must have"));
     }
+    let account = collector.take_account();
     let mut series = collector.finish()?;
     series.retain(|series| seen.get(series.name()).is_some_and(|count| *count > 1) || is_known(series.name()));
     let mut file = CurveFile::new(source, Format::TrainerState, series);
+    file.account = account;
     file.interval = interval;
     file.logged = Logged::Windows;
     Ok(file)
@@ -49,6 +51,7 @@ fn take(record: &Json, collector: &mut Collector, seen: &mut HashMap<String, u32
     let Some(entries) = record.as_object() else { return Ok(()) };
     let Some(step) = record.get("step").and_then(records::step) else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
+        records::note_summary(entries, collector);
         return Ok(());
     }
     for (key, value) in entries.iter().filter(|(key, _)| !metric::is_bookkeeping(key)) {

@@ -1,7 +1,7 @@
 //! Values around 0: how far their centre moved, and how their spread changed.
 
 use super::trend::{Trend, deviation, mean_deviation};
-use crate::compare::median::median;
+use crate::median::median;
 
 /// Spreads below this are rounding: advantages that are normalised in `float32` have a mean of about 1e-8.
 const LEAST: f64 = 1e-6;

@@ -5,9 +5,9 @@ use super::super::limits::Limits;
 use super::measured::{TREND_FROM, TrendMeasure};
 use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
-use crate::compare::median::median;
 use crate::judge::rule::Rule;
 use crate::kind::Role;
+use crate::median::median;
 
 /// Rewards that are rarely more than 0 come by chance: where a run has ten of them, another has none once in e^10 times.
 const CHANCE: f64 = 9.0;

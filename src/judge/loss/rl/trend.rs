@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::compare::median::median;
+use crate::median::median;
 
 /// Windows of a curve that is long enough.
 const WINDOWS: usize = 8;

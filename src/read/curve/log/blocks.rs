@@ -4,49 +4,17 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::columns::{Column, Columns, is_ruler};
-use super::counters::{Bar, Counters};
+use super::counters::Counters;
 use super::event::Benchmark;
 use super::names::{Name, Names, Prefix};
 use super::noise;
 use super::pairs::{Pair, Reader};
+use super::record::Record;
 use super::survey::Survey;
 use super::words;
 use crate::kind::Role;
 use crate::read::account::Account;
-use crate::read::curve::beside::{Beside, Key};
-
-/// Values of one line, with their place.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Record {
-    pub(super) beside: Beside,
-    pub(super) step: Option<u64>,
-    pub(super) pairs: Vec<Pair>,
-    /// Skipped updates, where the line counts them.
-    pub(super) skipped: Option<u64>,
-    /// Whether its step is an epoch.
-    pub(super) is_by_epoch: bool,
-    /// Whether it is data only beside a line of the same names, as nothing counts.
-    pub(super) is_loose: bool,
-    /// The bar that draws it, and the epoch that it is of.
-    pub(super) bar: Option<(Bar, Option<u64>)>,
-}
-
-impl Record {
-    /// Whether both hold the same names.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.pairs.iter().map(|pair| pair.name).eq(other.pairs.iter().map(|pair| pair.name))
-    }
-
-    /// Whether it draws a bar anew at the place where another stood. Of Keras' bar the last drawing has the epoch's values.
-    pub(super) fn redraws(&self, drawn: &Self) -> bool {
-        let same_place = drawn.step.is_some() && drawn.step == self.step && drawn.beside == self.beside;
-        match (self.bar, drawn.bar) {
-            (Some((Bar::Keras, epoch)), Some((Bar::Keras, before))) => epoch == before && self.step >= drawn.step,
-            (Some(_), Some(_)) => same_place && self.is_like(drawn),
-            _ => false,
-        }
-    }
-}
+use crate::read::curve::beside::Key;
 
 /// The place that lines below a line take.
 #[derive(Clone, Debug)]
@@ -128,10 +96,15 @@ impl Blocks {
         if is_ruler(&line) {
             return self.ruler();
         }
-        if noise::is_noise(&line) {
+        let is_noise = noise::is_noise(&line);
+        if is_noise && !noise::repeats(&line) {
             return None;
         }
         self.reader.read(&line, &mut self.names);
+        if is_noise {
+            self.note_summary(&line);
+            return None;
+        }
         let is_row_of_two = line.starts_with('|') && line.bytes().filter(|byte| *byte == b'|').count() == 3;
         if self.rows.is_some() && is_row_of_two {
             self.cell(&line);
@@ -144,7 +117,7 @@ impl Blocks {
         ended.or_else(|| self.plain_line(&line))
     }
 
-    /// What is left when the file ends.
+    /// The record that is open when the file ends.
     pub(super) fn end(&mut self) -> Option<Record> {
         self.rows.take().and_then(|rows| self.of_rows(rows))
     }
@@ -207,7 +180,12 @@ impl Blocks {
     fn plain_line(&mut self, line: &str) -> Option<Record> {
         let found = std::mem::take(&mut self.reader.found);
         let is_row = line.contains('{') || found.bare.len() < 4;
-        let record = self.record(found.counters, &found.pairs, is_row);
+        let mut counters = found.counters;
+        if let (Some(lead), true) = (counters.lead, found.bare.is_empty() && found.pairs.is_empty()) {
+            // A number alone in its line may be a header as any counter is.
+            counters.dress = counters.dress.wrapping_add(1000 + u64::from(lead.dress.0));
+        }
+        let record = self.record(counters, &found.pairs, is_row);
         if !self.is_surveying {
             self.note_unread(line, &found, record.is_some());
         }
@@ -350,6 +328,18 @@ impl Blocks {
             (None, None, _) => record.step = lead_counts.map(|lead| lead.at),
         }
         record
+    }
+
+    /// Takes note of what is not finite in a summary, which repeats what was logged.
+    fn note_summary(&mut self, line: &str) {
+        if self.is_surveying {
+            return;
+        }
+        for pair in self.reader.found.pairs.iter().filter(|pair| !pair.value.is_finite()) {
+            if let Some(name) = self.names.get(pair.name).filter(|name| name.is_told()) {
+                self.account.take(line, vec![name.text.clone()], &[pair.value]);
+            }
+        }
     }
 
     /// Keeps an account of the numbers beside a metric's name that were not read.

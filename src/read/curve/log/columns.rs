@@ -1,11 +1,11 @@
 //! Tables that a program prints: a line of names over lines of numbers.
 
-use super::counters::is_counter;
+use super::counter_words::is_counter;
 use super::names::Names;
 use super::tokens::{Gap, Kind, Token};
 use crate::read::curve::lines;
 
-/// What parts the cells of a table.
+/// Separator of the cells of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parted {
     By(u8),

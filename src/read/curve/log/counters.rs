@@ -1,48 +1,8 @@
 //! Counters of a line, in any dress: `step: 3`, `Epoch [1][3/30]`, `3epoch`, `200/ 4000 batches`, `3%|..| 2/60 [`.
 
+use super::counter_words::{Counts, counts};
 use super::tokens::{ARROW, Gap, Kind, RULER, Token};
 
-/// What a counter counts, and how well it orders: of steps the lowest rank first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counts {
-    Step(u8),
-    Batch,
-    Epoch,
-}
-
-/// Words that count.
-const WORDS: [(&str, Counts); 28] = [
-    ("global_step", Counts::Step(0)),
-    ("globalstep", Counts::Step(0)),
-    ("num_updates", Counts::Step(0)),
-    ("current_steps", Counts::Step(0)),
-    ("_step", Counts::Step(0)),
-    ("step", Counts::Step(1)),
-    ("steps", Counts::Step(1)),
-    ("train_step", Counts::Step(1)),
-    ("training_step", Counts::Step(1)),
-    ("iteration", Counts::Step(2)),
-    ("iterations", Counts::Step(2)),
-    ("iter", Counts::Step(2)),
-    ("iters", Counts::Step(2)),
-    ("it", Counts::Step(2)),
-    ("update", Counts::Step(3)),
-    ("updates", Counts::Step(3)),
-    ("up", Counts::Step(3)),
-    ("tick", Counts::Step(3)),
-    ("rollout", Counts::Step(4)),
-    ("perf", Counts::Step(4)),
-    ("batch", Counts::Batch),
-    ("batches", Counts::Batch),
-    ("minibatch", Counts::Batch),
-    ("epoch", Counts::Epoch),
-    ("epochs", Counts::Epoch),
-    ("ep", Counts::Epoch),
-    ("current_epoch", Counts::Epoch),
-    ("train_epoch", Counts::Epoch),
-];
-/// Folders in front of a counter.
-const FOLDERS: [&str; 5] = ["train", "training", "trainer", "global", "val"];
 /// Words before a counter's word that make something else of it.
 const OTHERS: [&str; 20] = [
     "skipped",
@@ -67,27 +27,12 @@ const OTHERS: [&str; 20] = [
     "time",
 ];
 
-/// The counter that a word names.
-fn counts(word: &str) -> Option<Counts> {
-    const LONGEST: usize = 24;
-    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
-    if name.len() > LONGEST || !(folder.is_empty() || FOLDERS.iter().any(|known| known.eq_ignore_ascii_case(folder))) {
-        return None;
-    }
-    WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, counts)| *counts)
-}
-
-/// Whether a word names a counter.
-pub(super) fn is_counter(word: &str) -> bool {
-    counts(word).is_some()
-}
-
 /// A number in front of everything else in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lead {
     pub(super) at: u64,
     pub(super) of: Option<u64>,
-    /// How it is written: the sign before it, and the one behind it.
+    /// Manner in which it is written: the sign before it, and the one behind it.
     pub(super) dress: (u8, u8),
     /// Its place among the tokens.
     pub(super) token: usize,
@@ -109,7 +54,7 @@ pub(super) struct Counters {
     /// Whether a progress bar draws the line: by `tqdm`, or by Keras.
     pub(super) bar: Option<Bar>,
     pub(super) lead: Option<Lead>,
-    /// How the counters are written.
+    /// Number of the manner in which the counters are written.
     pub(super) dress: u64,
 }
 
@@ -401,10 +346,20 @@ impl<'l> Finder<'l> {
 
     /// The number in front of everything.
     fn lead(&self) -> Option<Lead> {
+        let first = self.lead_from(0)?;
+        // Of two, one in brackets says who wrote the line: `[0] 10/900`.
+        let is_writer = matches!(first.dress.0, b'[' | b'(') && first.of.is_none();
+        let second = || self.lead_from(first.token + 1).filter(|second| second.token <= first.token + 3);
+        Some(if is_writer { second().unwrap_or(first) } else { first })
+    }
+
+    /// The first number from a token on, where it stands in front of what is left.
+    fn lead_from(&self, from: usize) -> Option<Lead> {
         let token = self
             .tokens
             .iter()
             .enumerate()
+            .skip(from)
             .find(|(at, token)| matches!(token.kind, Kind::Number(_)) && self.taken.get(*at) == Some(&false));
         let (token, _) = token?;
         // Behind a counter it is something else.
@@ -490,6 +445,10 @@ mod tests {
             ("(0/8) Epoch 1, batch 0, loss[", Some((0, Some(8)))),
             ("node17: 10 | loss 2", Some((10, None))),
             ("May 01 10:11:00 gpu01 python[12345]: 10 | loss 2", Some((10, None))),
+            ("[0] 10/900 | loss 2", Some((10, Some(900)))),
+            ("[0] (10/900), loss 2", Some((10, Some(900)))),
+            ("[0] 10/900 | loss 2", Some((10, Some(900)))),
+            ("[0] (10/900), loss 2", Some((10, Some(900)))),
             ("loss: 5, lr 0.1", None),
             ("loss 5", None),
             ("5.5 | loss", None),

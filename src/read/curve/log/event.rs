@@ -1,13 +1,13 @@
 //! Events of MLPerf's log: a key and its value in one object, with the counter in its metadata.
 
-use super::blocks::Record;
 use super::names::Names;
 use super::pairs::Pair;
+use super::record::Record;
 use crate::read::curve::lines;
 use crate::read::curve::records::number;
 use crate::read::json::{self, Json};
 
-/// What stands in front of an event.
+/// Text in front of an event.
 const MARK: &str = ":::MLLOG";
 /// Counters of the metadata, best first.
 const COUNTERS: [&str; 3] = ["step_num", "samples_count", "epoch_num"];
@@ -15,7 +15,7 @@ const COUNTERS: [&str; 3] = ["step_num", "samples_count", "epoch_num"];
 /// Benchmarks whose `eval_accuracy` is a loss.
 const OF_LOSS: [&str; 5] = ["llama2_70b_lora", "gpt3", "llama31_405b", "llama31_8b", "flux1"];
 
-/// What the events of a file said of the benchmark.
+/// The benchmark that the events of a file name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Benchmark {
     is_of_loss: bool,

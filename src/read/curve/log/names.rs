@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::kind::Role;
 use crate::read::metric;
 
-/// Which data a value is of.
+/// Data that a value is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Data {
     Train,
@@ -101,7 +101,7 @@ pub(super) struct Names {
     below: HashMap<(Prefix, usize), usize>,
 }
 
-/// What stands in front of a name.
+/// Text in front of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Prefix {
     /// Held-out data.

@@ -1,11 +1,12 @@
 //! Lines that hold figures and no value of the run, each kind with its reason.
 
+/// Text of the trainer's summary at the end, which repeats what it logged.
+const SUMMARY: &str = "train_runtime";
 /// Texts of lines that are no data at all.
 const NOISE: [&str; 5] = [
     // Arguments of a program, which are settings.
     "Namespace(",
-    // The trainer's summary at the end, which repeats what it logged.
-    "train_runtime",
+    SUMMARY,
     // Source that an error quotes.
     "Traceback (most recent",
     "Warning:",
@@ -28,6 +29,11 @@ const KNOWN: [&str; 9] = [
 /// Whether a line is no data, whatever it holds.
 pub(super) fn is_noise(line: &str) -> bool {
     NOISE.iter().any(|text| line.contains(text)) || is_package(line) || is_construction(line)
+}
+
+/// Whether a line that is no data repeats what was logged.
+pub(super) fn repeats(line: &str) -> bool {
+    line.contains(SUMMARY)
 }
 
 /// Whether numbers of a line are known to be no values.

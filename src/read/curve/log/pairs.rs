@@ -27,7 +27,7 @@ impl Pair {
     }
 }
 
-/// What a line holds.
+/// Content of a line.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) counters: Counters,

@@ -1,4 +1,4 @@
-//! What the lines of a file have in common, from its beginning: which number in front counts, whether a counter begins again
+//! Traits that the lines of a file have in common, from its beginning: which number in front counts, whether a counter begins again
 //! with each epoch, which lines are headers.
 //!
 //! A line alone does not tell these; all lines of one make do.
@@ -27,7 +27,7 @@ struct Below {
     repeated: u64,
 }
 
-/// What was seen.
+/// Traits of the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     leads: HashMap<(u8, u8), Leads>,
@@ -58,10 +58,8 @@ impl Survey {
         {
             self.leads.entry(lead.dress).or_default().take(lead);
         }
-        if !has_values
-            && counters.is_some()
-            && (self.headers.len() < MOST || self.headers.contains_key(&counters.dress))
-        {
+        let is_header = counters.is_some() || counters.dress >= 1000;
+        if !has_values && is_header && (self.headers.len() < MOST || self.headers.contains_key(&counters.dress)) {
             *self.headers.entry(counters.dress).or_default() += 1;
         }
         let at = counters.step.map(|(_, at)| at).or(counters.batch);

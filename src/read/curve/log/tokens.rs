@@ -3,7 +3,7 @@
 use super::mask;
 use crate::read::curve::lines;
 
-/// What stands between a token and the one before it.
+/// Space between a token and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     /// Nothing.
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Word,
     /// A sign; [`RULER`] for a row of equal ones, [`ARROW`] for arrows.
     Sign(u8),
-    /// What holds figures and no value, and parts no name from its value: a date, a path, a level.
+    /// Text that holds figures and no value, and parts no name from its value: a date, a path, a level.
     Mark,
 }
 
@@ -153,6 +153,11 @@ impl Scan<'_> {
             b'\'' | b'"' | b'`' | b'\\' => self.at += 1,
             b'0'..=b'9' => self.number(at),
             b'+' | b'-' | b'.' if self.begins_number() => self.number(at),
+            // The priority in front of a line of syslog.
+            b'<' if at == 0 && self.byte(1).is_ascii_digit() => {
+                let end = self.bytes.iter().take(6).position(|byte| *byte == b'>');
+                self.mark(0, end.map_or(1, |end| end + 1));
+            }
             b'(' | b'[' if let Some(end) = mask::writer(self.bytes, at) => self.mark(at, end),
             _ if byte.is_ascii_alphabetic() || byte == b'_' => self.word(at),
             _ if byte.is_ascii() => self.sign(at, byte),
@@ -304,7 +309,7 @@ impl Scan<'_> {
             return self.mark(at, end);
         }
         if LEVELS.contains(&word) {
-            return self.mark(at, end);
+            return self.mark(at, self.logger(end));
         }
         if matches!(word, "stdout" | "stderr") && matches!(self.bytes.get(end..end + 3), Some(b" F " | b" P ")) {
             return self.mark(at, end + 2);
@@ -361,6 +366,15 @@ impl Scan<'_> {
         WRAPPERS.contains(&name) && (self.byte(at).is_ascii_digit() || self.spelled(at).is_some())
     }
 
+    /// End of the logger's name behind a level that ends at `end`: `INFO:root:`.
+    fn logger(&self, end: usize) -> usize {
+        if self.byte(end) != b':' || self.byte(end + 1) == b' ' {
+            return end;
+        }
+        let name = self.word_end(end + 1);
+        if name > end + 1 && self.byte(name) == b':' { name } else { end }
+    }
+
     /// End of `module:function:42`, of which the first word ends at `end`.
     fn function(&self, end: usize) -> Option<usize> {
         (self.byte(end) == b':'
@@ -384,7 +398,7 @@ impl Scan<'_> {
     /// End of the bracket that belongs to the word before it: `mAP50(B)`, `D(G(z))`.
     fn bracket(&self, start: usize, end: usize) -> Option<usize> {
         const WIDTH: usize = 24;
-        if self.byte(end) != b'(' || super::counters::is_counter(self.line.get(start..end)?) {
+        if self.byte(end) != b'(' || super::counter_words::is_counter(self.line.get(start..end)?) {
             return None;
         }
         let rest = self.bytes.get(end..)?;
@@ -407,8 +421,9 @@ impl Scan<'_> {
 
 /// Whether `byte` joins two parts of a word, with `next` behind it.
 fn is_joiner(byte: u8, next: u8) -> bool {
-    matches!(byte, b'/' | b'.' | b'-' | b'@' | b'#' | b'&')
-        && (next.is_ascii_alphanumeric() || next == b'_' || next >= 0x80)
+    // `step#10` is a counter and its number.
+    let joins = next.is_ascii_alphabetic() || next.is_ascii_digit() && byte != b'#' || next == b'_' || next >= 0x80;
+    matches!(byte, b'/' | b'.' | b'-' | b'@' | b'#' | b'&') && joins
 }
 
 #[cfg(test)]
@@ -446,6 +461,9 @@ mod tests {
             ("a // 0.2 -> 3 ---- x", "a <D> 0.2 <A> 3 <R> x"),
             ("saved ckpt/step12-loss2.31.pt", "saved MARK"),
             ("valid_0's l2: 0.5", "valid_0 l2 <:> 0.5"),
+            ("INFO:root:10: loss", "MARK <:> 10 <:> loss"),
+            ("<134>May 1 10:11:10 h7", "MARK MARK h7"),
+            ("step#10", "step <#> 10"),
             ("loss 2. next", "loss 2 next"),
         ] {
             assert_eq!(scanned(line).join(" "), expected, "{line}");

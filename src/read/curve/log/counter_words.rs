@@ -1,0 +1,57 @@
+//! Words that count.
+
+/// Kind of a counter, and how well it orders: of steps the lowest rank first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    Step(u8),
+    Batch,
+    Epoch,
+}
+
+/// Words that count.
+const WORDS: [(&str, Counts); 28] = [
+    ("global_step", Counts::Step(0)),
+    ("globalstep", Counts::Step(0)),
+    ("num_updates", Counts::Step(0)),
+    ("current_steps", Counts::Step(0)),
+    ("_step", Counts::Step(0)),
+    ("step", Counts::Step(1)),
+    ("steps", Counts::Step(1)),
+    ("train_step", Counts::Step(1)),
+    ("training_step", Counts::Step(1)),
+    ("iteration", Counts::Step(2)),
+    ("iterations", Counts::Step(2)),
+    ("iter", Counts::Step(2)),
+    ("iters", Counts::Step(2)),
+    ("it", Counts::Step(2)),
+    ("update", Counts::Step(3)),
+    ("updates", Counts::Step(3)),
+    ("up", Counts::Step(3)),
+    ("tick", Counts::Step(3)),
+    ("rollout", Counts::Step(4)),
+    ("perf", Counts::Step(4)),
+    ("batch", Counts::Batch),
+    ("batches", Counts::Batch),
+    ("minibatch", Counts::Batch),
+    ("epoch", Counts::Epoch),
+    ("epochs", Counts::Epoch),
+    ("ep", Counts::Epoch),
+    ("current_epoch", Counts::Epoch),
+    ("train_epoch", Counts::Epoch),
+];
+/// Folders in front of a counter.
+const FOLDERS: [&str; 5] = ["train", "training", "trainer", "global", "val"];
+/// The counter that a word names.
+pub(super) fn counts(word: &str) -> Option<Counts> {
+    const LONGEST: usize = 24;
+    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
+    if name.len() > LONGEST || !(folder.is_empty() || FOLDERS.iter().any(|known| known.eq_ignore_ascii_case(folder))) {
+        return None;
+    }
+    WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, counts)| *counts)
+}
+
+/// Whether a word names a counter.
+pub(super) fn is_counter(word: &str) -> bool {
+    counts(word).is_some()
+}
