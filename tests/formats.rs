@@ -20,8 +20,8 @@ use files::{BINARIES, Binary, FILES};
 
 use lines::{LINES, NO_LOSS, PREFIXED, PREFIXES};
 use precision_gate::fetch::{Memory, Room, Source};
-use precision_gate::read::curve::{self, CurveFile, Format};
-use precision_gate::read::metric::canonical;
+use precision_gate::read::curve::{self, CurveFile, Format, log};
+use precision_gate::read::metric::{self, canonical};
 
 /// The runs in a file called `name`; `None` where it is not recognised.
 fn read(name: &str, bytes: &[u8]) -> Option<(Format, Vec<CurveFile>)> {
@@ -106,8 +106,19 @@ fn the_page_shows_what_the_readers_read() {
         "# Formats of training curves\n\nEach row is a test case: the lines shown are read, and the first value of each \
          metric is the one named. [loss.md](loss.md#formats) says what a logged value means and which of several files is \
          used. A file is recognised by its content; the name matters only where a tracker puts the metric's name there. \
-         Written by `UPDATE_DOCS=1 cargo test --locked --test formats`.\n\n## Lines of a log\n\n| writer | line | read as |\n|---|---|---|\n",
+         Written by `UPDATE_DOCS=1 cargo test --locked --test formats`.\n\n",
     );
+    page.push_str(GRAMMAR);
+    page.push_str("\n| counts | words, the better first |\n|---|---|\n");
+    let listed = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    for (kind, words) in log::counters_by_kind() {
+        writeln!(page, "| {kind} | {} |", listed(&words)).expect("text");
+    }
+    page.push_str("\nThe words of a name, split at `/ _ - .` and without the digits and brackets around them, give its role:\n\n| role | words |\n|---|---|\n");
+    for (role, words) in metric::words_by_role() {
+        writeln!(page, "| {role} | {} |", listed(words)).expect("text");
+    }
+    page.push_str("\n## Lines of a log\n\n| writer | line | read as |\n|---|---|---|\n");
     for case in LINES {
         let line = case.lines.split(['\n', '\r']).find(|line| !line.trim().is_empty()).unwrap_or_default();
         writeln!(page, "| {} | {} | {} |", case.writer, cell(line, LONGEST), series_of(case)).expect("text");
@@ -143,6 +154,27 @@ fn the_page_shows_what_the_readers_read() {
     page.push_str(AFTER);
     fresh::is_fresh("formats.md", &page, "formats");
 }
+
+/// The grammar of a line, in words.
+const GRAMMAR: &str = "## How a line is read
+
+No list of writers: one grammar reads every line.
+
+1. What wrote it is passed over: terminal codes, dates and times, places in source files, processes, paths, levels, and the names of
+   hosts and loggers in front. A rank (`[rank3]:`, `rank: 3`) is kept. Chinese words and signs count as the English ones, `np.float32(x)`
+   and `tensor(x, ..)` as `x`.
+2. A word of the table below with one whole number is a counter, in any dress: `step: 10`, `[10/60]`, `10 of 60`, `#10`,
+   `200/ 4000 batches`, `3epoch`, a progress bar. `n/m` behind an epoch is its finer counter. A number in front of everything counts
+   if it rises from line to line. Where the counter begins again with each epoch, steps are numbered through.
+3. A run of words in front of a number is its name, behind `:`, `=`, `->`, `is`, `[` or blanks; `9.2 avg loss,` names the number before it.
+   `x (y)` is a value and its running mean, `8912/10000` behind a score their ratio. `val`, `valid`, `eval`, `test`, `dev` in the name or as a
+   label before it (`Test set:`, `Epoch(val)`) make it held-out.
+4. A line with a counter and no value is a header for those below that have none, where the file has several such lines. Rows between
+   rulers are one record; a line of names over rows of numbers is a table. Of a Keras bar the last drawing counts.
+5. Lines that nothing counts are data where two of them hold the same names, and are then paired by position.
+
+What is left is [accounted for](loss.md#what-was-not-read).
+";
 
 /// Notes about the readers of trackers.
 const AFTER: &str = "

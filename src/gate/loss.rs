@@ -238,7 +238,10 @@ pub fn judge(
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (mut curves, mut general) = loss::judge(&pairing, settings)?;
     let points = curves.iter().map(|curve| curve.unit.evidence.telling()).sum();
-    let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, unread::Judged { points });
+    let is_broken = |curve: &&JudgedCurve| !curve.unit.non_finite_steps.is_empty();
+    let broken = curves.iter().filter(is_broken).map(|curve| curve.unit.metric.clone()).collect();
+    let judged = unread::Judged { points, broken: &broken };
+    let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, judged);
     if let Some(first) = curves.first_mut() {
         first.unit.evidence.unread += unread.count;
     }

@@ -3,7 +3,7 @@
 //! Numbers beside a metric's name that became no point of a curve could hide a defect. Their shapes are paired by text: where
 //! both runs have a shape equally often, its numbers are compared place by place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::loss::code::UNREAD_VALUES;
 use crate::kind::Role;
@@ -20,9 +20,11 @@ const SHOWN: usize = 5;
 
 /// Numbers of a run that were read.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct Judged<'m> {
     /// Points of curves that were compared in a way that carries a verdict.
     pub points: u64,
+    /// Metrics that are told to be not finite already, by their canonical names.
+    pub broken: &'m BTreeSet<String>,
 }
 
 /// Unread shapes as both sides have them, and the numbers that they stand for.
@@ -57,7 +59,7 @@ pub fn judge<'a>(
     baseline: impl Iterator<Item = &'a Account>,
     candidate: impl Iterator<Item = &'a Account>,
     policy: &[UnreadPolicy],
-    judged: Judged,
+    judged: Judged<'_>,
 ) -> UnreadValues {
     let (ours, beyond) = merged(baseline);
     let (theirs, more) = merged(candidate);
@@ -73,7 +75,8 @@ pub fn judge<'a>(
             let unread = ours.into_iter().chain(theirs).max_by_key(|unread| unread.count);
             let compared = compared(ours, theirs);
             let kind = kind(unread, judged);
-            let severity = severity(kind, compared, judged);
+            let is_told = unread.is_some_and(|unread| is_told(unread, judged.broken));
+            let severity = if is_told { Severity::Info } else { severity(kind, compared, judged) };
             let finding = finding(shape, ours, theirs, compared).with_severity(severity);
             (severity, unread.map_or(0, |unread| unread.count), finding)
         })
@@ -86,9 +89,10 @@ pub fn judge<'a>(
 /// Judges the account of a run without a baseline: what is not finite is told, whatever holds it.
 pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
     let (theirs, _) = merged(candidate);
+    let nothing = BTreeSet::new();
     let broken = theirs.iter().filter(|(_, unread)| !is_finite(unread));
     let told = broken.map(|(shape, unread)| {
-        let severity = if kind(Some(unread), Judged { points: u64::MAX }) == Kind::Unnamed {
+        let severity = if kind(Some(unread), Judged { points: u64::MAX, broken: &nothing }) == Kind::Unnamed {
             Severity::Warn
         } else {
             Severity::Fail
@@ -161,7 +165,13 @@ fn difference(ours: &[f64], theirs: &[f64]) -> f64 {
     sum / count
 }
 
-fn kind(unread: Option<&Unread>, judged: Judged) -> Kind {
+/// Whether all metrics of a shape are told to be not finite already.
+fn is_told(unread: &Unread, broken: &BTreeSet<String>) -> bool {
+    let is_broken = |name: &String| broken.contains(metric::canonical(name).as_ref());
+    !unread.names.is_empty() && unread.names.iter().all(is_broken)
+}
+
+fn kind(unread: Option<&Unread>, judged: Judged<'_>) -> Kind {
     let Some(unread) = unread else { return Kind::Unnamed };
     let role = |name: &String| metric::role(&metric::canonical(name));
     let is_loss = |name: &String| matches!(role(name), Role::Loss | Role::EvalLoss);
@@ -174,7 +184,7 @@ fn kind(unread: Option<&Unread>, judged: Judged) -> Kind {
 }
 
 /// The severity of a shape: the table of the page on reading.
-fn severity(kind: Kind, compared: Compared, judged: Judged) -> Severity {
+fn severity(kind: Kind, compared: Compared, judged: Judged<'_>) -> Severity {
     match (kind, compared) {
         (Kind::Unnamed, Compared::NotFinite) => Severity::Warn,
         (_, Compared::NotFinite) => Severity::Fail,
@@ -199,7 +209,8 @@ fn finding(shape: &str, ours: Option<&Unread>, theirs: Option<&Unread>, compared
         Compared::Apart | Compared::NotFinite => Some(false),
         Compared::BaselineOnly | Compared::CandidateOnly => None,
     };
-    let names = unread.map(|unread| unread.names.clone()).unwrap_or_default();
+    let names: BTreeSet<String> = unread.map(|unread| unread.names.iter().cloned().collect()).unwrap_or_default();
+    let names: Vec<String> = names.into_iter().collect();
     let place = names.first().cloned().unwrap_or_else(|| shape.to_owned());
     let example = theirs.or(ours).map(|unread| unread.example.clone()).unwrap_or_default();
     let finite = if compared == Compared::NotFinite { "no" } else { "yes" };
@@ -246,11 +257,15 @@ mod tests {
         ] {
             let side = |values: Option<&[f64]>| values.map(|values| account(name, values));
             let (ours, theirs) = (side(ours), side(theirs));
-            let found = judge(ours.iter(), theirs.iter(), &[], Judged { points });
+            let found = judge(ours.iter(), theirs.iter(), &[], Judged { points, broken: &BTreeSet::new() });
             assert_eq!(found.findings[0].severity, expected, "{name} {ours:?} {theirs:?} {points}");
         }
         let ignored = UnreadPolicy { shape: "text".into(), ignore: true };
         let ours = account("loss", &same);
-        assert!(judge([&ours].into_iter(), [].into_iter(), &[ignored], Judged { points: 9 }).findings.is_empty());
+        assert!(
+            judge([&ours].into_iter(), [].into_iter(), &[ignored], Judged { points: 9, broken: &BTreeSet::new() })
+                .findings
+                .is_empty()
+        );
     }
 }

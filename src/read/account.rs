@@ -93,6 +93,13 @@ impl Account {
     }
 }
 
+/// The numbers of a text, `nan` and `inf` among them.
+pub(super) fn numbers_of(text: &str) -> Vec<f64> {
+    let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '+' | '-');
+    let parts = text.split(|sign: char| !is_part(sign)).filter(|part| !part.is_empty());
+    parts.filter_map(|part| part.trim_end_matches(['.', '-']).parse().ok()).collect()
+}
+
 /// A text with `#` in place of its numbers, with one blank where it has several.
 fn shape_of(text: &str) -> String {
     let mut shape = String::with_capacity(WIDTH);

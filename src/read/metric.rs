@@ -15,7 +15,7 @@ use crate::kind::Role;
 
 pub use chinese::in_english;
 pub use rl::{is_rl, role_in_rl};
-pub use role::{better, is_count, is_part, looks_like_goal, role};
+pub use role::{better, is_count, is_part, looks_like_goal, role, words_by_role};
 
 /// Keys that number the steps of a record, best first.
 const STEP_KEYS: [&str; 11] = [
@@ -105,7 +105,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
         "grad_norm" | "gradient_norm" | "gnorm" | "global_norm" | "global_grad_norm" | "total_grad_norm"
         | "gradnorm" => "grad_norm",
         // `val/lm loss`, as a label in front says.
-        _ if held_out(bare).is_some_and(|rest| canonical(rest) == "loss") => "eval_loss",
+        _ if held_out(bare).is_some_and(|rest| !rest.contains("train") && canonical(rest) == "loss") => "eval_loss",
         other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
     };
     Cow::Borrowed(known)

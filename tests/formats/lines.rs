@@ -37,11 +37,12 @@ pub(crate) const LINES: &[Case] = &[
         "MindSpore Transformers, old",
         "2026-01-02 03:04:05,123 - mindformers[mindformers/core/callback/callback.py:564] - INFO - { Epoch:[  1/  2], step:[    3/   30], loss: 5.323, per_step_time: 1033ms, lr: 1e-05, overflow cond: False, loss_scale: 1.0, global_norm: [1.9], train_throughput_per_npu: 2.8T\n2026-01-02 03:04:06,123 - mindformers[mindformers/core/callback/callback.py:564] - INFO - { Epoch:[  1/  2], step:[    4/   30], loss: 5.301, per_step_time: 1031ms, lr: 1.1e-05, overflow cond: False, loss_scale: 1.0, global_norm: [1.8], train_throughput_per_npu: 2.8T\n",
         &[
-            ("loss", &[(33, 5.323), (34, 5.301)]),
-            ("grad_norm", &[(33, 1.9), (34, 1.8)]),
-            ("learning_rate", &[(33, 1e-5), (34, 1.1e-5)]),
+            ("loss", &[(3, 5.323), (4, 5.301)]),
+            ("grad_norm", &[(3, 1.9), (4, 1.8)]),
+            ("learning_rate", &[(3, 1e-5), (4, 1.1e-5)]),
+            ("per_step_time", &[(3, 1033.0), (4, 1031.0)]),
         ],
-        &["per_step_time", "train_throughput_per_npu", "epoch"],
+        &["epoch"],
     ),
     case(
         "MindSpore Transformers, new",
@@ -52,7 +53,7 @@ pub(crate) const LINES: &[Case] = &[
             ("grad_norm", &[(3, 13.8), (4, 13.1)]),
             ("learning_rate", &[(3, 1e-5), (4, 1.1e-5)]),
         ],
-        &["per_step_time", "throughput"],
+        &[],
     ),
     case(
         "MindSpore LossMonitor",
@@ -74,7 +75,7 @@ pub(crate) const LINES: &[Case] = &[
             ("grad_norm", &[(10, 1.7021), (20, 1.6011)]),
             ("tps", &[(10, 3000.0), (20, 3100.0)]),
         ],
-        &["memory"],
+        &[],
     ),
     case(
         "torchtune",
@@ -124,9 +125,9 @@ pub(crate) const LINES: &[Case] = &[
         "mmcv 1.x",
         "2026-01-02 03:04:05,123 - mmdet - INFO - Epoch [1][3/30]\tlr: 1.000e-04, eta: 0:10:00, time: 0.512, data_time: 0.012, memory: 4021, loss_cls: 0.3000, loss_bbox: 0.9000, loss: 1.2000, grad_norm: 12.5\n2026-01-02 03:04:06,123 - mmdet - INFO - Epoch [1][4/30]\tlr: 1.000e-04, eta: 0:09:59, time: 0.511, data_time: 0.011, memory: 4021, loss_cls: 0.2900, loss_bbox: 0.8100, loss: 1.1000, grad_norm: 12.1\n",
         &[
-            ("loss_cls", &[(33, 0.3), (34, 0.29)]),
-            ("loss", &[(33, 1.2), (34, 1.1)]),
-            ("grad_norm", &[(33, 12.5), (34, 12.1)]),
+            ("loss_cls", &[(3, 0.3), (4, 0.29)]),
+            ("loss", &[(3, 1.2), (4, 1.1)]),
+            ("grad_norm", &[(3, 12.5), (4, 12.1)]),
         ],
         &["eta", "time"],
     ),
@@ -144,7 +145,7 @@ pub(crate) const LINES: &[Case] = &[
     case(
         "mmengine by epoch",
         "01/02 03:04:05 - mmengine - INFO - Epoch(train) [1][ 3/30]  lr: 1.0000e-05  eta: 0:16:38  time: 1.2034  loss: 1.2000\n01/02 03:04:06 - mmengine - INFO - Epoch(train) [1][ 4/30]  lr: 1.0000e-05  eta: 0:16:38  time: 1.2034  loss: 1.1000\n01/02 03:04:07 - mmengine - INFO - Epoch(val) [1][ 5/5]  coco/bbox_mAP: 0.3000  loss: 1.4000\n",
-        &[("loss", &[(33, 1.2), (34, 1.1)])],
+        &[("loss", &[(3, 1.2), (4, 1.1)])],
         &["eta", "time"],
     ),
     case(
@@ -253,7 +254,7 @@ pub(crate) const LINES: &[Case] = &[
             ("loss_cls", &[(19, 0.7), (39, 0.65)]),
             ("learning_rate", &[(19, 0.001), (39, 0.001)]),
         ],
-        &["eta", "time", "max_mem"],
+        &["eta", "time"],
     ),
     case(
         "detectron2, metrics.json",
@@ -331,7 +332,6 @@ pub(crate) const PREFIXED: [(&str, u64, f64); 3] = [
 /// Lines that hold no training loss, though they speak of one.
 pub(crate) const NO_LOSS: &[&str] = &[
     "Train epoch time: 12.5",
-    "Test set: Average loss: 0.0521, Accuracy: 9826/10000 (98%)",
     "loss function: CrossEntropyLoss, label smoothing 0.1",
     "loading weights 3/12 at 2026-01-02 03:04:05, 41 % done",
     "Estimated loss of precision: 1e-5",

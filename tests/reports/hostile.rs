@@ -60,6 +60,7 @@ const OWN: &[&str] = &[
     "of",
     "pattern",
     "role",
+    "better",
     "scope",
     "test",
 ];

@@ -108,7 +108,7 @@ rules! {
     /// Lines of data that could not be read.
     SKIPPED_LINES = "curve-skipped-lines", Warn;
     /// Numbers beside a metric's name were not read.
-    UNREAD_VALUES = "unread-values", Incomplete;
+    UNREAD_VALUES = "unread-values", Info;
     /// Lines of a text hold a loss, and no rule reads them.
     FORMAT_UNKNOWN = "format-unknown", Incomplete absence;
     /// Other files say the same.

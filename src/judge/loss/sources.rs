@@ -61,6 +61,10 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                     let finding = finding.with_severity(Severity::Info).with("nul", 1_u64);
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
+                Note::LongLines(count) => results.say(&code::SOURCE_CUT, |finding| {
+                    let finding = finding.with_severity(Severity::Info).with("long", *count);
+                    finding.with("side", side.as_str()).with("path", source.path.as_str())
+                }),
                 // It says something of a zero alone.
                 Note::RoundedZeros(_) => {}
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {

@@ -22,6 +22,8 @@ pub enum Note {
     EncodingGuessed(&'static str),
     /// Blocks of NUL bytes inside a text, which were passed over.
     NulBytes,
+    /// Lines of more than 1 MiB, of which the rest was not looked at.
+    LongLines(u64),
     /// Canonical name of a metric with zeros that may be small numbers rounded.
     RoundedZeros(String),
 }

@@ -10,6 +10,9 @@ const BLOCK: usize = 256 * 1024;
 /// Longest line; a training log line has a few hundred bytes, a JSON record at most a few thousand.
 const MAX_LINE: usize = 4 << 20;
 
+/// Bytes of a line that a reader of logs looks at.
+const LOOKED_AT: usize = 1 << 20;
+
 /// Bytes of lines that are read at the same time, by all threads together: as long as a line may be.
 const PART: usize = MAX_LINE;
 /// Least bytes that are worth a thread.
@@ -28,11 +31,34 @@ pub(in crate::read) struct Lines<'a> {
     unterminated: bool,
     /// Number of the line last given, from 1.
     pub(in crate::read) number: u64,
+    /// Lines that were cut; `None` where a line that is too long is an error.
+    cut: Option<u64>,
+    /// Whether the rest of a line that was cut is still to be passed over.
+    is_within_cut: bool,
 }
 
 impl<'a> Lines<'a> {
     pub(in crate::read) fn new(source: &'a dyn ByteSource) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, next_offset: 0, unterminated: false, number: 0 }
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            next_offset: 0,
+            unterminated: false,
+            number: 0,
+            cut: None,
+            is_within_cut: false,
+        }
+    }
+
+    /// Lines of which those that are longer than 1 MiB are cut there.
+    pub(in crate::read) fn cutting(source: &'a dyn ByteSource) -> Self {
+        Self { cut: Some(0), ..Self::new(source) }
+    }
+
+    /// Lines that were cut so far.
+    pub(in crate::read) fn cut(&self) -> u64 {
+        self.cut.unwrap_or_default()
     }
 
     /// Bytes of the source that were looked at.
@@ -63,6 +89,42 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Passes over whole lines up to the first in which `first` finds something, or that `is_due` names; `first` looks at many
+    /// lines at once and gives the place of what it finds.
+    pub(in crate::read) fn pass_over(
+        &mut self,
+        first: impl Fn(&[u8]) -> Option<usize>,
+        is_due: impl Fn(&[u8]) -> bool,
+    ) -> Result<()> {
+        self.leave_cut()?;
+        loop {
+            let rest = self.buffer.get(self.start..).unwrap_or_default();
+            let Some(end) = memchr::memrchr2(b'\n', b'\r', rest) else {
+                // The line that is left may go on in the next block, and is looked at as any other if it does not.
+                if rest.len() > BLOCK || !self.fill()? {
+                    return Ok(());
+                }
+                continue;
+            };
+            let whole = rest.get(..=end).unwrap_or_default();
+            let found = first(whole);
+            let before = whole.get(..found.unwrap_or(whole.len())).unwrap_or_default();
+            let (mut passed, mut count, mut due) = (0, 0, false);
+            for line_end in memchr::memchr2_iter(b'\n', b'\r', before) {
+                due = is_due(before.get(passed..line_end).unwrap_or_default().trim_ascii());
+                if due {
+                    break;
+                }
+                (passed, count) = (line_end + 1, count + 1);
+            }
+            self.start += passed;
+            self.number += count;
+            if due || found.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
     /// The next whole lines, as they stand: about [`PART`] bytes of them. `None` where only a line without its end is left,
     /// which [`next_with_end`](Self::next_with_end) gives.
     ///
@@ -83,7 +145,23 @@ impl<'a> Lines<'a> {
         Error::new(ErrorKind::LimitExceeded, self.source.name(), message)
     }
 
+    /// Passes over the rest of a line that was cut.
+    fn leave_cut(&mut self) -> Result<()> {
+        while std::mem::take(&mut self.is_within_cut) {
+            let rest = self.buffer.get(self.start..).unwrap_or_default();
+            match memchr::memchr2(b'\n', b'\r', rest) {
+                Some(at) => self.start += at + 1,
+                None => {
+                    self.start = self.buffer.len();
+                    self.is_within_cut = self.fill()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn next_range(&mut self) -> Result<Option<Range<usize>>> {
+        self.leave_cut()?;
         let mut searched = self.start;
         loop {
             let rest = self.buffer.get(searched..).unwrap_or_default();
@@ -93,6 +171,12 @@ impl<'a> Lines<'a> {
                 return Ok(Some(range));
             }
             searched = self.buffer.len() - self.start;
+            if let (Some(cut), true) = (&mut self.cut, searched > LOOKED_AT) {
+                *cut += 1;
+                let range = self.start..self.start + LOOKED_AT;
+                (self.start, self.is_within_cut) = (range.end, true);
+                return Ok(Some(range));
+            }
             if searched > MAX_LINE {
                 return Err(self.too_long());
             }
@@ -276,6 +360,14 @@ mod tests {
         assert_eq!(all(&format!("{long}\nb")), [long.as_str(), "b"]);
         let source = Memory::new("log", vec![b'x'; MAX_LINE + 2 * BLOCK]);
         assert_eq!(Lines::new(&source).next().expect_err("endless").kind(), ErrorKind::LimitExceeded);
+        let text = [vec![b'x'; 3 * LOOKED_AT], b"\nstep\n".to_vec(), vec![b'y'; LOOKED_AT + BLOCK + 1]].concat();
+        let source = Memory::new("log", text);
+        let mut lines = Lines::cutting(&source);
+        let mut lengths = Vec::new();
+        while let Some(line) = lines.next().expect("readable") {
+            lengths.push(line.len());
+        }
+        assert_eq!((lengths, lines.cut()), (vec![LOOKED_AT, 4, LOOKED_AT], 2));
     }
 
     proptest::proptest! {

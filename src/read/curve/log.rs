@@ -43,6 +43,7 @@ use pairs::Pair;
 use record::Record;
 
 pub use super::pattern::LogPattern;
+pub use counter_words::by_kind as counters_by_kind;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
@@ -55,7 +56,7 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
 /// Words without which a line with letters holds neither a value of a run nor a counter.
 static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
-    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|\\d[)\\]]:?$|\\d:$)";
+    const WORDS: &str = "(?im-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|\\d[)\\]]:?\\r?$|\\d:\\r?$)";
     bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代"))
         .expect("invariant: the words of logs are constants, and tests use them")
 });
@@ -76,21 +77,18 @@ struct Line {
 
 impl<'a> Reading<'a> {
     fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { lines: Lines::new(source), blocks, pattern }
+        Self { lines: Lines::cutting(source), blocks, pattern }
     }
 
     /// The next line that may mean something.
     fn next(&mut self) -> Result<Option<Line>> {
-        while let Some((line, has_end)) = self.lines.next_with_end()? {
-            let matters = self.blocks.is_within_table() || TELLING.is_match(line) || is_numeric(line);
-            if !matters && self.pattern.is_none() {
-                continue;
-            }
-            let text = String::from_utf8_lossy(line).into_owned();
-            let record = record_of(&text, &mut self.blocks, self.pattern);
-            return Ok(Some(Line { text, has_end, record }));
+        if !self.blocks.is_within_table() && self.pattern.is_none() {
+            self.lines.pass_over(|lines| TELLING.find(lines).map(|found| found.start()), is_numeric)?;
         }
-        Ok(None)
+        let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
+        let text = String::from_utf8_lossy(line).into_owned();
+        let record = record_of(&text, &mut self.blocks, self.pattern);
+        Ok(Some(Line { text, has_end, record }))
     }
 }
 
@@ -101,14 +99,14 @@ fn is_numeric(line: &[u8]) -> bool {
             || !byte.is_ascii_alphanumeric()
             || matches!(byte, b'e' | b'E' | b'n' | b'a' | b'N' | b'i' | b'f')
     };
-    line.iter().all(is_row)
+    !line.is_empty() && line.iter().all(is_row)
 }
 
 /// The values of a line.
 fn record_of(line: &str, blocks: &mut Blocks, pattern: Option<&LogPattern>) -> Option<Record> {
     let by_pattern = pattern.and_then(|pattern| parse_with(line, pattern, &mut blocks.names));
     if event::is_event(line) {
-        return by_pattern.or_else(|| event::read(line, &mut blocks.names, &mut blocks.benchmark));
+        return by_pattern.or_else(|| event::read(line, &mut blocks.names, &mut blocks.benchmark, &mut blocks.account));
     }
     let record = blocks.line(line);
     let Some(by_pattern) = by_pattern else { return record };
@@ -278,12 +276,14 @@ fn read_lines(
         }
         if record.bar.is_some() { bar = Some(record) } else { curves.take(record, names)? }
     }
+    let cut = reading.lines.cut();
     let end = reading.blocks.end();
     bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &reading.blocks.names))?;
     let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
     let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
-    file.notes.extend(rounded.chain(has_nul.then_some(Note::NulBytes)));
+    file.notes
+        .extend(rounded.chain(has_nul.then_some(Note::NulBytes)).chain((cut > 0).then_some(Note::LongLines(cut))));
     let mut account = reading.blocks.account;
     account.add(redrawn);
     Ok(CurveFile { updates: updates.finish(), account, ..file })

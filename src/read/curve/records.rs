@@ -13,6 +13,7 @@ use super::lines::{self, Lines};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
+use crate::read::account::numbers_of;
 use crate::read::json::{self, Json, Parser};
 use crate::read::metric;
 
@@ -119,10 +120,20 @@ pub(super) fn read_array(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
 
 /// Adds a value, or notes that there is none.
 pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector) -> Result<()> {
-    match number(value) {
-        Some(value) => collector.push(name, step, value),
-        None if matches!(value, Json::Null | Json::Text(_)) => collector.blank(name, step),
-        None => Ok(()),
+    match (number(value), value) {
+        (Some(value), _) => collector.push(name, step, value),
+        (None, Json::Text(text)) => match lines::value(text) {
+            Some(value) => collector.push(name, step, value),
+            None => {
+                let numbers = numbers_of(text);
+                if !numbers.is_empty() && metric::is_told(&metric::canonical(name)) {
+                    collector.unread(&format!("{name}: {text}"), name, &numbers);
+                }
+                collector.blank(name, step)
+            }
+        },
+        (None, Json::Null) => collector.blank(name, step),
+        (None, _) => Ok(()),
     }
 }
 

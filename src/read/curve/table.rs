@@ -16,6 +16,7 @@ use super::lines::{self, Lines};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
+use crate::read::account::numbers_of;
 use crate::read::metric;
 
 /// Meaning of a column.
@@ -196,7 +197,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         let message = "has the header of a table of curves, and no row; expected one per logged step";
         return Err(Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it"));
     }
-    let file = CurveFile::new(source, Format::Table, table.collector.finish()?);
+    let file = CurveFile::collected(source, Format::Table, table.collector)?;
     let file = file.with_note((table.skipped > 0).then_some(Note::SkippedLines(table.skipped)));
     Ok(file.with_note(cut.then_some(Note::Truncated)))
 }
@@ -294,6 +295,8 @@ struct Rows {
     places: [Vec<Option<usize>>; 2],
     /// Columns of the present row that hold no number.
     blanks: Vec<usize>,
+    /// Cells of a metric's column that hold numbers and are none: their columns and texts.
+    unread: Vec<(usize, String)>,
 }
 
 impl Layout {
@@ -425,6 +428,8 @@ impl Layout {
                 } else {
                     is_sound &= cell.text.is_some_and(|text| text.trim().is_empty());
                     rows.blanks.push(place);
+                    let text = cell.text.filter(|text| text.contains(|sign: char| sign.is_ascii_digit()));
+                    rows.unread.extend(text.map(|text| (column, text.trim().to_owned())));
                 }
             }
         }
@@ -461,6 +466,12 @@ impl Table {
         }
         if rows.run.is_some() && self.run != rows.run {
             return Err(self.collector.several_runs());
+        }
+        for (column, text) in &rows.unread {
+            let name = self.layout.metrics.get(*column).and_then(Option::as_ref);
+            if let Some(name) = name.filter(|name| metric::is_told(&metric::canonical(name))) {
+                self.collector.unread(&format!("{name}: {text}"), name, &numbers_of(text));
+            }
         }
         self.collector.take(&rows.batch)?;
         if rows.has_several_runs { Err(self.collector.several_runs()) } else { Ok(()) }

@@ -122,6 +122,17 @@ const ABOUT: [&str; 20] = [
     "fraction",
 ];
 
+/// Words by the role that they give a metric.
+pub fn words_by_role() -> [(&'static str, &'static [&'static str]); 5] {
+    [
+        ("loss, or held-out loss", &LOSSES),
+        ("part of a loss, beside a word of a loss", &PARTS),
+        ("score, higher is better", &SCORES),
+        ("score, lower is better", &ERRORS),
+        ("count, which is no result", &COUNTS),
+    ]
+}
+
 /// The kind of a metric of a run of supervised training, from its canonical name.
 pub fn role(canonical: &str) -> Role {
     // Of two spellings in one file, the second keeps its own.

@@ -88,6 +88,10 @@ impl Builder<'_> {
             parts.push(self.writer.phrase("behind_waived_in_line", &context! { count => behind })?);
         }
         let left_out: Vec<&Evidence> = units().filter(|evidence| evidence.left_out > 0).collect();
+        let unread = units().map(|evidence| evidence.unread).fold(0, u64::saturating_add);
+        if unread > 0 {
+            parts.push(self.writer.phrase("unread_in_line", &context! { count => unread })?);
+        }
         if !left_out.is_empty() {
             let count = left_out.iter().map(|evidence| evidence.left_out).fold(0, u64::saturating_add);
             let names: BTreeSet<String> = self.left_out_names();

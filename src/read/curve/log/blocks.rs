@@ -314,7 +314,7 @@ impl Blocks {
         record.beside.rank = rank;
         record.bar = counters.bar.map(|bar| (bar, counters.epoch));
         record.beside.epoch = counters.share;
-        let of = of.filter(|of| *of > 0 && self.survey.begins_again);
+        let of = of.filter(|of| *of > 0 && self.survey.is_within_epoch());
         match (at, epoch, of) {
             (Some(at), Some(epoch), Some(of)) => {
                 let before = epoch.saturating_sub(self.survey.base());

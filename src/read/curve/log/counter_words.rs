@@ -51,6 +51,20 @@ pub(super) fn counts(word: &str) -> Option<Counts> {
     WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, counts)| *counts)
 }
 
+/// Words that count, by what they count; those of steps from the best to the least.
+pub fn by_kind() -> [(&'static str, Vec<&'static str>); 3] {
+    let of = |wanted: fn(&Counts) -> bool| {
+        let mut words: Vec<_> = WORDS.iter().filter(|(_, counts)| wanted(counts)).collect();
+        words.sort_by_key(|(_, counts)| if let Counts::Step(rank) = counts { *rank } else { 0 });
+        words.into_iter().map(|(word, _)| *word).collect()
+    };
+    [
+        ("steps", of(|counts| matches!(counts, Counts::Step(_)))),
+        ("steps of an epoch", of(|counts| *counts == Counts::Batch)),
+        ("epochs", of(|counts| *counts == Counts::Epoch)),
+    ]
+}
+
 /// Whether a word names a counter.
 pub(super) fn is_counter(word: &str) -> bool {
     counts(word).is_some()

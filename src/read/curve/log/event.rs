@@ -3,9 +3,11 @@
 use super::names::Names;
 use super::pairs::Pair;
 use super::record::Record;
+use crate::read::account::Account;
 use crate::read::curve::lines;
 use crate::read::curve::records::number;
 use crate::read::json::{self, Json};
+use crate::read::metric;
 
 /// Text in front of an event.
 const MARK: &str = ":::MLLOG";
@@ -22,7 +24,7 @@ pub(super) struct Benchmark {
 }
 
 /// The values of an event; `None` for lines that are none, and events without a value or a counter.
-pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark) -> Option<Record> {
+pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark, account: &mut Account) -> Option<Record> {
     let (_, object) = line.split_once(MARK)?;
     let event = json::parse_bytes("", object.trim().as_bytes()).ok()?;
     let Json::Text(key) = event.get("key")? else { return None };
@@ -32,7 +34,13 @@ pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark) -> 
     }
     let key = if key == "eval_accuracy" && benchmark.is_of_loss { "eval_loss" } else { key.as_str() };
     let about = event.get("metadata")?;
-    let (counter, at) = COUNTERS.iter().find_map(|name| Some((*name, number(about.get(name)?)?)))?;
+    let counter = COUNTERS.iter().find_map(|name| Some((*name, number(about.get(name)?)?)));
+    let Some((counter, at)) = counter else {
+        // A result that nothing places is no point.
+        let value = event.get("value").and_then(number).filter(|_| metric::is_told(&metric::canonical(key)));
+        value.into_iter().for_each(|value| account.take(&format!("{key}: {value}"), vec![key.to_owned()], &[value]));
+        return None;
+    };
     let mut record = Record::default();
     match counter {
         "step_num" => record.step = lines::whole(at),
@@ -57,14 +65,19 @@ mod tests {
 
     #[test]
     fn a_value_is_placed_by_its_metadata() {
-        let (mut names, mut benchmark) = (Names::default(), Benchmark::default());
+        let (mut names, mut benchmark, mut account) = (Names::default(), Benchmark::default(), Account::default());
         let line =
             r#"0: :::MLLOG {"key": "train_loss", "value": 9.0, "metadata": {"samples_count": 64, "lr": 9.8e-05}}"#;
-        let record = read(line, &mut names, &mut benchmark).expect("an event");
+        let record = read(line, &mut names, &mut benchmark, &mut account).expect("an event");
         assert_eq!((record.beside.samples, record.pairs.len()), (Some(64), 2));
         assert!(
-            read(r#":::MLLOG {"key": "seed", "value": 1, "metadata": {"lineno": 12}}"#, &mut names, &mut benchmark)
-                .is_none()
+            read(
+                r#":::MLLOG {"key": "seed", "value": 1, "metadata": {"lineno": 12}}"#,
+                &mut names,
+                &mut benchmark,
+                &mut account
+            )
+            .is_none()
         );
     }
 }

@@ -72,7 +72,9 @@ impl Name {
             data: data_in(&text),
             is_data: data_of(&text).is_some(),
             is_filler: kept.is_empty(),
-            is_bookkeeping: is_counts || metric::is_bookkeeping(&text),
+            is_bookkeeping: is_counts
+                || metric::is_bookkeeping(&text)
+                || matches!(canonical.as_str(), "eta" | "remaining"),
             is_best: text.split(|sign: char| !sign.is_alphanumeric()).any(|word| word.eq_ignore_ascii_case("best")),
             canonical,
             text,

@@ -41,7 +41,9 @@ pub(super) struct Survey {
     last: Option<(u64, u64)>,
     first_epoch: Option<u64>,
     /// Whether the counter fell when the epoch rose.
-    pub(super) begins_again: bool,
+    begins_again: bool,
+    /// Whether the counter went on when the epoch rose.
+    goes_on: bool,
     /// Whether an epoch has a fraction, so that it is a share of the run.
     pub(super) has_shares: bool,
 }
@@ -68,6 +70,7 @@ impl Survey {
         }
         if let (Some(epoch), Some(at)) = (counters.epoch, at) {
             self.begins_again |= self.last.is_some_and(|(before, last)| epoch > before && at <= last);
+            self.goes_on |= self.last.is_some_and(|(before, last)| epoch > before && at > last);
             self.last = Some((epoch, at));
         }
     }
@@ -126,6 +129,11 @@ impl Survey {
     /// Whether a training loss beside a held-out one belongs to the evaluation: the run's own loss has lines of its own.
     pub(super) fn is_of_evaluation(&self, loss: usize) -> bool {
         !self.losses.is_empty() && !self.losses.contains(&loss)
+    }
+
+    /// Whether a counter that is a part of a whole is one of its epoch: it begins again with it, or no line shows that it goes on.
+    pub(super) fn is_within_epoch(&self) -> bool {
+        self.begins_again || !self.goes_on
     }
 
     /// Number of the first epoch, 0 or 1.
