@@ -66,8 +66,12 @@ pub fn judge<'a>(
     let is_ignored = |shape: &str| policy.iter().any(|own| own.ignore && shape.contains(own.shape.as_str()));
     let mut shapes: Vec<&String> =
         ours.keys().chain(theirs.keys().filter(|shape| !ours.contains_key(*shape))).collect();
-    let count = ours.values().chain(theirs.values()).map(Unread::numbers).sum::<u64>() + beyond + more;
-    shapes.retain(|shape| !is_ignored(shape));
+    let is_told =
+        |shape: &String| theirs.get(shape).is_some_and(|unread| !is_finite(unread) && is_told(unread, judged.broken));
+    shapes.retain(|shape| !is_ignored(shape) && !is_told(shape));
+    let numbers =
+        |shape: &&String| [&ours, &theirs].map(|side| side.get(*shape).map_or(0, Unread::numbers)).iter().sum::<u64>();
+    let count = shapes.iter().map(numbers).sum::<u64>() + beyond + more;
     let mut told: Vec<(Severity, u64, Finding)> = shapes
         .into_iter()
         .map(|shape| {
@@ -75,8 +79,7 @@ pub fn judge<'a>(
             let unread = ours.into_iter().chain(theirs).max_by_key(|unread| unread.count);
             let compared = compared(ours, theirs);
             let kind = kind(unread, judged);
-            let is_told = unread.is_some_and(|unread| is_told(unread, judged.broken));
-            let severity = if is_told { Severity::Info } else { severity(kind, compared, judged) };
+            let severity = severity(kind, compared, judged);
             let finding = finding(shape, ours, theirs, compared).with_severity(severity);
             (severity, unread.map_or(0, |unread| unread.count), finding)
         })

@@ -47,8 +47,6 @@ pub use counter_words::by_kind as counters_by_kind;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
-/// Shape of a bar that was drawn again.
-const DRAWN_AGAIN: &str = "a progress bar that was drawn again";
 /// Bytes of a log from which is learnt what its lines have in common.
 const SURVEYED: u64 = 4 << 20;
 
@@ -269,7 +267,7 @@ fn read_lines(
             Some(drawn) if record.redraws(&drawn) => {
                 let broken = drawn.pairs.iter().filter(|pair| !pair.value.is_finite());
                 let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
-                broken.for_each(|(name, value)| redrawn.take(DRAWN_AGAIN, vec![name], &[value]));
+                broken.for_each(|(name, value)| redrawn.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
             }
             Some(drawn) => curves.take(drawn, names)?,
             None => {}

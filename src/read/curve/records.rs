@@ -143,7 +143,7 @@ pub(super) fn note_summary(entries: &[(String, Json)], collector: &mut Collector
         if let Some(value) = number(value).filter(|value| !value.is_finite())
             && metric::is_told(&metric::canonical(key))
         {
-            collector.unread(&format!("{key} of the trainer's summary"), key, &[value]);
+            collector.unread(&format!("train_runtime, {key}: {value}"), key, &[value]);
         }
     }
 }
@@ -188,7 +188,7 @@ fn flatten_below(
             let values: Vec<f64> = items.iter().filter_map(number).collect();
             let name = format!("{prefix}{key}");
             if !values.is_empty() && metric::is_told(&metric::canonical(&name)) {
-                collector.unread(&format!("{name}: a list of numbers"), &name, &values);
+                collector.unread(&format!("{name}: [..]"), &name, &values);
             }
         } else if let Some(nested) = value.as_object() {
             // verl's file logger wraps what it logs.
