@@ -162,7 +162,11 @@ fn compared(ours: Option<&Unread>, theirs: Option<&Unread>) -> Compared {
 /// The mean relative difference of two columns.
 fn difference(ours: &[f64], theirs: &[f64]) -> f64 {
     let finite = || ours.iter().zip(theirs).filter(|(b, c)| b.is_finite() && c.is_finite());
-    let sum: f64 = finite().map(|(b, c)| if b == c { 0.0 } else { (b - c).abs() / b.abs().max(c.abs()) }).sum();
+    let relative = |(b, c): (&f64, &f64)| match b.abs().max(c.abs()) {
+        larger if larger > 0.0 => (b - c).abs() / larger,
+        _ => 0.0,
+    };
+    let sum: f64 = finite().map(relative).sum();
     #[allow(clippy::cast_precision_loss, reason = "at most a hundred thousand numbers are kept")]
     let count = finite().count().max(1) as f64;
     sum / count

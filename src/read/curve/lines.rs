@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
@@ -89,25 +91,30 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Passes over whole lines up to the first in which `first` finds something, or that `is_due` names; `first` looks at many
-    /// lines at once and gives the place of what it finds.
+    /// Passes over whole lines up to the first in which `first` finds something, or that `is_due` names. `first` looks at many
+    /// lines at once and gives the place of what it finds; where nothing is near, all threads look ahead.
     pub(in crate::read) fn pass_over(
         &mut self,
-        first: impl Fn(&[u8]) -> Option<usize>,
+        first: impl Fn(&[u8]) -> Option<usize> + Sync,
         is_due: impl Fn(&[u8]) -> bool,
     ) -> Result<()> {
         self.leave_cut()?;
+        let mut is_near = true;
         loop {
+            if !is_near {
+                while self.buffer.len() - self.start < PART && self.fill()? {}
+            }
             let rest = self.buffer.get(self.start..).unwrap_or_default();
+            let rest = if is_near { rest.get(..LEAST_PIECE).unwrap_or(rest) } else { rest };
             let Some(end) = memchr::memrchr2(b'\n', b'\r', rest) else {
                 // The line that is left may go on in the next block, and is looked at as any other if it does not.
-                if rest.len() > BLOCK || !self.fill()? {
+                if rest.len() >= LEAST_PIECE || !self.fill()? {
                     return Ok(());
                 }
                 continue;
             };
             let whole = rest.get(..=end).unwrap_or_default();
-            let found = first(whole);
+            let found = if is_near { first(whole) } else { first_of_pieces(whole, &first) };
             let before = whole.get(..found.unwrap_or(whole.len())).unwrap_or_default();
             let (mut passed, mut count, mut due) = (0, 0, false);
             for line_end in memchr::memchr2_iter(b'\n', b'\r', before) {
@@ -122,6 +129,7 @@ impl<'a> Lines<'a> {
             if due || found.is_some() {
                 return Ok(());
             }
+            is_near = false;
         }
     }
 
@@ -201,6 +209,17 @@ impl<'a> Lines<'a> {
         self.next_offset += len as u64;
         Ok(len > 0)
     }
+}
+
+/// The first place that `first` finds in a text of whole lines, by all threads.
+fn first_of_pieces(lines: &[u8], first: impl Fn(&[u8]) -> Option<usize> + Sync) -> Option<usize> {
+    let mut start = 0;
+    let placed = pieces(lines).into_iter().map(|piece| {
+        start += piece.len();
+        (start - piece.len(), piece)
+    });
+    let placed: Vec<(usize, &[u8])> = placed.collect();
+    placed.into_par_iter().find_map_first(|(start, piece)| first(piece).map(|place| start + place))
 }
 
 /// Parts of whole lines that several threads can read, none of them empty.
@@ -388,6 +407,35 @@ mod tests {
                 proptest::prop_assert_eq!(Some(step), text.parse::<u64>().ok());
             }
         }
+    }
+
+    #[test]
+    fn lines_without_anything_are_passed_over_up_to_the_next_that_has_it() {
+        let mut text = String::new();
+        for number in 0..400_000 {
+            text.push_str(if number % 150_000 == 7 {
+                "here it is\n"
+            } else if number == 300_000 {
+                "12 34\n"
+            } else {
+                "nothing to see\n"
+            });
+        }
+        let source = Memory::new("log", text.into_bytes());
+        let mut lines = Lines::new(&source);
+        let (mut found, mut numbers) = (Vec::new(), Vec::new());
+        loop {
+            lines
+                .pass_over(|text| memchr::memmem::find(text, b"it is"), |line| line.starts_with(b"12"))
+                .expect("readable");
+            let Some(line) = lines.next().expect("readable") else { break };
+            if line != b"nothing to see" {
+                found.push(String::from_utf8_lossy(line).into_owned());
+                numbers.push(lines.number);
+            }
+        }
+        assert_eq!(found, ["here it is", "here it is", "12 34", "here it is"]);
+        assert_eq!(numbers, [8, 150_008, 300_001, 300_008]);
     }
 
     #[test]

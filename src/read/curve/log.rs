@@ -54,7 +54,7 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
 /// Words without which a line with letters holds neither a value of a run nor a counter.
 static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
-    const WORDS: &str = "(?im-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|\\d[)\\]]:?\\r?$|\\d:\\r?$)";
+    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r)";
     bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代"))
         .expect("invariant: the words of logs are constants, and tests use them")
 });
@@ -97,7 +97,14 @@ fn is_numeric(line: &[u8]) -> bool {
             || !byte.is_ascii_alphanumeric()
             || matches!(byte, b'e' | b'E' | b'n' | b'a' | b'N' | b'i' | b'f')
     };
-    !line.is_empty() && line.iter().all(is_row)
+    !line.is_empty() && (ends_as_counter(line) || line.iter().all(is_row))
+}
+
+/// Whether a line ends as a counter that stands alone does: `.. [10/900]`, `.. (3):`.
+fn ends_as_counter(line: &[u8]) -> bool {
+    let open = line.strip_suffix(b":").unwrap_or(line);
+    let digit = open.strip_suffix(b"]").or_else(|| open.strip_suffix(b")")).unwrap_or(open);
+    digit.len() < line.len() && digit.last().is_some_and(u8::is_ascii_digit)
 }
 
 /// The values of a line.

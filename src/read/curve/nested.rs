@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use super::beside::Beside;
 use super::collector::Collector;
 use super::file::CurveFile;
 use super::format::Format;
+use super::lines;
 use super::records;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
@@ -20,6 +22,8 @@ const LONGEST: u64 = 32 << 20;
 /// Records found in a document.
 enum Found<'j> {
     List(&'j [Json]),
+    /// Records by their steps.
+    Steps(Vec<(u64, &'j Json)>),
     /// Names with the values of each record.
     Columns(Vec<(&'j str, &'j [Json])>),
 }
@@ -28,6 +32,7 @@ impl Found<'_> {
     fn len(&self) -> usize {
         match self {
             Self::List(records) => records.len(),
+            Self::Steps(steps) => steps.len(),
             Self::Columns(columns) => columns.first().map_or(0, |(_, values)| values.len()),
         }
     }
@@ -49,7 +54,7 @@ fn document(source: &dyn ByteSource) -> Result<Json> {
 fn find(value: &Json, depth: usize) -> Option<Found<'_>> {
     let own = match value {
         Json::Array(items) => list(items),
-        Json::Object(entries) => columns(entries),
+        Json::Object(entries) => columns(entries).or_else(|| steps(entries)),
         _ => None,
     };
     let below = value.as_object().into_iter().flatten().filter(|_| depth < DEPTH);
@@ -59,6 +64,16 @@ fn find(value: &Json, depth: usize) -> Option<Found<'_>> {
 fn list(items: &[Json]) -> Option<Found<'_>> {
     let are_records = items.len() > 1 && items.iter().take(3).all(records::is_record);
     are_records.then_some(Found::List(items))
+}
+
+/// Records under whole numbers.
+fn steps(entries: &[(String, Json)]) -> Option<Found<'_>> {
+    let steps: Vec<(u64, &Json)> = entries
+        .iter()
+        .map_while(|(key, value)| Some((lines::step(key)?, value)))
+        .filter(|(_, value)| records::is_record(value))
+        .collect();
+    (steps.len() > 1 && steps.len() == entries.len()).then_some(Found::Steps(steps))
 }
 
 /// Lists of numbers of one length under names, one of which is a metric's.
@@ -85,6 +100,10 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     let mut collector = Collector::new(source.name(), room);
     match find(&document, 0) {
         Some(Found::List(list)) => list.iter().try_for_each(|record| records::take(record, &mut collector))?,
+        Some(Found::Steps(steps)) => steps.into_iter().try_for_each(|(step, record)| {
+            collector.record(Beside::default());
+            records::flatten(record.as_object().unwrap_or_default(), Some(step), &mut collector)
+        })?,
         Some(Found::Columns(columns)) => {
             for place in 0..columns.first().map_or(0, |(_, values)| values.len()) {
                 let record =

@@ -47,13 +47,28 @@ fn mean(value: &Json) -> Option<f64> {
     if has("std") || has("num") { value.get("mean").and_then(number) } else { None }
 }
 
+/// The name and the value of an entry that has both: `{"name": "loss", "value": 2.5}`.
+fn named(value: &Json) -> Option<(&str, f64)> {
+    let name = ["name", "key", "metric", "tag"].iter().find_map(|key| value.get(key)?.as_str())?;
+    Some((name, value.get("value").and_then(number)?))
+}
+
+/// Entries of a list that have a name and a value each.
+fn named_entries(value: &Json) -> impl Iterator<Item = (&str, f64)> {
+    value.as_array().into_iter().flatten().filter_map(named)
+}
+
 /// Keys of numbers, one level of nesting included.
 fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
-    entries.iter().flat_map(|(key, value)| {
-        let nested = value.as_object().filter(|_| mean(value).is_none()).unwrap_or_default().iter();
-        let own = number(value).or_else(|| mean(value)).is_some().then_some(key.as_str());
-        own.into_iter().chain(nested.filter(|(_, value)| number(value).is_some()).map(|(key, _)| key.as_str()))
-    })
+    let listed = entries.iter().flat_map(|(_, value)| named_entries(value).map(|(name, _)| name));
+    entries
+        .iter()
+        .flat_map(|(key, value)| {
+            let nested = value.as_object().filter(|_| mean(value).is_none()).unwrap_or_default().iter();
+            let own = number(value).or_else(|| mean(value)).is_some().then_some(key.as_str());
+            own.into_iter().chain(nested.filter(|(_, value)| number(value).is_some()).map(|(key, _)| key.as_str()))
+        })
+        .chain(listed)
 }
 
 /// A number, or a word or text that stands for one.
@@ -185,6 +200,9 @@ fn flatten_below(
         if let Some(mean) = mean(value) {
             collector.push(&format!("{prefix}{key}"), step, mean)?;
         } else if let Json::Array(items) = value {
+            for (name, value) in named_entries(value) {
+                collector.push(&format!("{prefix}{name}"), step, value)?;
+            }
             let values: Vec<f64> = items.iter().filter_map(number).collect();
             let name = format!("{prefix}{key}");
             if !values.is_empty() && metric::is_told(&metric::canonical(&name)) {

@@ -50,7 +50,7 @@ pub(super) fn recognise(head: &str) -> bool {
             _ => true,
         })
         && columns.iter().zip(&cells).any(|(column, cell)| {
-            matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::number).is_some()
+            matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::value).is_some()
         })
 }
 
@@ -88,6 +88,8 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
             _ if let Some(key) = Key::of(name) => Column::Beside(key),
             _ if name.is_empty() || name.starts_with("Unnamed:") => Column::Ignored,
             _ if is_phase(name) => Column::Phase,
+            // Rows of several folds or seeds stand apart, as those of several ranks do.
+            _ if ["fold", "seed"].iter().any(|known| known.eq_ignore_ascii_case(name)) => Column::Beside(Key::Rank),
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
         })

@@ -178,7 +178,14 @@ impl Blocks {
     }
 
     fn plain_line(&mut self, line: &str) -> Option<Record> {
-        let found = std::mem::take(&mut self.reader.found);
+        let mut found = std::mem::take(&mut self.reader.found);
+        if let (Some(_), [_, value]) = (found.counters.lead, self.reader.tokens.list.as_slice())
+            && let Some(value) = value.value()
+        {
+            // Two columns of numbers, of which the first rises: a step and its loss.
+            found.pairs.push(Pair::new(self.names.place("loss"), value));
+            found.unnamed.clear();
+        }
         let is_row = line.contains('{') || found.bare.len() < 4;
         let mut counters = found.counters;
         if let (Some(lead), true) = (counters.lead, found.bare.is_empty() && found.pairs.is_empty()) {

@@ -38,6 +38,11 @@ const MOST: usize = 256;
 impl Columns {
     /// The table whose names stand in a line; `None` where it is no such line.
     pub(super) fn of(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
+        // A comment may name the columns.
+        let (line, tokens) = match tokens.split_first() {
+            Some((first, rest)) if first.is_sign(b'#') => (line.trim_start_matches(['#', ' ']), rest),
+            _ => (line, tokens),
+        };
         let has_number = tokens.iter().any(|token| matches!(token.kind, Kind::Number(_)));
         let is_text =
             |token: &&Token| matches!(token.kind, Kind::Sign(b':' | b'=' | b'{' | b'<' | b'A' | b'R' | b',' | b';'));
