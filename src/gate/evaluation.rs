@@ -119,9 +119,13 @@ fn unused(judged: &Judged, policy: &Policy) -> Vec<Finding> {
 fn add(outcome: &mut CheckOutcome, judged: Judged) {
     let Judged { units, tasks, rest, .. } = judged;
     let first = outcome.check.units.len();
-    for (nth, findings) in tasks.into_iter().enumerate() {
-        let of_task = units.iter().enumerate().filter(|(_, unit)| unit.task == Some(nth));
-        let places: Vec<usize> = of_task.map(|(place, _)| first + place).collect();
+    let mut of_tasks: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
+    for (place, unit) in units.iter().enumerate() {
+        if let Some(places) = unit.task.and_then(|nth| of_tasks.get_mut(nth)) {
+            places.push(first + place);
+        }
+    }
+    for (findings, places) in tasks.into_iter().zip(of_tasks) {
         let about = |finding| Observation { units: places.clone(), ..Observation::of_check(ID, finding) };
         outcome.observations.extend(findings.into_iter().map(about));
     }

@@ -1,6 +1,7 @@
 //! The order of evaluations: units and findings by what they weigh.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
 
 use crate::judge::evaluation::rules as evaluation_rules;
 use crate::judge::rule::Rule;
@@ -83,8 +84,11 @@ pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Findin
     let mut scores = scores(result);
     scores.sort_by_key(|unit| (Reverse(unit.verdict), is_pooled(unit)));
     let names = scores.into_iter().map(EvaluationUnit::title);
-    let names: Vec<String> = names.chain(generations(result).into_iter().map(AnyUnit::name)).collect();
-    let place = |other: &Finding| names.iter().position(|name| *name == other.place).unwrap_or(names.len());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, name) in names.chain(generations(result).into_iter().map(AnyUnit::name)).enumerate() {
+        places.entry(name).or_insert(place);
+    }
+    let place = |other: &Finding| places.get(&other.place).copied().unwrap_or(usize::MAX);
     let alike = result.findings.iter().filter(|other| of_finding(other) && other.severity == finding.severity);
     alike.min_by_key(|other| place(other)).unwrap_or(finding)
 }

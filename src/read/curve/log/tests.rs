@@ -1,0 +1,107 @@
+use super::*;
+use crate::fetch::Memory;
+
+fn log(text: &str) -> CurveFile {
+    let source = Memory::new("train.log", text.as_bytes().to_vec());
+    assert!(recognise(&source), "{text}");
+    read(&source, &Room::unlimited()).expect("a log")
+}
+
+fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
+    file.loaded().into_iter().find(|series| series.name == name).expect(name).points().collect()
+}
+
+#[test]
+fn megatron_lines() {
+    let file = log(concat!(
+        "building GPT model ...\n",
+        " [2026-01-02 03:04:05] iteration        1/    5000 | consumed samples:            8 | elapsed time per ",
+        "iteration (ms): 2557.6 | learning rate: 1.250000E-06 | global batch size:     8 | lm loss: 1.221668E+00 | ",
+        "loss scale: 1.0 | grad norm: 8.123 | number of skipped iterations:   0 | number of nan iterations:   0 |\n",
+        " iteration        2/    5000 | lm loss: nan | grad norm: inf |\n"
+    ));
+    assert_eq!(points(&file, "lm loss")[0], (1, 1.221_668));
+    assert!(points(&file, "lm loss")[1].1.is_nan());
+    assert_eq!(points(&file, "grad norm"), [(1, 8.123), (2, f64::INFINITY)]);
+    assert_eq!(points(&file, "elapsed time per iteration"), [(1, 2557.6)]);
+    assert!(file.series.iter().all(|series| !series.name().contains("samples") && !series.name().contains("number")));
+}
+
+#[test]
+fn trainer_lines_have_no_step() {
+    let file = log(concat!(
+        "{'loss': 2.5, 'grad_norm': 1.25, 'learning_rate': 1e-05, 'epoch': 0.1}\r  1%| | 10/500\n",
+        "{'loss': '2.25', 'grad_norm': nan, 'learning_rate': 2e-05, 'epoch': 0.2}\n",
+        "{'train_runtime': 12.5, 'train_loss': 2.4, 'epoch': 1.0}\n"
+    ));
+    assert_eq!(points(&file, "loss"), [(1, 2.5), (2, 2.25)]);
+    assert!(!file.loaded()[0].steps.is_numbered());
+    assert!(file.series.iter().all(|series| !series.name().contains("train")));
+}
+
+#[test]
+fn names_with_values_and_colours() {
+    let file = log(concat!(
+        "[titan] - root - INFO - \x1b[31mstep:  1  \x1b[32mloss:  8.0483  \x1b[33mgrad_norm:  1.7  tps: 3,000\n",
+        "[titan] - root - INFO - \x1b[31mstep:  2  \x1b[32mloss:  7.5  \x1b[33mgrad_norm:  1.6  tps: 3,100\n"
+    ));
+    assert_eq!(points(&file, "loss"), [(1, 8.0483), (2, 7.5)]);
+    assert_eq!(points(&file, "tps"), [(1, 3000.0), (2, 3100.0)]);
+}
+
+#[test]
+fn a_validation_may_print_its_score_alone() {
+    let file = log(concat!(
+        "step:0 - val-core/openai/gsm8k/acc/mean@1:np.float64(0.24) - val-aux/num_turns/min:np.int64(2)\n",
+        "step:1 - actor/pg_loss:0.1 - critic/score/mean:0.5\n",
+        "step:2 - actor/pg_loss:0.2 - critic/score/mean:0.6\n"
+    ));
+    assert_eq!(points(&file, "val-core/openai/gsm8k/acc/mean@1"), [(0, 0.24)]);
+    let source = Memory::new("notes.txt", b"step 3: 80 accounts\nstep: 4 value: 2\n".to_vec());
+    assert!(!recognise(&source));
+}
+
+#[test]
+fn of_a_bar_that_is_drawn_again_the_last_text_counts() {
+    let file = log(concat!(
+        "Steps:  1%|1 | 1/60 [00:10<00:20, step_loss=0.9]\rSteps:  3%|2 | 2/60 [00:10<00:20, step_loss=0.9]\r",
+        "Steps:  3%|2 | 2/60 [00:10<00:20, step_loss=0.7]\rSteps:  5%|3 | 3/60 [00:10<00:20, step_loss=0.6]\n"
+    ));
+    assert_eq!(points(&file, "step_loss"), [(1, 0.9), (2, 0.7), (3, 0.6)]);
+    assert_eq!(file.loaded()[0].contradictions(), 0);
+}
+
+#[test]
+fn skipped_updates_are_read_beside_the_curves() {
+    let megatron = concat!(
+        " iteration       10/    60 | lm loss: 1.2E+00 | loss scale: 512.0 | number of skipped iterations:   3 | number of nan iterations:   1 |\n",
+        " iteration       20/    60 | lm loss: 1.1E+00 | loss scale: 512.0 | number of skipped iterations:   0 | number of nan iterations:   2 |\n"
+    );
+    let deepspeed = concat!(
+        "{'loss': 8.8, 'grad_norm': 1.7, 'epoch': 0.01}\n",
+        "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768\n",
+        "{'loss': 8.6, 'grad_norm': 1.6, 'epoch': 0.02}\n"
+    );
+    for (text, expected) in [(megatron, [3, 2]), (deepspeed, [0, 1])] {
+        let updates = log(text).updates.expect(text);
+        assert_eq!(updates.records.iter().map(|record| record.skipped).collect::<Vec<_>>(), expected);
+    }
+    assert_eq!(log("step: 1 loss: 2.5\nstep: 2 loss: 2.4\n").updates, None);
+}
+
+#[test]
+fn prose_that_quotes_one_line_is_no_log() {
+    let source = Memory::new("README.md", b"It prints {'loss': 2.5, 'epoch': 0.1} as it goes.\nEnd.\n".to_vec());
+    assert!(!recognise(&source));
+}
+
+#[test]
+fn the_users_pattern_names_its_metrics() {
+    let pattern = LogPattern::parse(r"^it=(?<step>\d+) L=(?<loss>\S+)").expect("sound");
+    let source = Memory::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
+    assert!(matches(&source, &pattern));
+    let file = read_with(&source, &Room::unlimited(), &pattern).expect("a log");
+    assert_eq!(points(&file, "loss")[0], (1, 2.5));
+    assert!(LogPattern::parse(r"(?<step>\d+)").is_err());
+    assert!(LogPattern::parse(r"(").is_err());
+}
