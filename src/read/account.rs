@@ -70,18 +70,6 @@ impl Account {
         }
     }
 
-    /// Adds all of another account.
-    pub(super) fn add(&mut self, other: Self) {
-        for unread in other.shapes {
-            let rows = unread.columns.iter().map(Vec::len).max().unwrap_or_default();
-            for row in 0..rows {
-                let values: Vec<f64> = unread.columns.iter().filter_map(|column| column.get(row).copied()).collect();
-                self.take(&unread.example, unread.names.clone(), &values);
-            }
-        }
-        self.beyond += other.beyond;
-    }
-
     /// The shapes, in the order in which they were met.
     pub fn shapes(&self) -> &[Unread] {
         &self.shapes

@@ -128,9 +128,7 @@ pub fn is_told(canonical: &str) -> bool {
 
 /// Whether a single word names data that a run does not train on.
 pub fn is_held_out(word: &str) -> bool {
-    ["val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout", "holdout"]
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(word))
+    words::HELD_OUT.iter().chain(&["dev"]).any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// A name of lower case without the folder of held-out data in front.

@@ -189,10 +189,9 @@ pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, kept: Kept) -> A
 /// Pairs a loss that the two sides log at different intervals, as samples or as means: by what the data show, else by the form
 /// of the files.
 fn at_other_intervals<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
-    let (lengths, is_windowed) =
-        ([baseline.interval, candidate.interval], |source: &Source<'_>| source.logged == Logged::Windows);
+    let is_windowed = |source: &Source<'_>| source.logged == Logged::Windows;
     let samples = by_step(baseline, candidate);
-    let means = by_window(baseline, candidate, lengths);
+    let means = by_window(baseline, candidate, [baseline.interval, candidate.interval]);
     let shown = told_by_data(&samples, &means);
     let by_form = || {
         let covers = |source: &Source<'_>| is_windowed(source) || source.interval == 1;

@@ -4,6 +4,7 @@
 //! loss changes within that many steps, and that is more by far. Only a loss tells: a learning rate or a norm may hardly change
 //! from step to step.
 
+use crate::median::median;
 use crate::read::curve::series::Series;
 
 /// Steps that must be common as they stand and shifted: fewer may agree by chance.
@@ -57,15 +58,11 @@ fn common(baseline: &Series, candidate: &Series, shift: i64) -> usize {
 
 /// Median of the relative differences; `None` where too few steps are common.
 fn difference(baseline: &Series, candidate: &Series, shift: i64) -> Option<f64> {
-    let mut differences: Vec<f64> = pairs(baseline, candidate, shift)
+    let differences: Vec<f64> = pairs(baseline, candidate, shift)
         .filter(|(b, c)| b.is_finite() && c.is_finite() && *b != 0.0)
         .map(|(b, c)| ((c - b) / b).abs())
         .collect();
-    if differences.len() < COMMON {
-        return None;
-    }
-    let middle = differences.len() / 2;
-    Some(*differences.select_nth_unstable_by(middle, f64::total_cmp).1)
+    if differences.len() < COMMON { None } else { median(differences) }
 }
 
 #[cfg(test)]

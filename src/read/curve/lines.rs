@@ -15,6 +15,11 @@ const MAX_LINE: usize = 4 << 20;
 /// Bytes of a line that a reader of logs looks at.
 const LOOKED_AT: usize = 1 << 20;
 
+/// Types whose brackets hold a number: `tensor(2.5)`, `np.float32(2.5)`.
+pub(super) const WRAPPERS: [&str; 12] = [
+    "float16", "float32", "float64", "bfloat16", "float", "int", "int32", "int64", "tensor", "Tensor", "array", "Array",
+];
+
 /// Bytes of lines that are read at the same time, by all threads together: as long as a line may be.
 const PART: usize = MAX_LINE;
 /// Least bytes that are worth a thread.
@@ -261,8 +266,12 @@ pub(super) fn value(text: &str) -> Option<f64> {
 }
 
 fn adorned_value(text: &str) -> Option<f64> {
-    const TYPES: [&str; 5] = ["tensor(", "np.float32(", "np.float64(", "float(", "array("];
-    if let Some(inside) = TYPES.iter().find_map(|known| text.strip_prefix(known)) {
+    let is_type = |name: &str| {
+        let is_path = name.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '.'));
+        is_path && WRAPPERS.contains(&name.rsplit('.').next().unwrap_or(name))
+    };
+    let wrapped = text.split_once('(').filter(|(name, _)| is_type(name));
+    if let Some((_, inside)) = wrapped {
         return number(inside.split([',', ')']).next()?.trim_matches(['[', ']']));
     }
     if let Some((value, _)) = text.split_once('±').or_else(|| text.split_once("+/-")).or_else(|| text.split_once("+-"))
@@ -436,6 +445,22 @@ mod tests {
         }
         assert_eq!(found, ["here it is", "here it is", "12 34", "here it is"]);
         assert_eq!(numbers, [8, 150_008, 300_001, 300_008]);
+    }
+
+    #[test]
+    fn values_of_cells() {
+        for (text, value) in [
+            ("79.5%", Some(79.5)),
+            ("2.3 nats", Some(2.3)),
+            ("0.91 ± 0.02", Some(0.91)),
+            ("8912/10000", Some(0.8912)),
+            ("np.float16(2.5)", Some(2.5)),
+            ("tensor([2.5], device='npu:0')", Some(2.5)),
+            ("loss: np.float32(2.5)", None),
+            ("True", None),
+        ] {
+            assert_eq!(super::value(text), value, "{text}");
+        }
     }
 
     #[test]

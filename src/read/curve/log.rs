@@ -35,7 +35,6 @@ use super::stored::StoredSeries;
 use super::updates::UpdateLines;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
-use crate::read::account::Account;
 use crate::read::metric;
 use blocks::Blocks;
 use names::Names;
@@ -64,6 +63,8 @@ struct Reading<'a> {
     lines: Lines<'a>,
     blocks: Blocks,
     pattern: Option<&'a LogPattern>,
+    /// A line behind a record that it ended.
+    ahead: Option<Line>,
 }
 
 /// A line of a log.
@@ -75,18 +76,24 @@ struct Line {
 
 impl<'a> Reading<'a> {
     fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { lines: Lines::cutting(source), blocks, pattern }
+        Self { lines: Lines::cutting(source), blocks, pattern, ahead: None }
     }
 
-    /// The next line that may mean something.
+    /// The next line that may mean something; in front of one that ends rows without a ruler, the record of these.
     fn next(&mut self) -> Result<Option<Line>> {
+        if let Some(ahead) = self.ahead.take() {
+            return Ok(Some(ahead));
+        }
         if !self.blocks.is_within_table() && self.pattern.is_none() {
             self.lines.pass_over(|lines| TELLING.find(lines).map(|found| found.start()), is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
         let text = String::from_utf8_lossy(line).into_owned();
         let record = record_of(&text, &mut self.blocks, self.pattern);
-        Ok(Some(Line { text, has_end, record }))
+        let line = Line { text, has_end, record };
+        let Some(ended) = self.blocks.take_ended() else { return Ok(Some(line)) };
+        self.ahead = Some(line);
+        Ok(Some(Line { text: String::new(), has_end: true, record: Some(ended) }))
     }
 }
 
@@ -135,8 +142,9 @@ fn with_pattern(line: &str, mut by_pattern: Record, record: Option<Record>, bloc
         let name = blocks.names.get(pair.name).map(|name| name.text.clone());
         blocks.account.take(line, name.into_iter().collect(), &[pair.value]);
     }
+    let is_by_epoch = by_pattern.step.is_none() && record.is_by_epoch;
     by_pattern.step = by_pattern.step.or(record.step);
-    Record { beside: record.beside, skipped: record.skipped, ..by_pattern }
+    Record { beside: record.beside, skipped: record.skipped, is_by_epoch, ..by_pattern }
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
@@ -248,8 +256,6 @@ fn read_lines(
     let mut curves = Curves::new(source, room);
     let mut updates = UpdateLines::default();
     let mut bar: Option<Record> = None;
-    // A value that is not finite is told, also where the bar that drew it was drawn again.
-    let mut redrawn = Account::default();
     let mut last: Option<Size> = None;
     let (mut is_cut, mut has_nul, mut is_of_means) = (false, false, false);
     while let Some(Line { text, has_end, record }) = reading.next()? {
@@ -274,7 +280,9 @@ fn read_lines(
             Some(drawn) if record.redraws(&drawn) => {
                 let broken = drawn.pairs.iter().filter(|pair| !pair.value.is_finite());
                 let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
-                broken.for_each(|(name, value)| redrawn.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
+                // It is told, also where the bar that drew it was drawn again.
+                let account = &mut reading.blocks.account;
+                broken.for_each(|(name, value)| account.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
             }
             Some(drawn) => curves.take(drawn, names)?,
             None => {}
@@ -289,9 +297,7 @@ fn read_lines(
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
     file.notes
         .extend(rounded.chain(has_nul.then_some(Note::NulBytes)).chain((cut > 0).then_some(Note::LongLines(cut))));
-    let mut account = reading.blocks.account;
-    account.add(redrawn);
-    Ok(CurveFile { updates: updates.finish(), account, ..file })
+    Ok(CurveFile { updates: updates.finish(), account: reading.blocks.account, ..file })
 }
 
 /// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.

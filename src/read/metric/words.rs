@@ -6,7 +6,8 @@ const AGGREGATES: [&str; 12] =
 /// Words of a spread or an extreme: one token or one answer decides it.
 const STATISTICS: [&str; 10] = ["std", "var", "variance", "stddev", "min", "max", "median", "p50", "p95", "p99"];
 /// Words of data that a run does not train on.
-const HELD_OUT: [&str; 8] = ["eval", "evaluation", "val", "valid", "validation", "test", "heldout", "holdout"];
+pub(super) const HELD_OUT: [&str; 8] =
+    ["eval", "evaluation", "val", "valid", "validation", "test", "heldout", "holdout"];
 
 /// The words of a name, part by part: `critic/score/mean` has three parts of one word each.
 #[derive(Clone, Debug)]

@@ -14,7 +14,6 @@ use super::survey::Survey;
 use super::words;
 use crate::kind::Role;
 use crate::read::account::Account;
-use crate::read::curve::beside::Key;
 
 /// The place that lines below a line take.
 #[derive(Clone, Debug)]
@@ -59,6 +58,8 @@ pub(super) struct Blocks {
     epoch: Option<u64>,
     columns: Option<Columns>,
     rows: Option<Rows>,
+    /// The record of rows that the last line ended without a ruler.
+    ended: Option<Record>,
     /// A line with a metric's name and no number, whose value may stand in the next.
     waiting: Option<String>,
     is_surveying: bool,
@@ -83,12 +84,11 @@ impl Blocks {
     /// Takes a line; the values that it completes, if it does.
     pub(super) fn line(&mut self, line: &str) -> Option<Record> {
         let line = words::plain(line);
-        if let Some(columns) = &mut self.columns {
+        if let Some(columns) = &self.columns {
             if is_ruler(&line) {
                 return None;
             }
             if let Some(row) = columns.row(&line) {
-                columns.has_rows = true;
                 return self.row(row);
             }
             self.columns = None;
@@ -110,11 +110,16 @@ impl Blocks {
             self.cell(&line);
             return None;
         }
-        let ended = self.rows.take().and_then(|rows| self.of_rows(rows));
+        self.ended = self.end();
         if self.reader.found.pairs.is_empty() {
             self.columns = Columns::of(&line, &self.reader.tokens.list, &mut self.names);
         }
-        ended.or_else(|| self.plain_line(&line))
+        self.plain_line(&line)
+    }
+
+    /// The record that the last line ended, which stands in front of the line's own.
+    pub(super) fn take_ended(&mut self) -> Option<Record> {
+        self.ended.take()
     }
 
     /// The record that is open when the file ends.
@@ -145,8 +150,7 @@ impl Blocks {
         }
         (known.batch, known.epoch) = (known.batch.or(new.batch), known.epoch.or(new.epoch));
         if let ([], [group]) = (found.pairs.as_slice(), found.bare.as_slice()) {
-            let words = self.reader.tokens.list.get(group.clone()).unwrap_or_default();
-            let text = words.first().zip(words.last()).and_then(|(first, last)| line.get(first.start..last.end));
+            let text = self.reader.tokens.text(line, group);
             let group = text.filter(|text| text.ends_with('/')).map(str::to_owned);
             rows.group = group.map(|group| self.names.place(&group));
         }
@@ -190,7 +194,7 @@ impl Blocks {
         let mut counters = found.counters;
         if let (Some(lead), true) = (counters.lead, found.bare.is_empty() && found.pairs.is_empty()) {
             // A number alone in its line may be a header as any counter is.
-            counters.dress = counters.dress.wrapping_add(1000 + u64::from(lead.dress.0));
+            (counters.is_alone, counters.dress) = (true, u64::from(lead.dress.0));
         }
         let record = self.record(counters, &found.pairs, is_row);
         if !self.is_surveying {
@@ -212,10 +216,10 @@ impl Blocks {
         let has_counter = record.step.is_some();
         for pair in pairs {
             let Some(name) = self.names.get(pair.name) else { continue };
-            if let Some(key) = Key::of(&name.text) {
+            if let Some(key) = name.key {
                 record.beside.take(key, pair.value);
             }
-            if name.canonical.contains("skipped_iterations") || name.canonical.contains("nan_iterations") {
+            if name.counts_skips {
                 record.skipped = record.skipped.max(crate::read::curve::lines::whole(pair.value));
             }
             let counts = pair.is_joined || has_counter || name.is_told();
@@ -353,11 +357,8 @@ impl Blocks {
     fn note_unread(&mut self, line: &str, found: &super::pairs::Found, is_read: bool) {
         let waiting = self.waiting.take();
         let tokens = &self.reader.tokens.list;
-        let text = |range: &std::ops::Range<usize>| {
-            let (first, last) = (tokens.get(range.start)?, tokens.get(range.end.checked_sub(1)?)?);
-            line.get(first.start..last.end)
-        };
-        let told: Vec<usize> = found.bare.iter().filter_map(text).map(|raw| self.names.place(raw)).collect();
+        let text = found.bare.iter().filter_map(|run| self.reader.tokens.text(line, run));
+        let told: Vec<usize> = text.map(|raw| self.names.place(raw)).collect();
         let mut told: Vec<usize> =
             told.into_iter().filter(|place| self.names.get(*place).is_some_and(Name::is_told)).collect();
         let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };

@@ -1,7 +1,7 @@
 //! Tables that a program prints: a line of names over lines of numbers.
 
 use super::counter_words::is_counter;
-use super::names::Names;
+use super::names::{Name, Names};
 use super::tokens::{Gap, Kind, Token};
 use crate::read::curve::lines;
 
@@ -28,8 +28,6 @@ pub(super) enum Column {
 pub(super) struct Columns {
     parted: Parted,
     columns: Vec<Column>,
-    /// Whether a row was read.
-    pub(super) has_rows: bool,
 }
 
 /// Columns that a printed table has at most.
@@ -75,11 +73,10 @@ impl Columns {
         };
         let columns: Vec<Column> = cells.iter().map(column).collect();
         let is_told = |column: &Column| match column {
-            Column::Metric(name) => names.get(*name).is_some_and(|name| name.is_told() && !name.is_data),
-            Column::Step | Column::Epoch => true,
+            Column::Metric(name) => names.get(*name).is_some_and(Name::is_told),
+            Column::Step | Column::Epoch => false,
         };
-        let metrics = columns.iter().any(|column| matches!(column, Column::Metric(name) if names.get(*name).is_some_and(super::names::Name::is_told)));
-        (metrics && columns.iter().any(is_told)).then_some(Self { parted, columns, has_rows: false })
+        columns.iter().any(is_told).then_some(Self { parted, columns })
     }
 
     /// The cells of a row with their columns; `None` where a line is none.

@@ -54,6 +54,8 @@ pub(super) struct Counters {
     /// Whether a progress bar draws the line: by `tqdm`, or by Keras.
     pub(super) bar: Option<Bar>,
     pub(super) lead: Option<Lead>,
+    /// Whether the number in front is all that the line holds.
+    pub(super) is_alone: bool,
     /// Number of the manner in which the counters are written.
     pub(super) dress: u64,
 }
@@ -232,10 +234,7 @@ impl<'l> Finder<'l> {
         let batch = self.count(end + 3)?;
         let (last, of) = self.whole(end + 3);
         of?;
-        self.take(at + 1..=last);
-        self.note(Counts::Epoch, epoch, None);
-        self.note(Counts::Batch, batch, of);
-        Some(last)
+        Some(self.epoch_and_batch(at + 1..=last, epoch, (batch, of)))
     }
 
     /// `Train: 0 [50/300 (17%)]`.
@@ -247,10 +246,21 @@ impl<'l> Finder<'l> {
         let batch = self.count(at + 4)?;
         let (last, of) = self.whole(at + 4);
         of?;
-        self.take(at + 2..=last);
+        Some(self.epoch_and_batch(at + 2..=last, epoch, (batch, of)))
+    }
+
+    /// Takes both counters of some tokens; the last of them.
+    fn epoch_and_batch(
+        &mut self,
+        tokens: std::ops::RangeInclusive<usize>,
+        epoch: u64,
+        (batch, of): (u64, Option<u64>),
+    ) -> usize {
+        let last = *tokens.end();
+        self.take(tokens);
         self.note(Counts::Epoch, epoch, None);
         self.note(Counts::Batch, batch, of);
-        Some(last)
+        last
     }
 
     /// `rank: 0`, `[rank0]`, `Rank 0`.

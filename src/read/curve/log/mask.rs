@@ -179,7 +179,7 @@ mod tests {
         }
         assert_eq!(month(b"May 01 10:11:12 gpu01", 0, 3), Some(15));
         assert_eq!(month(b"May be", 0, 3), None);
-        assert!(is_path("ckpt/step12-loss2.31.pt") && is_path("/tmp/x") && !is_path("train/loss"));
+        assert!(is_path("ckpt/step12-loss2.31.pt") && is_path("/data/x") && !is_path("train/loss"));
         assert_eq!(writer(b"(trainer:793) INFO", 0), Some(13));
         assert_eq!(writer(b"(TaskRunner pid=1, ip=10.0.0.1) x", 0), Some(31));
         assert_eq!(writer(b"[1,0]<stdout>:x", 0), Some(5));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::kind::Role;
+use crate::read::curve::beside::Key;
 use crate::read::metric;
 
 /// Data that a value is of.
@@ -43,6 +44,10 @@ pub(super) struct Name {
     pub(super) canonical: String,
     /// Place of the first name with that spelling.
     pub(super) first: usize,
+    /// The counter beside the steps that it is.
+    pub(super) key: Option<Key>,
+    /// Whether it counts updates that were skipped.
+    pub(super) counts_skips: bool,
     /// The data that it names.
     pub(super) data: Option<Data>,
     /// Whether its words say nothing of what a value is: `over`.
@@ -68,6 +73,8 @@ impl Name {
         Self {
             role: metric::role(&canonical),
             is_told: metric::is_told(&canonical),
+            key: Key::of(&text),
+            counts_skips: ["skipped_iterations", "nan_iterations"].iter().any(|counted| canonical.contains(counted)),
             first: place,
             data: data_in(&text),
             is_data: data_of(&text).is_some(),

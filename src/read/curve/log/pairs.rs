@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::counters::{Counters, Finder};
 use super::names::{Data, Names, Prefix};
-use super::tokens::{ARROW, Gap, Kind, Token, Tokens};
+use super::tokens::{ARROW, Gap, Kind, Token, Tokens, text};
 use crate::kind::Role;
 
 /// A value with its name.
@@ -172,13 +172,15 @@ impl<'l> Walk<'l> {
 
     /// The words of a run as they stand in the line.
     fn raw(&self, run: &Range<usize>) -> Option<&'l str> {
-        let (first, last) = (self.tokens.get(run.start)?, self.tokens.get(run.end.checked_sub(1)?)?);
-        self.line.get(first.start..last.end)
+        text(self.line, self.tokens, run)
     }
 
     fn word(&mut self, at: usize, token: Token) -> usize {
-        let text = token.text(self.line);
-        if matches!(text, "is" | "are" | "was") && self.run.is_some() && !self.is_parted && token.gap != Gap::None {
+        if matches!(token.text(self.line), "is" | "are" | "was")
+            && self.run.is_some()
+            && !self.is_parted
+            && token.gap != Gap::None
+        {
             (self.is_parted, self.is_joined) = (true, true);
             return at + 1;
         }

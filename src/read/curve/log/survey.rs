@@ -60,7 +60,7 @@ impl Survey {
         {
             self.leads.entry(lead.dress).or_default().take(lead);
         }
-        let is_header = counters.is_some() || counters.dress >= 1000;
+        let is_header = counters.is_some() || counters.is_alone;
         if !has_values && is_header && (self.headers.len() < MOST || self.headers.contains_key(&counters.dress)) {
             *self.headers.entry(counters.dress).or_default() += 1;
         }

@@ -105,3 +105,11 @@ fn the_users_pattern_names_its_metrics() {
     assert!(LogPattern::parse(r"(?<step>\d+)").is_err());
     assert!(LogPattern::parse(r"(").is_err());
 }
+
+#[test]
+fn a_line_that_ends_rows_without_a_ruler_is_read_as_well() {
+    let rows = |step: u64| format!("-----------------\n| loss | {step}.5 |\n| step | {step} |\n");
+    let file = log(&(1..=3).map(|step| rows(step) + &format!("step {step} acc: 0.{step}\n")).collect::<String>());
+    assert_eq!(points(&file, "loss"), [(1, 1.5), (2, 2.5), (3, 3.5)]);
+    assert_eq!(points(&file, "acc"), [(1, 0.1), (2, 0.2), (3, 0.3)]);
+}

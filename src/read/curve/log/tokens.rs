@@ -1,5 +1,7 @@
 //! A line as numbers, words and signs.
 
+use std::ops::Range;
+
 use super::mask;
 use crate::read::curve::lines;
 
@@ -95,15 +97,17 @@ impl Token {
 /// Levels of loggers: they are no part of a name.
 const LEVELS: [&str; 11] =
     ["INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "TRACE", "NOTICE", "FATAL", "info", "warning"];
-/// Types whose brackets hold a number.
-const WRAPPERS: [&str; 12] = [
-    "float16", "float32", "float64", "bfloat16", "float", "int", "int32", "int64", "tensor", "Tensor", "array", "Array",
-];
 
 /// Tokens of one line after the other.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     pub(super) list: Vec<Token>,
+}
+
+/// The text of some of a line's tokens.
+pub(super) fn text<'t>(line: &'t str, list: &[Token], tokens: &Range<usize>) -> Option<&'t str> {
+    let (first, last) = (list.get(tokens.start)?, list.get(tokens.end.checked_sub(1)?)?);
+    line.get(first.start..last.end)
 }
 
 /// Position in a line.
@@ -116,6 +120,11 @@ struct Scan<'l> {
 }
 
 impl Tokens {
+    /// The text of some tokens as it stands in their line.
+    pub(super) fn text<'t>(&self, line: &'t str, tokens: &Range<usize>) -> Option<&'t str> {
+        text(line, &self.list, tokens)
+    }
+
     /// Takes the tokens of `line`, in a time linear in its length.
     pub(super) fn scan(&mut self, line: &str) {
         self.list.clear();
@@ -363,7 +372,7 @@ impl Scan<'_> {
         let name = word.rsplit('.').next().unwrap_or(word);
         let at = inside + usize::from(self.byte(inside) == b'[');
         let at = at + usize::from(matches!(self.byte(at), b'+' | b'-'));
-        WRAPPERS.contains(&name) && (self.byte(at).is_ascii_digit() || self.spelled(at).is_some())
+        lines::WRAPPERS.contains(&name) && (self.byte(at).is_ascii_digit() || self.spelled(at).is_some())
     }
 
     /// End of the logger's name behind a level that ends at `end`: `INFO:root:`.
