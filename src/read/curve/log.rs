@@ -1,9 +1,9 @@
 //! Plain training logs.
 //!
-//! No list of writers: one grammar reads a line. What wrote it is masked ([`mask`]), Chinese becomes English ([`words`]), the
-//! rest is numbers, words and signs ([`tokens`]), of which some count ([`counters`]) and others are values with their names
-//! ([`pairs`], [`names`]). What one line does not tell, all of them do ([`survey`]): which number in front counts, which lines
-//! are headers for those below them ([`blocks`]), which are a table ([`columns`]). What is left unread is accounted for. A
+//! No list of writers: one grammar reads a line. What wrote it is masked (`mask`), Chinese becomes English (`words`), the
+//! rest is numbers, words and signs (`tokens`), of which some count (`counters`) and others are values with their names
+//! (`pairs`, `names`). What one line does not tell, all of them do (`survey`): which number in front counts, which lines
+//! are headers for those below them (`blocks`), which are a table (`columns`). What is left unread is accounted for. A
 //! pattern of the user adds to this and takes nothing away.
 
 mod blocks;
