@@ -20,6 +20,7 @@ pub mod partial_coverage;
 pub mod performance;
 pub mod register;
 pub mod rule;
+pub mod run;
 pub mod settle;
 pub mod source;
 pub mod unread;

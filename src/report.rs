@@ -38,6 +38,7 @@ pub mod plot;
 pub mod reference;
 pub mod rewrite;
 pub mod rows;
+mod run;
 pub mod sarif;
 mod sentence;
 mod sides;

@@ -26,6 +26,7 @@ pub mod observation;
 pub mod operation;
 pub mod outcome;
 pub mod place;
+pub mod run;
 pub mod seal;
 pub mod trend;
 pub mod unit;
@@ -42,6 +43,7 @@ use self::history::Summary;
 use self::next_dump::NextDump;
 use self::observation::Observation;
 use self::place::Accepted;
+use self::run::{Growth, Looked, Timeline};
 use self::unit::{Check, Culprit};
 use crate::verdict::{Profile, Side, Verdict};
 
@@ -87,6 +89,15 @@ pub struct GateResult {
     pub measured: Vec<Observation>,
     /// Findings of all checks, worst first.
     pub findings: Vec<Finding>,
+    /// Every invariant of a run judged alone, those that could not be looked at too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looked: Vec<Looked>,
+    /// The course of the runs, where a log tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// Gradient norms over the layers, where a log prints them by parameter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
     /// Likely causes, most likely first.
     pub diagnoses: Vec<Diagnosis>,
     /// The dump to collect next; absent where another dump would show no more.

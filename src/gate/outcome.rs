@@ -8,6 +8,7 @@ use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::place::Accepted;
+use crate::result::run::{Growth, Looked, Timeline};
 use crate::result::unit::{Check, Unit};
 use crate::verdict::{CheckId, Verdict};
 
@@ -26,6 +27,12 @@ pub struct CheckOutcome {
     pub diagnoses: Vec<Diagnosis>,
     /// Comments of the change that accept findings.
     pub accepted: Vec<Accepted>,
+    /// Invariants of one run that it looked at, or could not.
+    pub looked: Vec<Looked>,
+    /// The course of the runs.
+    pub timeline: Option<Timeline>,
+    /// Gradient norms over the layers.
+    pub growth: Option<Growth>,
 }
 
 impl CheckOutcome {
@@ -38,6 +45,9 @@ impl CheckOutcome {
             sizes: None,
             diagnoses: Vec::new(),
             accepted: Vec::new(),
+            looked: Vec::new(),
+            timeline: None,
+            growth: None,
         }
     }
 

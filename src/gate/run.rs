@@ -18,6 +18,7 @@ use crate::fetch::Fetcher;
 use crate::fetch::progress::Progress;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
+use crate::judge::run::all_of;
 use crate::judge::settle::settle;
 use crate::report::sink::Kept;
 use crate::report::{Judged, Outcome};
@@ -64,17 +65,23 @@ pub fn run_by(
     let about = surroundings.about.iter().cloned();
     let general = about.chain(general_findings(request, &sides, surroundings.training));
     result.measured = general.map(|finding| Observation::of_check(CheckId::Artifacts, finding)).collect();
-    let mut sizes = Sizes::default();
+    let (mut sizes, mut looked) = (Sizes::default(), Vec::new());
     for id in &request.checks {
         let Some(part) = check(*id, &sides, surroundings, &shared)? else { continue };
         result.checks.push(part.check);
         result.measured.extend(part.observations);
         result.diagnoses.extend(part.diagnoses);
+        looked.extend(part.looked);
+        result.timeline = result.timeline.or(part.timeline);
+        result.growth = result.growth.or(part.growth);
         result.accepted.extend(part.accepted);
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
         sizes = part.sizes.unwrap_or(sizes);
     }
     asked.refuse_unmatched()?;
+    if sides.is_alone {
+        result.looked = all_of(&looked);
+    }
     add_digests(&mut result, &sides);
     settle(&mut result, &request.policy);
     diagnose(&mut result, &sizes);
@@ -165,6 +172,9 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         checks: Vec::new(),
         measured: Vec::new(),
         findings: Vec::new(),
+        looked: Vec::new(),
+        timeline: None,
+        growth: None,
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),

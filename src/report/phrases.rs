@@ -1,4 +1,4 @@
-//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml`, `reproduce.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
+//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml`, `reproduce.yaml`, `run.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
 //! minijinja texts; and what the files of the checks call each check.
 
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ macro_rules! phrases {
 }
 
 static ENGLISH: LazyLock<Phrases> =
-    phrases!("en", |of| of.english, "opening", "report", "publish", "reproduce", "signoff");
+    phrases!("en", |of| of.english, "opening", "report", "publish", "reproduce", "run", "signoff");
 static CHINESE: LazyLock<Phrases> =
-    phrases!("zh", |of| of.chinese, "opening", "report", "publish", "reproduce", "signoff");
+    phrases!("zh", |of| of.chinese, "opening", "report", "publish", "reproduce", "run", "signoff");
 /// Formulas of rules, by the rule's name.
 static ENGLISH_FORMULAS: LazyLock<Phrases> =
     LazyLock::new(|| parse(&[include_str!("../../templates/messages/en/formulas.yaml")]));

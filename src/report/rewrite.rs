@@ -2,7 +2,7 @@
 
 use super::escape::Target;
 use super::messages::Language;
-use super::{causes, writer};
+use super::{causes, run, writer};
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::GateResult;
@@ -32,5 +32,6 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         waived.finding.message.clear();
         waived.finding.help.clear();
     }
+    run::fill(&mut result.looked, &writer).map_err(|error| refused(&error))?;
     causes::fill(&mut result.diagnoses, &writer).map_err(|error| refused(&error))
 }

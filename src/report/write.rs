@@ -8,7 +8,7 @@ use super::messages::Language;
 use super::page::operations::Table;
 use super::templates::Templates;
 use super::writer;
-use super::{badge, causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
+use super::{badge, causes, code_quality, issue, junit, metrics, page, pictures, run, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::result::GateResult;
@@ -37,6 +37,7 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
     let writer = result.writer(options.language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
     causes::fill(&mut result.diagnoses, &writer)?;
+    run::fill(&mut result.looked, &writer)?;
     let Finished { output, operations, digest } = folder.finish()?;
     result.operations_digest = Some(digest);
     result.operations_version = Some(LINES_VERSION);

@@ -1,0 +1,95 @@
+//! Texts about one run: what was looked at and why something was not, from `templates/messages/<language>/run.yaml`.
+
+use std::collections::BTreeMap;
+
+use minijinja::Value;
+
+use super::writer::Writer;
+use crate::error::Result;
+use crate::result::run::Looked;
+
+/// Names of counted things, in the order in which they are told.
+const COUNTED: [&str; 12] = [
+    "parameters",
+    "sums",
+    "operations",
+    "layers",
+    "files",
+    "answers",
+    "prompts",
+    "updates",
+    "metrics",
+    "ranks",
+    "steps",
+    "points",
+];
+
+/// Writes what each invariant was looked at over, and why one was not.
+///
+/// # Errors
+/// Errors of a text.
+pub(super) fn fill(looked: &mut [Looked], writer: &Writer) -> Result<()> {
+    for one in looked {
+        one.over = over(&one.counts, writer)?;
+        one.because = if one.reason.is_empty() { String::new() } else { reason(&one.reason, writer)? };
+    }
+    Ok(())
+}
+
+/// Counted things, as `62 parameters, 2 ranks`.
+fn over(counts: &BTreeMap<String, u64>, writer: &Writer) -> Result<String> {
+    let known = COUNTED.into_iter().filter_map(|name| Some((name, counts.get(name)?)));
+    let words: Result<Vec<String>> = known
+        .map(|(name, count)| {
+            writer.phrase(&format!("looked_{name}"), &Value::from(BTreeMap::from([("count", *count)])))
+        })
+        .collect();
+    Ok(words?.join(&writer.word("comma")?))
+}
+
+/// The sentence of a reason; one of a later version is shown by its code.
+fn reason(code: &str, writer: &Writer) -> Result<String> {
+    let key = format!("reason_{code}");
+    let known = super::phrases::find(&key, writer.language()).is_some();
+    if known { writer.word(&key) } else { Ok(writer.name(code)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::run::{NEEDS, all_of};
+    use crate::report::escape::Target;
+    use crate::report::messages::Language;
+    use crate::result::run::Invariant;
+
+    #[test]
+    fn every_invariant_says_why_it_was_not_looked_at_in_both_languages() {
+        for language in Language::ALL {
+            let writer = Writer::new(language, Target::Plain);
+            let mut all = all_of(&[]);
+            fill(&mut all, &writer).expect("texts");
+            assert_eq!(all.len(), NEEDS.len());
+            for one in &all {
+                assert!(!one.because.is_empty() && one.because != one.reason, "{language:?} {one:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_looked_at_is_counted_in_words() {
+        let mut looked = [Looked::over(Invariant::Replicas, true, [("steps", 1), ("parameters", 62), ("ranks", 2)])];
+        fill(&mut looked, &Writer::new(Language::En, Target::Plain)).expect("texts");
+        assert_eq!(looked[0].over, "62 parameters, 2 ranks, 1 step");
+        fill(&mut looked, &Writer::new(Language::Zh, Target::Plain)).expect("texts");
+        assert_eq!(looked[0].over, "62 个参数，2 个 rank，1 步");
+    }
+
+    #[test]
+    fn every_counted_thing_has_its_words() {
+        for language in Language::ALL {
+            let counts = COUNTED.into_iter().map(|name| (name.to_owned(), 2)).collect();
+            let text = over(&counts, &Writer::new(language, Target::Plain)).expect("words");
+            assert_eq!(text.matches('2').count(), COUNTED.len(), "{text}");
+        }
+    }
+}
