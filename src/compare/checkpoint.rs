@@ -72,6 +72,26 @@ pub fn parameters<'a>(
         .collect()
 }
 
+/// Whether a floating-point parameter differs between two checkpoints of one run; `None` where none could be compared. Reads until the
+/// first that does, which in a run that learns is the first of all.
+pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
+    let measurements = Measurements::default();
+    let is_parameter = |dtypes: (Dtype, Dtype)| dtypes.0 == dtypes.1 && dtypes.0.is_float();
+    let mut has_moved = None;
+    for (name, before, after) in &pairs.matched {
+        let (Parameter::Tensor(before), Parameter::Tensor(after)) = (before, after) else { continue };
+        if !is_parameter((before.dtype, after.dtype)) {
+            continue;
+        }
+        match tensors(name, before, after, &measurements) {
+            ParameterOutcome::Compared { stats, .. } if stats.unequal > 0 => return Some(true),
+            ParameterOutcome::Compared { .. } => has_moved = Some(false),
+            _ => {}
+        }
+    }
+    has_moved
+}
+
 fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measurements: &Measurements) -> ParameterOutcome {
     if baseline.shape != candidate.shape {
         return ParameterOutcome::ShapesDiffer(baseline.shape.clone(), candidate.shape.clone());

@@ -6,7 +6,9 @@
 mod argument_differs;
 mod checksum_differs;
 mod communication;
+mod dropout_in_evaluation;
 mod dtype_differs;
+mod gradient_accumulates;
 mod gradient_only;
 mod gradient_reduction;
 mod hyperparameters_differ;
@@ -20,15 +22,19 @@ mod other_algorithm;
 mod other_tensor;
 mod overflow;
 mod overwritten;
+mod parameter_frozen;
+mod parameters_never_move;
 mod permuted;
 mod randomness;
 mod reduced_precision;
+mod replicas_differ;
 mod reward_dead;
 mod rollout_mismatch;
 mod saturation;
 mod scaled;
 mod shape_differs;
 mod silent_corruption;
+mod trainable_differs;
 mod wrong_weights_or_data;
 mod zero_gradient;
 
@@ -37,7 +43,13 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 28] = [
+pub const ALL: [&Cause; 34] = [
+    &gradient_accumulates::CAUSE,
+    &replicas_differ::CAUSE,
+    &parameters_never_move::CAUSE,
+    &parameter_frozen::CAUSE,
+    &dropout_in_evaluation::CAUSE,
+    &trainable_differs::CAUSE,
     &saturation::CAUSE,
     &overflow::CAUSE,
     &randomness::CAUSE,

@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use super::curves::Curves;
+use super::evidence::finding_as_evidence;
 use super::rl::Rollouts;
 use crate::judge::rule::Rule;
-use crate::result::diagnosis::Diagnosis;
-use crate::result::finding::Finding;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::{Fact, Finding};
+use crate::verdict::Severity;
 
 /// One cause: how it is recognised, and what joins it.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub struct Cause {
     pub(super) in_rl: fn(&Rollouts<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
     pub(super) in_config: fn(&[&Finding]) -> Option<Diagnosis>,
+    /// Rules about one run by itself: a finding of the candidate alone is the cause.
+    pub(super) shown_by: &'static [&'static Rule],
     /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
     /// left when nothing more specific fits.
     pub(super) is_last_resort: bool,
@@ -41,6 +45,7 @@ impl Cause {
             in_curves: |_| None,
             in_rl: |_| None,
             in_config: |_| None,
+            shown_by: &[],
             is_last_resort: false,
             explained_by: &[],
             supported_by: &[],
@@ -63,6 +68,14 @@ impl Cause {
         (self.in_config)(findings)
     }
 
+    /// The cause that a finding about the candidate by itself is; the earliest of several.
+    pub(super) fn of_run(&self, findings: &[Finding]) -> Option<Diagnosis> {
+        let counts = |finding: &&Finding| finding.is_any(self.shown_by) && finding.severity >= Severity::Warn;
+        let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
+        let diagnosis = Diagnosis::new(self, finding.place.as_str(), Sureness::Certain);
+        Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new(self.code)))
+    }
+
     pub(super) fn speaks_last(&self) -> bool {
         self.is_last_resort
     }
@@ -74,6 +87,14 @@ impl Cause {
 
     pub(super) fn is_supported_by(&self, finding: &Finding) -> bool {
         finding.is_any(self.supported_by)
+    }
+}
+
+/// The step that a finding names; those without one come last.
+fn step_of(finding: &Finding) -> u64 {
+    match finding.facts.get("step") {
+        Some(Fact::Count(step)) => *step,
+        _ => u64::MAX,
     }
 }
 

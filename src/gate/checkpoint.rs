@@ -1,5 +1,7 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
+mod motion;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
@@ -18,6 +20,7 @@ use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
 use crate::result::finding::Finding;
 use crate::result::unit::{CheckpointUnit, Evidence as Account, Unit};
 use crate::verdict::{CheckId, Side};
+use motion::{Motion, in_order};
 
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -69,8 +72,9 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
 /// Judges the candidate's checkpoints without a baseline.
 fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    for place in places(candidate) {
-        let JudgedCheckpoint { unit, findings } = match open(candidate, &place, &policy.checkpoint) {
+    let places = places(candidate);
+    for place in &places {
+        let JudgedCheckpoint { unit, findings } = match open(candidate, place, &policy.checkpoint) {
             Ok(opened) => alone_of(&place.path, &opened, progress),
             Err(error) => {
                 let findings = vec![damaged(&place.path, Side::Candidate, &error)];
@@ -78,6 +82,16 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
             }
         };
         outcome.add_unit(Unit::Checkpoint(Box::new(unit)), findings);
+    }
+    if !places.is_empty() {
+        let mut motion = Motion::default();
+        for (step, place) in in_order(&places) {
+            // Damage is a finding of its unit.
+            open(candidate, place, &policy.checkpoint).into_iter().for_each(|it| motion.take(step, it.checkpoint));
+        }
+        let (finding, looked) = motion.finish();
+        outcome.say(finding);
+        outcome.looked.push(looked);
     }
     outcome
 }

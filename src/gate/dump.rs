@@ -18,6 +18,7 @@ use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use super::wiring::{GateCheck, Measuring};
 use crate::compare::measurements::Measurements;
+use crate::compare::run::Snapshot;
 use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Gradients};
 use crate::error::{Error, ErrorKind, Result};
@@ -29,6 +30,7 @@ use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
 use crate::judge::dump::update::Parameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::rule::{artifacts, policy as policy_rules};
+use crate::judge::run::watch::Both;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
 use crate::pair::unit::{Missing, UnitPair};
@@ -176,8 +178,11 @@ pub fn check(
     let mut limits_used = vec![false; policy.dump.limits.len()];
     let renaming = renaming::of(shared.request);
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
-    let mut aids = Aids { noise, reference, without_noise: Vec::new() };
-    shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
+    let units = steps.values().map(Vec::len).sum::<usize>();
+    // One step and rank alone tells nothing of copies and motion.
+    let watch = (units > 1).then(Both::default);
+    let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch };
+    shared.progress.begin("comparing dumps", units as u64);
     let mut steps = steps.into_values().peekable();
     while let Some(pairs) = steps.next() {
         let is_last = steps.peek().is_none();
@@ -192,6 +197,7 @@ pub fn check(
     tell_prefixes_once(&mut outcome.observations);
     findings.extend(noise::missing(&aids.without_noise));
     findings.extend(aids.reference.and_then(|reference| reference.finding()));
+    findings.extend(aids.watch.into_iter().flat_map(Both::finish));
     outcome.say(findings);
     Ok(outcome)
 }
@@ -211,6 +217,8 @@ struct Aids<'a> {
     reference: Option<Reference<'a>>,
     /// Records of the baseline's dumps without recorded noise.
     without_noise: Vec<String>,
+    /// Each of the two runs, held against itself.
+    watch: Option<Both>,
 }
 
 /// State of a rank after a step, which its later steps inherit.
@@ -259,6 +267,7 @@ fn step(
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();
+    let mut snapshots = <[BTreeMap<u64, Snapshot>; 2]>::default();
     for (place, pair) in units.readable() {
         let unit = match units.get(place, pair) {
             Ok(unit) => unit,
@@ -267,6 +276,11 @@ fn step(
                 continue;
             }
         };
+        if aids.watch.is_some() {
+            let rank = pair.candidate.rank.unwrap_or_default();
+            let dumps = [unit.baseline(), unit.candidate()];
+            snapshots.iter_mut().zip(dumps).for_each(|(side, dump)| drop(side.insert(rank, Snapshot::of(dump))));
+        }
         context.received = messages.received(&unit.input());
         if let Some(before) = earlier.get(&pair.candidate.rank) {
             (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
@@ -294,6 +308,9 @@ fn step(
         }
         let gradients = (!is_last).then(|| Gradients::of(&unit.input()));
         judged.push(Judged { place, pair, unit: judgement, gradients });
+    }
+    if let (Some(watch), Some(pair)) = (&mut aids.watch, pairs.first()) {
+        watch.take(pair.candidate.step, snapshots);
     }
     if is_first {
         let has_culprit = judged.iter().any(|judged| judged.unit.unit.culprit.is_some());

@@ -17,7 +17,10 @@ const OF_DEVICES: [&str; 8] = ["cuda", "npu", "cpu", "nccl", "hccl", "gloo", "0x
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&[&dump_rules::ARGUMENT_DIFFERS, &dump_rules::REQUIRES_GRAD_DIFFERS]) {
+    // A parameter is trained or not, whatever the call.
+    let is_parameter = suspect.value.kind == TensorKind::Parameter;
+    let is_argument = suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]);
+    if is_argument || !is_parameter && suspect.is(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
         let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }

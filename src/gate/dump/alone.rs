@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compare::run::Snapshot;
 use crate::error::Error;
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
@@ -13,12 +14,17 @@ use crate::judge::dump::alone::{self, At, Scan};
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::kind_of_data;
 use crate::judge::rule::artifacts;
+use crate::judge::run::watch::Watch;
+use crate::kind::Role;
 use crate::msprobe::overflow_check::{self, Rank};
 use crate::pair::unit::single;
 use crate::policy::Policy;
+use crate::read::curve::CurveFile;
 use crate::read::dump::DumpFolder;
+use crate::read::metric;
 use crate::read::overflow_check as answer;
 use crate::result::finding::Finding;
+use crate::result::run::{self, Invariant, InvariantState};
 use crate::result::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Side};
 
@@ -41,9 +47,14 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     for folder in folders {
         steps.entry(folder.step).or_default().push(folder);
     }
-    for ranks in steps.into_values() {
-        step(&ranks, policy, progress, &mut outcome);
+    let mut watch = Watch::default();
+    for (at, ranks) in steps {
+        watch.take(at, step(&ranks, policy, progress, &mut outcome));
     }
+    let (told, looked) = watch.finish(training_steps(candidate));
+    carry_checksums(&mut outcome, &looked);
+    outcome.say(told.into_iter().map(|finding| finding.of_check(CheckId::Dump)));
+    outcome.looked.extend(looked);
     let twice = doubled.into_iter().map(|folder| {
         let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(CheckId::Dump);
         let finding = finding.with("side", Side::Candidate.as_str()).with("kind", "dump").with("count", 2_usize);
@@ -91,11 +102,18 @@ fn shown(names: &[String]) -> Vec<String> {
     names.iter().take(SHOWN).cloned().collect()
 }
 
-/// Judges the ranks of a step.
-fn step(folders: &[&DumpFolder], policy: &Policy, progress: &dyn Progress, outcome: &mut CheckOutcome) {
-    let (mut looked, mut ranks) = (Vec::new(), BTreeMap::new());
+/// Judges the ranks of a step, and gives what they hold for a look over the steps.
+fn step(
+    folders: &[&DumpFolder],
+    policy: &Policy,
+    progress: &dyn Progress,
+    outcome: &mut CheckOutcome,
+) -> BTreeMap<u64, Snapshot> {
+    let (mut looked, mut ranks, mut snapshots) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for folder in folders {
-        looked.push(look(folder, &mut ranks));
+        let (one, snapshot) = look(folder, &mut ranks);
+        snapshots.extend(snapshot.map(|snapshot| (one.at.rank.unwrap_or_default(), snapshot)));
+        looked.push(one);
         progress.advance(1);
     }
     let mut names = overflow_check::names(&ranks);
@@ -104,18 +122,43 @@ fn step(folders: &[&DumpFolder], policy: &Policy, progress: &dyn Progress, outco
         let named = names.remove(&one.at.rank);
         add(one, named, origin.as_ref(), policy, outcome);
     }
+    snapshots
 }
 
-fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> Looked {
+/// Training steps that a log beside the dumps counts.
+fn training_steps(candidate: &Inventory) -> Option<u64> {
+    let series = candidate.all::<CurveFile>().iter().flat_map(|file| &file.series);
+    series.filter(|series| metric::role(series.name()) == Role::Loss).map(|series| series.shape().len as u64).max()
+}
+
+/// Checksums show nothing of NaN; held against those of other ranks they carry a verdict.
+fn carry_checksums(outcome: &mut CheckOutcome, looked: &[run::Looked]) {
+    let replicas = looked.iter().find(|one| one.invariant == Invariant::Replicas);
+    if replicas.is_none_or(|one| one.state == InvariantState::NotLooked) {
+        return;
+    }
+    for unit in &mut outcome.check.units {
+        if let Unit::Dump(unit) = unit
+            && unit.evidence.compared == 0
+        {
+            std::mem::swap(&mut unit.evidence.compared, &mut unit.evidence.shown_only);
+        }
+    }
+    outcome.observations.retain(|one| !one.finding.is(&rules::NOTHING_COMPARED));
+}
+
+fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> (Looked, Option<Snapshot>) {
     let at = At { step: folder.step, rank: folder.rank };
     match folder.read() {
         Ok(dump) => {
             ranks.extend(overflow_check::rank(&dump).map(|rank| (at.rank, rank)));
             let scan = alone::scan(&dump, at);
             let findings = alone::gaps(&dump, &scan, at);
-            Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }
+            (Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }, Some(Snapshot::of(&dump)))
         }
-        Err(error) => Looked { at, scan: Scan::default(), data: String::new(), findings: vec![damaged(&error)] },
+        Err(error) => {
+            (Looked { at, scan: Scan::default(), data: String::new(), findings: vec![damaged(&error)] }, None)
+        }
     }
 }
 
@@ -166,7 +209,7 @@ fn add(
     outcome: &mut CheckOutcome,
 ) {
     let Looked { at, scan, data, mut findings } = looked;
-    let (seen, unseen) = (scan.seen, scan.unseen.0);
+    let (seen, unseen, checksummed) = (scan.seen, scan.unseen.0, scan.checksummed);
     let (culprit, from) = settle(scan, origin);
     if let Some(culprit) = &culprit {
         let finding = alone::finding_of(culprit);
@@ -191,7 +234,7 @@ fn add(
         data,
         compared: seen,
         not_compared: unseen,
-        evidence: Evidence { compared: seen, damaged: unseen, ..Evidence::default() },
+        evidence: Evidence { compared: seen, shown_only: checksummed, damaged: unseen, ..Evidence::default() },
         culprit,
         inherited_from: from,
         msprobe_overflow: named,

@@ -184,6 +184,11 @@ impl Compared<'_> {
         VALUE * self.baseline.operations.values() as u64
     }
 
+    /// Records of the baseline.
+    pub(super) fn baseline(&self) -> &Dump {
+        &self.baseline
+    }
+
     /// Records of the candidate.
     pub(super) fn candidate(&self) -> &Dump {
         &self.candidate

@@ -6,17 +6,28 @@ use rayon::prelude::*;
 
 use super::rank::{is_ignored, note_damage};
 use super::tables::{open, ranks};
+use crate::compare::run::copies::Copy;
+use crate::compare::run::snapshot::Parameter;
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::gate::outcome::CheckOutcome;
 use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
+use crate::judge::run::replicas::Replicas;
+use crate::kind::{MonitorKind, Statistic};
 use crate::policy::Policy;
-use crate::read::monitor::RankTables;
+use crate::read::monitor::{Keyed, RankTables, Step};
 use crate::result::finding::{Finding, verdict_of};
+use crate::result::run::Looked;
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
 use crate::verdict::{CheckId, Side, Verdict};
+
+/// Decimals from which on every update shows that a number of 32 bits takes.
+const ENOUGH: u32 = 10;
+
+/// Parameters of a rank at one moment.
+type Copies = BTreeMap<String, Parameter>;
 
 /// A judged rank, with its steps.
 struct Judged {
@@ -25,73 +36,135 @@ struct Judged {
     steps: BTreeSet<i64>,
 }
 
-/// Judges the candidate's monitors. Damage is a finding of its rank.
+/// A rank while its steps are walked over.
+struct Walking<'a> {
+    tables: RankTables,
+    steps: BTreeSet<i64>,
+    walk: Walk,
+    left_out: Evidence,
+    findings: Vec<Finding>,
+    /// Whether a file could no longer be read.
+    is_stopped: bool,
+    policy: &'a Policy,
+}
+
+/// Judges the candidate's monitors, one step of all ranks in memory at a time. Damage is a finding of its rank.
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Monitor);
-    let ranks = ranks(candidate);
-    progress.begin("looking through monitors", ranks.len() as u64);
-    let ranks: Vec<_> = ranks.iter().collect();
-    let mut judged: Vec<Judged> = ranks
-        .par_iter()
-        .map(|(rank, places)| {
-            let judged = judge(&open(candidate, **rank, places), policy);
-            progress.advance(1);
-            judged
-        })
-        .collect();
+    let ranks: Vec<_> = ranks(candidate).into_iter().collect();
+    let mut walking: Vec<Walking<'_>> =
+        ranks.par_iter().map(|(rank, places)| Walking::new(open(candidate, *rank, places), policy)).collect();
+    let steps: BTreeSet<i64> = walking.iter().flat_map(|rank| rank.steps.iter().copied()).collect();
+    progress.begin("looking through monitors", steps.len() as u64);
+    let mut replicas = Replicas::default();
+    for step in steps {
+        let copies: Vec<(u64, [Copies; 2])> = walking.par_iter_mut().filter_map(|rank| rank.step(step)).collect();
+        // A parameter before the update and after it are two places in time.
+        let before = copies.iter().map(|(rank, [before, _])| (*rank, before)).collect();
+        let after = copies.iter().map(|(rank, [_, after])| (*rank, after)).collect();
+        for ranks in [before, after] {
+            let ranks: BTreeMap<u64, &Copies> = ranks;
+            if ranks.values().any(|copies| !copies.is_empty()) {
+                replicas.take(u64::try_from(step).unwrap_or(0), &ranks);
+            }
+        }
+        progress.advance(1);
+    }
+    let mut judged: Vec<Judged> = walking.into_iter().map(|rank| rank.finish(&mut outcome.looked)).collect();
     tell_missing_steps(&mut judged);
     for Judged { unit, findings, .. } in judged {
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
+    if !ranks.is_empty() {
+        let (finding, looked) = replicas.finish();
+        outcome.say(finding.map(|finding| finding.of_check(CheckId::Monitor)));
+        outcome.looked.push(looked);
+    }
     outcome
 }
 
-fn judge(tables: &RankTables, policy: &Policy) -> Judged {
-    let rank = tables.rank;
-    let mut findings = super::rank::damage_of(Side::Candidate, tables);
-    let steps: BTreeMap<i64, u64> = tables.steps();
-    let mut left_out = Evidence::default();
-    let mut walk = Walk::new(rank, tables.decimals().is_some());
-    for step in steps.keys() {
-        match tables.step(*step, None) {
+impl<'a> Walking<'a> {
+    fn new(tables: RankTables, policy: &'a Policy) -> Self {
+        let findings = super::rank::damage_of(Side::Candidate, &tables);
+        let (steps, walk) = (
+            tables.steps().into_keys().collect(),
+            Walk::new(tables.rank, tables.decimals().is_some_and(|decimals| decimals < ENOUGH)),
+        );
+        Self { tables, steps, walk, left_out: Evidence::default(), findings, is_stopped: false, policy }
+    }
+
+    /// Walks over a step, and gives its parameters before and after the update.
+    fn step(&mut self, step: i64) -> Option<(u64, [Copies; 2])> {
+        if self.is_stopped || !self.steps.contains(&step) {
+            return None;
+        }
+        match self.tables.step(step, None) {
             Ok(mut rows) => {
+                let left_out = &mut self.left_out;
                 rows.rows.retain(|keyed| {
-                    let is_left_out = is_ignored(policy, &[&keyed.row.name, &keyed.key.name]);
+                    let is_left_out = is_ignored(self.policy, &[&keyed.row.name, &keyed.key.name]);
                     if is_left_out {
                         left_out.left_out += 1;
                         left_out.example("left-out", &*keyed.key.name);
                     }
                     !is_left_out
                 });
-                walk.step(*step, rows);
+                let copies = [MonitorKind::ParamOrigin, MonitorKind::ParamUpdated].map(|kind| copies_of(&rows, kind));
+                self.walk.step(step, rows);
+                Some((self.tables.rank, copies))
             }
             Err(error) => {
-                let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", rank);
+                let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", self.tables.rank);
                 let finding = finding.with("what", "unreadable").with("reason", error.message());
-                findings.push(finding.with("side", Side::Candidate.as_str()));
-                break;
+                self.findings.push(finding.with("side", Side::Candidate.as_str()));
+                self.is_stopped = true;
+                None
             }
         }
     }
-    let Walked { findings: of_rows, culprit, evidence, kinds } = walk.finish();
-    let mut evidence = Evidence { left_out: left_out.left_out, examples: left_out.examples, ..evidence };
-    note_damage(&mut evidence, &[tables]);
-    findings.extend(of_rows);
-    if evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
-        findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
+
+    fn finish(self, looked: &mut Vec<Looked>) -> Judged {
+        let Self { tables, steps, walk, left_out, mut findings, policy, .. } = self;
+        let rank = tables.rank;
+        let Walked { findings: of_rows, culprit, evidence, kinds, motion } = walk.finish();
+        looked.push(motion);
+        let mut evidence = Evidence { left_out: left_out.left_out, examples: left_out.examples, ..evidence };
+        note_damage(&mut evidence, &[&tables]);
+        findings.extend(of_rows);
+        if evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
+            findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
+        }
+        let counts = |culprit: &crate::result::unit::Culprit| {
+            decide(&culprit.code, &culprit.tensor, rules::NON_FINITE.severity, policy).counts()
+        };
+        let unit = MonitorUnit {
+            compared: evidence.compared,
+            steps: MonitorSteps { candidate: steps.len() as u64, ..MonitorSteps::default() },
+            kinds: kinds.into_iter().collect(),
+            evidence,
+            culprit: culprit.filter(counts),
+            ..MonitorUnit::empty(rank)
+        };
+        Judged { unit, findings, steps }
     }
-    let counts = |culprit: &crate::result::unit::Culprit| {
-        decide(&culprit.code, &culprit.tensor, rules::NON_FINITE.severity, policy).counts()
+}
+
+/// Parameters of a kind, by stage and name.
+fn copies_of(rows: &Step, kind: MonitorKind) -> Copies {
+    let of_kind = rows.rows.iter().filter(|keyed| keyed.key.kind == kind);
+    let parameter = |keyed: &Keyed| {
+        let [max, min, mean, norm] =
+            [Statistic::Max, Statistic::Min, Statistic::Mean, Statistic::Norm].map(|one| keyed.row.statistics.get(one));
+        let copy = Copy::of_statistics([max, min, mean, norm]);
+        (parameter_name(keyed), Parameter { copy, is_trainable: None })
     };
-    let unit = MonitorUnit {
-        compared: evidence.compared,
-        steps: MonitorSteps { candidate: steps.len() as u64, ..MonitorSteps::default() },
-        kinds: kinds.into_iter().collect(),
-        evidence,
-        culprit: culprit.filter(counts),
-        ..MonitorUnit::empty(rank)
-    };
-    Judged { unit, findings, steps: steps.into_keys().collect() }
+    of_kind.map(parameter).collect()
+}
+
+/// Name of a parameter, with its stage where there are several.
+fn parameter_name(keyed: &Keyed) -> String {
+    let (stage, name) = (keyed.key.stage, &keyed.key.name);
+    if stage > 0 { format!("{stage}:{name}") } else { name.to_string() }
 }
 
 /// Says of each rank which steps of other ranks it lacks.

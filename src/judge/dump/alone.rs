@@ -59,6 +59,8 @@ pub struct At {
 pub struct Scan {
     /// Tensors with statistics.
     pub seen: u64,
+    /// Floating-point tensors of which a checksum alone was recorded.
+    pub checksummed: u64,
     /// Floating-point tensors with elements and without statistics, and the first of them.
     pub unseen: (u64, String),
     /// The first defect that counts: a birth, else a value that came from outside, else saturation.
@@ -121,6 +123,8 @@ impl<'a> Walk<'a> {
             let Some(record) = leaf.record() else { continue };
             if record.max.as_f64().is_some() && record.min.as_f64().is_some() {
                 self.scan.seen += 1;
+            } else if record.checksum.is_some() {
+                self.scan.checksummed += 1;
             } else if record.elements() > 0 && Dtype::parse(record.dtype).is_some_and(Dtype::is_float) {
                 self.scan.unseen.0 += 1;
                 if self.scan.unseen.1.is_empty() {

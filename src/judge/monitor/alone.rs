@@ -5,15 +5,19 @@ use std::sync::Arc;
 
 use super::account::Account;
 use super::rules;
+use crate::judge::run::rules::{NEVER_MOVE, PARAMETER_FROZEN};
 use crate::kind::{MonitorKind, Statistic};
 use crate::read::monitor::{Keyed, Row, Statistics, Step};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
+use crate::result::run::{Invariant, Looked};
 use crate::result::unit::{Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, unit_place};
 use crate::verdict::CheckId;
 
 /// Updates from which on a parameter that never changed is worth a word.
 const UPDATES: u64 = 2;
+/// Updates without any motion that no healthy run has.
+const STANDSTILL: u64 = 3;
 
 /// Stage and name of a parameter.
 type Parameter = (i64, Arc<str>);
@@ -23,6 +27,8 @@ type Parameter = (i64, Arc<str>);
 struct Updates {
     name: Arc<str>,
     recorded: u64,
+    /// Step of the first update.
+    since: u64,
     is_changed: bool,
     has_gradient: bool,
 }
@@ -53,6 +59,8 @@ pub struct Walked {
     pub evidence: Evidence,
     /// Their kinds.
     pub kinds: BTreeSet<MonitorKind>,
+    /// Whether its parameters move.
+    pub motion: Looked,
 }
 
 impl Walk {
@@ -152,6 +160,9 @@ impl Walk {
                 MonitorKind::ParamUpdated => {
                     let Some(before) = before.get(&parameter) else { continue };
                     let updates = self.parameter(parameter, &keyed.row.name);
+                    if updates.recorded == 0 {
+                        updates.since = keyed.row.step;
+                    }
                     updates.recorded += 1;
                     updates.is_changed |= !is_same(before, &keyed.row.statistics);
                 }
@@ -177,22 +188,64 @@ impl Walk {
 
     /// The result.
     pub fn finish(mut self) -> Walked {
+        let motion = self.motion();
+        Walked {
+            findings: self.findings,
+            culprit: self.culprit,
+            evidence: self.account.finish(),
+            kinds: self.kinds,
+            motion,
+        }
+    }
+
+    /// Says which parameters no update changes, and what was looked at.
+    fn motion(&mut self) -> Looked {
+        const ID: Invariant = Invariant::ParametersMove;
         let updated = || self.parameters.iter().filter(|one| one.recorded >= UPDATES);
+        if updated().next().is_none() {
+            return Looked::not(ID, "no-parameters");
+        }
+        let has_moved = updated().any(|one| one.is_changed);
         // Rounded numbers may hide every update of a small learning rate.
-        let is_told = !self.is_rounded || updated().any(|one| one.is_changed);
+        let is_told = !self.is_rounded || has_moved;
         let frozen: Vec<&Updates> = updated().filter(|one| is_told && !one.is_changed && one.has_gradient).collect();
-        if let Some(first) = frozen.first() {
-            let names: Vec<String> = frozen.iter().take(SHOWN).map(|one| one.name.to_string()).collect();
-            let finding = Finding::new(&rules::PARAMETER_FROZEN, &*first.name)
+        let of = updated().count();
+        let Some(first) = frozen.first() else {
+            let (has_gradient, is_rounded) = (updated().any(|one| one.has_gradient), !is_told);
+            return match () {
+                () if is_rounded => Looked::not(ID, "parameters-rounded"),
+                () if !has_moved && !has_gradient => Looked::not(ID, "no-gradients"),
+                () => Looked::over(ID, true, [("parameters", of), ("updates", most(updated()))]),
+            };
+        };
+        let names: Vec<String> = frozen.iter().take(SHOWN).map(|one| one.name.to_string()).collect();
+        let counts = [("parameters", of), ("updates", most(updated()))];
+        let finding = if !has_moved && first.recorded >= STANDSTILL {
+            Finding::new(&NEVER_MOVE, "parameters")
+                .of_check(CheckId::Monitor)
+                .with("rank", self.rank)
+                .with("step", first.since)
+                .with("count", frozen.len())
+                .with("intervals", first.recorded)
+                .with("what", "updates")
+        } else {
+            Finding::new(&PARAMETER_FROZEN, &*first.name)
+                .of_check(CheckId::Monitor)
                 .with("rank", self.rank)
                 .with("count", frozen.len())
-                .with("of", updated().count())
+                .with("of", of)
                 .with("updates", first.recorded)
-                .with("names", names);
-            self.findings.push(finding);
-        }
-        Walked { findings: self.findings, culprit: self.culprit, evidence: self.account.finish(), kinds: self.kinds }
+                .with("names", names)
+        };
+        self.findings.push(finding);
+        Looked::over(ID, false, counts)
     }
+}
+
+/// The most updates of a parameter.
+fn most<'a>(mut updated: impl Iterator<Item = &'a Updates>) -> usize {
+    let first = updated.next().map_or(0, |one| one.recorded);
+    usize::try_from(updated.fold(first, |most, one| most.max(one.recorded))).unwrap_or(usize::MAX)
 }
 
 /// Parameters that a finding lists.

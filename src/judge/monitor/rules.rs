@@ -39,7 +39,4 @@ rules! {
     VERSIONS_DIFFER = "monitor-versions-differ", Info;
     /// The candidate's numbers are rounded more coarsely than the baseline's.
     ROUNDING_DIFFERS = "monitor-rounding-differs", Warn;
-
-    /// A parameter has a gradient, and no update changes it.
-    PARAMETER_FROZEN = "parameter-frozen", Warn;
 }

@@ -1,0 +1,144 @@
+//! One step and rank of a dump, as far as a run tells on itself: parameters, gradients, sums of gradients, modes, first values.
+
+use std::collections::BTreeMap;
+
+use super::copies::Copy;
+use super::modes::Mode;
+use super::sums::{Given, Sum};
+use crate::kind::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation};
+
+/// A parameter at a step and rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The values.
+    pub copy: Copy,
+    /// Whether it requires a gradient; `None` where that was not recorded.
+    pub is_trainable: Option<bool>,
+}
+
+/// One step and rank.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Parameters of the modules that ran, by the module's path and their own name.
+    pub parameters: BTreeMap<String, Parameter>,
+    /// Their gradients.
+    pub gradients: BTreeMap<String, Copy>,
+    /// Gradients of biases beside the gradients of the outputs that they are the sums of.
+    pub sums: BTreeMap<String, Sum>,
+    /// Calls whose result depends on whether the model trains.
+    pub modes: Vec<Mode>,
+    /// Whether no result requires a gradient although something given does.
+    pub is_gradient_off: bool,
+    /// Whether an operation ran backward.
+    pub has_backward: bool,
+    /// The first tensor that the first operation was given.
+    pub first_input: Option<Copy>,
+    /// Floating-point results of the first operation that has one.
+    pub first_outputs: Vec<Copy>,
+}
+
+impl Snapshot {
+    /// Takes everything from a dump.
+    pub fn of(dump: &Dump) -> Self {
+        let mut found = Self::default();
+        let mut given: BTreeMap<String, Given> = BTreeMap::new();
+        let mut flow = Flow::default();
+        for operation in dump.operations.iter() {
+            let name = OpName::parse(operation.name);
+            match name.direction {
+                Some(Direction::ParametersGradient) => found.gradients_of(&name, operation),
+                Some(Direction::Backward) => {
+                    found.has_backward = true;
+                    if let Some(module) = module_of(&name) {
+                        given.entry(module.to_owned()).or_default().take(name.api(), operation);
+                    }
+                }
+                _ => {
+                    flow.take(operation);
+                    found.forward(&name, operation);
+                }
+            }
+        }
+        found.is_gradient_off = flow.is_off && !flow.is_on && !found.has_backward;
+        for (module, given) in given {
+            let name = format!("{module}.bias");
+            let sum = found.gradients.get(&name).and_then(|bias| given.beside(bias));
+            found.sums.extend(sum.map(|sum| (name, sum)));
+        }
+        found
+    }
+
+    fn forward(&mut self, name: &OpName, operation: Operation<'_>) {
+        if let Some(module) = module_of(name) {
+            for leaf in operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Parameter) {
+                let Some(record) = leaf.record() else { continue };
+                let own = leaf.row.below_operation();
+                let own = own.strip_prefix(".parameters").unwrap_or(own).trim_start_matches('.');
+                let parameter = Parameter { copy: Copy::of(&record), is_trainable: record.requires_grad };
+                self.parameters.entry(joined(module, own)).or_insert(parameter);
+            }
+        }
+        self.modes.extend(Mode::of(name, operation));
+        let tensors =
+            |kind: TensorKind| operation.leaves.iter().filter(move |leaf| leaf.kind == kind).filter_map(Leaf::record);
+        if self.first_input.is_none() {
+            self.first_input = tensors(TensorKind::Input).next().map(|record| Copy::of(&record));
+        }
+        if self.first_outputs.is_empty() {
+            let floats = tensors(TensorKind::Output).filter(|record| record.element.is_some_and(|it| it.is_float()));
+            self.first_outputs = floats.map(|record| Copy::of(&record)).collect();
+        }
+    }
+
+    fn gradients_of(&mut self, name: &OpName, operation: Operation<'_>) {
+        let Some(module) = module_of(name) else { return };
+        for leaf in operation.leaves.iter() {
+            let Some(record) = leaf.record() else { continue };
+            let own = leaf.row.below_operation().trim_start_matches('.');
+            self.gradients.entry(joined(module, own)).or_insert_with(|| Copy::of(&record));
+        }
+    }
+
+    /// Whether gradients were recorded, and some are of this parameter's step.
+    pub fn largest_gradient(&self) -> f64 {
+        let norms = self.gradients.values().filter_map(|copy| copy.statistics[3]);
+        norms.filter(|norm| norm.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// Whether gradients are recorded, as the tensors that were given and returned tell.
+#[derive(Default)]
+struct Flow {
+    is_off: bool,
+    is_on: bool,
+}
+
+impl Flow {
+    fn take(&mut self, operation: Operation<'_>) {
+        let (mut needs, mut gives, mut is_float) = (false, false, false);
+        for leaf in operation.leaves.iter() {
+            let Some(record) = leaf.record() else { continue };
+            let requires = record.requires_grad == Some(true);
+            if leaf.kind == TensorKind::Output {
+                is_float |= record.element.is_some_and(|element| element.is_float());
+                gives |= requires;
+            } else {
+                needs |= requires;
+            }
+        }
+        self.is_on |= gives;
+        self.is_off |= needs && is_float && !gives;
+    }
+}
+
+/// Path of the module that a record is of, without its class; `None` for what is no module.
+pub(super) fn module_of(name: &OpName) -> Option<&str> {
+    let below = name.base.strip_prefix("Module.").or_else(|| name.base.strip_prefix("Cell."))?;
+    Some(below.rsplit_once('.').map_or("", |(path, _)| path))
+}
+
+fn joined(module: &str, own: &str) -> String {
+    if module.is_empty() { own.to_owned() } else { format!("{module}.{own}") }
+}

@@ -1,0 +1,112 @@
+//! The sum identity of a linear layer: the gradient of its bias is the sum of the gradients of its outputs.
+
+use super::copies::Copy;
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, Operation};
+
+/// Share of the norms that rounding and the order of summation make of a sum.
+const ROUNDING: f64 = 2e-4;
+
+/// Gradients of the outputs of a layer, over its backward calls.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    sum: f64,
+    bound: f64,
+    /// Whether all calls are known by mean and norm.
+    is_known: Option<bool>,
+}
+
+/// The gradient of a bias beside what it has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sum {
+    /// Sum over the bias' gradient.
+    pub bias: f64,
+    /// Sum over the gradients of the outputs.
+    pub given: f64,
+    /// Difference that rounding makes.
+    pub tolerance: f64,
+}
+
+impl Given {
+    /// Adds a backward call of a module of the class `class`; only linear layers keep the identity.
+    pub fn take(&mut self, class: &str, operation: Operation<'_>) {
+        let mut given = operation.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input).filter_map(Leaf::record);
+        let one = given.next().and_then(|record| {
+            let [.., mean, norm] = record.finite_statistics()?;
+            Some((mean, norm, in_f64(record.elements())))
+        });
+        let is_linear = class.contains("Linear") || class == "Dense";
+        match one.filter(|_| is_linear) {
+            Some((mean, norm, elements)) => {
+                self.sum += mean * elements;
+                self.bound += norm * elements.sqrt();
+                self.is_known = Some(self.is_known.unwrap_or(true));
+            }
+            None => self.is_known = Some(false),
+        }
+    }
+
+    /// The sum beside the gradient of the bias; `None` where one is not known.
+    pub fn beside(&self, bias: &Copy) -> Option<Sum> {
+        self.is_known.filter(|is_known| *is_known)?;
+        let [.., mean, norm] = bias.statistics;
+        let (mean, norm, elements) = (mean?, norm?, in_f64(bias.elements));
+        let sum = Sum {
+            bias: mean * elements,
+            given: self.sum,
+            tolerance: ROUNDING * norm.mul_add(elements.sqrt(), self.bound),
+        };
+        [sum.bias, sum.given, sum.tolerance].iter().all(|value| value.is_finite()).then_some(sum)
+    }
+}
+
+impl Sum {
+    /// The part of the bias' gradient that this step did not make.
+    pub fn excess(&self) -> f64 {
+        self.bias - self.given
+    }
+
+    /// Whether the identity holds.
+    pub fn holds(&self) -> bool {
+        self.excess().abs() <= self.tolerance
+    }
+
+    /// Whether the excess is the gradient of `before`, the step before; `None` where that is too small to tell.
+    pub fn adds_up(&self, before: &Self) -> Option<bool> {
+        let tolerance = self.tolerance + before.tolerance;
+        (before.bias.abs() > 2.0 * tolerance).then(|| (self.excess() - before.bias).abs() <= tolerance)
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "elements of a tensor lie below 2^53")]
+fn in_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(bias: f64, given: f64) -> Sum {
+        Sum { bias, given, tolerance: 1e-3 }
+    }
+
+    #[test]
+    fn a_gradient_that_was_not_reset_holds_that_of_the_step_before() {
+        let before = sum(0.5, 0.5);
+        assert!(before.holds());
+        let after = sum(0.8, 0.3);
+        assert!(!after.holds() && after.adds_up(&before) == Some(true));
+        assert_eq!(sum(0.3, 0.3).adds_up(&before), Some(false));
+        assert_eq!(after.adds_up(&sum(1e-3, 1e-3)), None, "too small to tell");
+    }
+
+    #[test]
+    fn what_is_not_known_by_mean_and_norm_has_no_sum() {
+        let bias = Copy { elements: 4, ..Copy::of_statistics([Some(1.0), Some(0.0), Some(0.5), Some(1.2)]) };
+        assert_eq!(Given::default().beside(&bias), None);
+        let given = Given { sum: 2.0, bound: 3.0, is_known: Some(true) };
+        assert!(given.beside(&bias).is_some_and(|sum| sum.holds()));
+        assert_eq!(given.beside(&Copy::of_statistics([Some(1.0), Some(0.0), None, None])), None);
+    }
+}
