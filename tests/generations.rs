@@ -269,3 +269,18 @@ fn an_answer_that_both_runs_lack_is_a_note() {
     let both = pair(&with(20), &with(20));
     assert_eq!((both.verdict, has(&both, "generation-empty")), (Verdict::Pass, Some(Severity::Info)));
 }
+
+#[test]
+fn codes_that_the_policy_leaves_out_are_told_with_their_number() {
+    let case = root().join("tests/fixtures/onerun/gen-garbage-0/npu");
+    let result = judge(None, &case, "health: {alone: true, ignore: [generation-garbage]}");
+    assert_eq!((result.verdict, has(&result, "generation-garbage")), (Verdict::Pass, None));
+    let left_out = result.findings.iter().find(|finding| finding.code == "evidence-left-out").expect("a finding");
+    assert_eq!(left_out.facts["count"], Fact::Count(1));
+    assert_eq!(left_out.facts["examples"], Fact::List(vec!["generation-garbage".to_owned()]));
+    let other = judge(None, &case, "health: {alone: true, ignore: [generation-loops]}");
+    assert_eq!(has(&other, "generation-garbage"), Some(Severity::Fail));
+    let pair = root().join("tests/fixtures/onerun/pair-verl-half-garbled-0");
+    let ignored = judge(Some(&pair.join("gpu")), &pair.join("npu"), "health: {ignore: [generation-loops]}");
+    assert_eq!((has(&ignored, "generation-loops"), ignored.verdict), (None, Verdict::Incomplete));
+}
