@@ -11,6 +11,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod evaluation;
+pub mod health;
 pub mod history;
 mod holding;
 pub mod input;
@@ -50,8 +51,10 @@ pub struct Policy {
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
-    /// Whether the candidate is judged alone where no baseline is named; `--health` does the same.
-    pub health: bool,
+    /// Rules about a run by itself; `true` alone: the candidate is judged alone where no baseline is named.
+    #[serde(deserialize_with = "health::switch_or_section")]
+    #[schemars(schema_with = "health::schema")]
+    pub health: health::HealthPolicy,
     /// Whether everything is judged and posted but nothing blocks: exit code 1 becomes 0, and the check is neutral;
     /// `--report-only` does the same.
     pub report_only: bool,
@@ -143,6 +146,12 @@ impl Policy {
         }
         if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             let path = Path::new(&[key("severity"), key(code)]);
+            let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
+            return Err(file.refuse(&path, message).with_help(CODES));
+        }
+        let mut ignored = policy.health.ignore.iter().enumerate();
+        if let Some((index, code)) = ignored.find(|(_, code)| !codes.contains(&code.as_str())) {
+            let path = Path::new(&[key("health"), key("ignore"), Step::Index(index)]);
             let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help(CODES));
         }

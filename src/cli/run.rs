@@ -205,7 +205,7 @@ fn judge_by(
 /// The request of a run: flags take precedence over the policy.
 fn request(args: &RunArgs, mut policy: Policy) -> Asked {
     policy.profile = args.profile.unwrap_or(policy.profile);
-    policy.health |= args.health;
+    policy.health.alone |= args.health;
     if !args.noise.is_empty() {
         policy.loss.noise = args.noise.clone().into();
         policy.dump.noise = args.noise.clone().into();

@@ -2,6 +2,7 @@
 //!
 //! It knows no limit. docs/evaluation.md derives the tests, with their sources.
 
+pub mod answers;
 pub mod binomial;
 pub mod generation;
 pub mod holm;

@@ -1,6 +1,9 @@
 //! The check of evaluations: results of harnesses on both sides to a verdict per metric.
 
+mod alone;
 mod found;
+mod required;
+mod rollouts;
 
 use std::collections::HashSet;
 
@@ -21,13 +24,14 @@ use crate::result::observation::Observation;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side};
 use found::{Found, found};
+use required::required;
 
 /// The check of evaluations.
 pub(super) const CHECK: GateCheck = GateCheck {
     // A file of samples may be empty; its name and place still say what it would be.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: found::recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
-    health: None,
+    health: Some(alone::check),
     measure: None,
     of_tree: None,
 };
@@ -92,21 +96,10 @@ fn judge_runs<'a>(
     let judged = run::judge(&models, &lonely, policy, texts);
     let unused = unused(&judged, policy);
     add(outcome, judged);
+    rollouts::say(outcome, &models, policy, [&ours.rollouts, &theirs.rollouts]);
     if !outcome.check.units.is_empty() {
         outcome.say(unused);
     }
-}
-
-/// Findings about tasks that the policy names and of which nothing was judged.
-fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
-    let task = |unit: &Unit| match unit {
-        Unit::Evaluation(unit) => Some((unit.task.clone(), unit.test.is_some())),
-        Unit::Generation(unit) => Some((unit.task.clone(), unit.compared > 0)),
-        _ => None,
-    };
-    let tasks: Vec<(String, bool)> = outcome.check.units.iter().filter_map(task).collect();
-    let tasks: Vec<(&str, bool)> = tasks.iter().map(|(task, is_tested)| (task.as_str(), *is_tested)).collect();
-    run::required(&tasks, &policy.evaluation)
 }
 
 /// Keys of margins that fitted no unit.

@@ -63,6 +63,6 @@ impl Request {
 
     /// Whether the candidate is judged alone: the policy allows it, and no baseline is named.
     pub fn is_alone(&self) -> bool {
-        self.policy.health && self.baseline.is_empty()
+        self.policy.health.alone && self.baseline.is_empty()
     }
 }

@@ -3,6 +3,8 @@
 //! docs/evaluation.md derives the tests, margins and limits.
 
 mod account;
+pub mod alone;
+pub mod answers;
 mod comparable;
 pub mod decision;
 mod draft;

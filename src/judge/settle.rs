@@ -19,7 +19,7 @@ use crate::policy::waiver::Waiver;
 use crate::result::GateResult;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::observation::Observation;
-use crate::result::unit::{Check, Evidence, Unit};
+use crate::result::unit::{Check, Culprit, Evidence, Unit};
 use crate::verdict::{CheckId, Verdict};
 use apply::{covered, is_absence, waiver_findings};
 
@@ -44,7 +44,7 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     // What does not count comes last, however severe it would be.
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     result.identify();
-    drop_waived_culprits(result);
+    drop_accepted_culprits(result, policy);
     result.checks.iter_mut().for_each(super::culprit::name_of_check);
     result.culprit = super::culprit::first(&result.checks);
     confirm::confirm(result);
@@ -54,6 +54,8 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
 pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     let mut sum = Sum::of(check);
+    let (ignored, observations): (Vec<&Observation>, Vec<&Observation>) =
+        observations.iter().copied().partition(|one| is_ignored(&one.finding, policy));
     check.units.iter_mut().filter_map(|unit| unit.evidence_mut()).for_each(|evidence| evidence.behind_waived = 0);
     let accepted: Vec<(&Observation, &Waiver)> =
         observations.iter().filter_map(|one| Some((*one, accepting(one, policy)?))).collect();
@@ -64,7 +66,7 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
             evidence.behind_waived = evidence.behind_waived.max(values);
         }
     }
-    for observation in observations {
+    for observation in &observations {
         let one = behind(observation, (&defects, &accepted), check, policy);
         let one = one.unwrap_or_else(|| {
             let one = apply([observation.finding.clone()], policy);
@@ -82,12 +84,18 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
         applied.join(one);
     }
     sum.settle(check);
+    applied.join(apply(evidence::of_ignored(check.id, &ignored), policy));
     let required = required(check, policy);
     if !required.is_empty() {
         check.verdict = Verdict::Incomplete;
         applied.findings.extend(required);
     }
     applied
+}
+
+/// Whether the policy leaves findings of this code out. What was not read or not compared cannot be left out.
+fn is_ignored(finding: &Finding, policy: &Policy) -> bool {
+    policy.health.leaves_out(&finding.code) && !is_absence(&finding.code, finding.severity)
 }
 
 /// The waiver that covers an observation by its pattern.
@@ -210,12 +218,14 @@ fn above_pass(findings: &[Finding]) -> Option<Verdict> {
     Some(verdict_of(findings)).filter(|verdict| *verdict > Verdict::Pass)
 }
 
-/// A culprit that a waiver covers is passed over.
-fn drop_waived_culprits(result: &mut GateResult) {
+/// A culprit that a waiver covers, or whose code is left out, is passed over.
+fn drop_accepted_culprits(result: &mut GateResult, policy: &Policy) {
     let GateResult { checks, waived, .. } = result;
     let ids: HashSet<&str> = waived.iter().map(|waived| waived.finding.id.as_str()).collect();
     for unit in checks.iter_mut().flat_map(|check| &mut check.units) {
-        if unit.culprit().is_some_and(|culprit| ids.contains(&*culprit.finding)) {
+        let is_accepted =
+            |culprit: &Culprit| ids.contains(&*culprit.finding) || policy.health.leaves_out(&culprit.code);
+        if unit.culprit().is_some_and(is_accepted) {
             unit.forget_culprit();
         }
     }

@@ -4,6 +4,7 @@
 //! together by their folder and time.
 
 mod ais_bench;
+mod answer;
 mod assemble;
 mod cursor;
 mod damage;
@@ -17,16 +18,19 @@ mod lm_eval;
 mod names;
 mod place;
 mod question;
+mod rollout;
 mod run;
 mod samples;
 mod setting;
 mod texts;
 mod tokens;
 
-pub use assemble::{EvaluationFile, Evaluations, read};
+pub use answer::{Answer, AnswerFile};
+pub use assemble::{EvaluationFile, Evaluations, answers, read, rollouts};
 pub use damage::Damage;
 pub use kind::{FileKind, recognise};
 pub use question::{Sample, SampleTexts, Samples, TextPlace, Value};
+pub use rollout::Rollouts;
 pub use run::{Harness, Run, Score, ScoreName, Task};
 pub use texts::{KeptOpen, texts};
-pub use tokens::{Generation, Generations, Token};
+pub use tokens::{AnswerSettings, Generation, Generations, Token};

@@ -18,7 +18,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::number::Number;
-use crate::result::unit::{Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit};
+use crate::result::unit::{AnswerCounts, Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit};
 use crate::verdict::Verdict;
 
 /// Tasks that a sentence names.
@@ -123,6 +123,22 @@ fn without_told(mut row: ScoreRow, shown: &mut BTreeSet<String>) -> ScoreRow {
     row
 }
 
+/// Answers of one run by what is wrong with them, in words.
+pub(super) fn answers_in_words(answers: AnswerCounts, writer: &Writer) -> Result<String> {
+    let kinds = [
+        ("evaluation_answers_garbage", answers.garbage),
+        ("evaluation_answers_loops", answers.loops),
+        ("evaluation_answers_empty", answers.empty),
+        ("evaluation_answers_cut", answers.cut),
+        ("evaluation_answers_non_finite", answers.non_finite),
+        ("evaluation_answers_drifting", answers.drifting),
+    ];
+    let there = kinds.into_iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> =
+        there.map(|(key, count)| writer.phrase(key, &context! { count })).collect::<Result<_>>()?;
+    if words.is_empty() { writer.word("evaluation_answers_sound") } else { Ok(words.join(&writer.word("comma")?)) }
+}
+
 struct Builder<'a> {
     writer: &'a Writer,
 }
@@ -191,7 +207,10 @@ impl Builder<'_> {
             task: unit.task.clone(),
             compared: unit.compared,
             unmatched: unit.unmatched,
-            changed: self.phrase("evaluation_changed", changed)?,
+            changed: match unit.answers {
+                Some(answers) => safe(answers_in_words(answers, self.writer)?),
+                None => self.phrase("evaluation_changed", changed)?,
+            },
             logprobs: unit.logprob_mean_abs.map_or_else(|| Ok(Value::from("")), logprobs)?,
             first: first.map_or_else(|| Ok(Value::from("")), |first| self.first(first))?,
             examples: texts.map(|sample| ExampleRow::new(sample, self.writer)).into_iter().collect(),

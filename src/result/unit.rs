@@ -30,8 +30,8 @@ pub use culprit::{
 pub use curve::{CurveSeries, CurveUnit, CurveWindows, Replaced};
 pub use dump::{DumpUnit, ProfilePoint};
 pub use evaluation::{
-    Divergence, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample, GenerationKind,
-    GenerationUnit, Shard,
+    AnswerCounts, Divergence, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample,
+    GenerationKind, GenerationUnit, Shard,
 };
 pub use evidence::Evidence;
 pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};

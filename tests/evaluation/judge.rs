@@ -828,7 +828,7 @@ fn judged(pairs: Vec<(Vec<Token>, Vec<Token>)>, policy_text: &str) -> generation
         task: "generations".to_owned(),
         path: "generations.jsonl".to_owned(),
         records: all.into_iter().map(generation).collect(),
-        damages: Vec::new(),
+        ..Generations::default()
     };
     let (baseline, candidate) = (file(ours), file(theirs));
     let paired = PairedGenerations {
@@ -907,7 +907,7 @@ fn scaled_probabilities_fail_where_the_texts_agree() {
 
 #[test]
 fn generations_without_a_partner_are_incomplete() {
-    let file = || Generations { task: "g".to_owned(), path: "g.jsonl".to_owned(), records: vec![], damages: vec![] };
+    let file = || Generations { task: "g".to_owned(), path: "g.jsonl".to_owned(), ..Generations::default() };
     let (baseline, candidate) = (file(), file());
     let none = PairedGenerations {
         baseline: &baseline,

@@ -1,6 +1,8 @@
 //! Evaluations of a side: their files are recognised, and read once the check asks for them.
 
+use super::rollouts::Tallies;
 use crate::gate::discover::{Inventory, Recognised, Sample};
+use crate::judge::evaluation::answers::{Tally, measured};
 use crate::read::evaluation::{self, EvaluationFile, FileKind, Generations, Run};
 
 /// Evaluations of a side.
@@ -9,6 +11,8 @@ pub(super) struct Found {
     pub(super) runs: Vec<Run>,
     /// Generation records.
     pub(super) generations: Vec<Generations>,
+    /// Answers of rollouts, whose scores are among the runs.
+    pub(super) rollouts: Tallies,
 }
 
 /// Recognises a file.
@@ -22,6 +26,12 @@ pub(super) fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 
 /// Reads the evaluations of a side.
 pub(super) fn found(inventory: &Inventory) -> Found {
-    let evaluations = evaluation::read(inventory.all_files(), inventory.all::<EvaluationFile>());
-    Found { runs: evaluations.runs, generations: evaluations.generations }
+    let (files, recognised) = (inventory.all_files(), inventory.all::<EvaluationFile>());
+    let evaluations = evaluation::read(files, recognised);
+    let mut found = Found { runs: evaluations.runs, generations: evaluations.generations, rollouts: Tallies::new() };
+    for (rollouts, tally) in evaluation::rollouts(files, recognised, measured, Tally::add) {
+        found.rollouts.push((rollouts.run.path.clone(), tally));
+        found.runs.push(rollouts.run);
+    }
+    found
 }

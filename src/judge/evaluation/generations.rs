@@ -1,5 +1,6 @@
 //! Judging generations token by token: whether a near tie explains where two of them part.
 
+use super::answers::{Tally, of_two};
 use super::{excerpt, rules};
 use crate::compare::evaluation::generation::{Agreement, Gap, Parting, parting};
 use crate::judge::rule::Rule;
@@ -10,7 +11,7 @@ use crate::policy::evaluation::Tie;
 use crate::read::evaluation::{Generation, Generations, SampleTexts};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{Divergence, DivergenceKind, Evidence, GenerationKind, GenerationUnit};
+use crate::result::unit::{Divergence, DivergenceKind, Evidence, GenerationUnit};
 use crate::verdict::{Profile, Severity, Side};
 
 /// Tie limit over the noise of log-probabilities.
@@ -65,9 +66,6 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     }
     let count = |kind| different.iter().filter(|one| one.kind == kind).count() as u64;
     let unit = GenerationUnit {
-        kind: GenerationKind::Generation,
-        task: paired.candidate.task.clone(),
-        verdict: crate::verdict::Verdict::Incomplete,
         evidence: account(paired, compared),
         compared,
         unmatched: paired.only_baseline + paired.only_candidate,
@@ -80,11 +78,13 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
         logprob_mean_abs: agreement.mean().map(Number),
         logprob_scale: agreement.scale().map(|(scale, _)| Number(scale)),
         first_divergence: first(&different).map(divergence),
-        rules: Vec::new(),
+        ..GenerationUnit::empty(&paired.candidate.task)
     };
     let mut findings = missing(paired, &unit);
     findings.extend(of_divergences(&unit, &different, limit, policy));
     findings.extend(of_probabilities(&unit, &agreement, policy));
+    let [ours, theirs] = [paired.baseline, paired.candidate].map(Tally::of);
+    findings.extend(of_two(&unit.task, &ours, &theirs));
     JudgedGenerations { unit, findings }
 }
 

@@ -83,4 +83,17 @@ rules! {
     UNEXPLAINED = "evaluation-diverges-unexplained", Warn;
     /// Log-probabilities differ where the texts agree.
     LOGPROBS_DIFFER = "evaluation-logprobs-differ", Fail;
+
+    /// Answers are replacement characters and unknown tokens.
+    GARBAGE = "generation-garbage", Fail;
+    /// Answers end in repeats of one unit.
+    LOOPS = "generation-loops", Fail;
+    /// Answers hold no text.
+    EMPTY = "generation-empty", Fail;
+    /// Nearly all answers end at the limit of tokens.
+    CUT = "generation-cut", Warn;
+    /// Log-probabilities of answers are NaN.
+    NON_FINITE_ANSWERS = "generation-non-finite", Fail;
+    /// A prompt has different answers although nothing is drawn at random.
+    DRIFT = "generation-drift", Warn;
 }

@@ -2,6 +2,8 @@
 //!
 //! They add nothing where a check has already said that too little was compared.
 
+use std::collections::BTreeSet;
+
 use crate::judge::rule::Rule;
 use crate::judge::rule::evidence::{CONTRADICTING, COVERAGE, DAMAGED, FALLBACK, LEFT_OUT, MISSING, SINGLE};
 use crate::result::finding::Finding;
@@ -28,6 +30,14 @@ pub(super) fn of_check(check: &Check) -> Vec<Observation> {
         said.push(Observation::of_check(check.id, new(&MISSING, check.id, check.id.as_str())));
     }
     said
+}
+
+/// The finding about what the policy leaves out by its code; none where nothing is.
+pub(super) fn of_ignored(check: CheckId, ignored: &[&Observation]) -> Option<Finding> {
+    let codes: BTreeSet<&str> = ignored.iter().map(|one| one.finding.code.as_str()).collect();
+    let examples: Vec<String> = codes.into_iter().take(Evidence::EXAMPLES).map(str::to_owned).collect();
+    let finding = || new(&LEFT_OUT, check, check.as_str()).with("count", ignored.len()).with("examples", examples);
+    (!ignored.is_empty()).then(finding)
 }
 
 /// Findings about a run of which a single number was compared, whatever its checks say.
@@ -153,6 +163,27 @@ mod tests {
             assert_eq!(found, (verdict, vec![code.to_owned()]));
         }
         assert_eq!(codes(whole), (pass, vec![]));
+    }
+
+    #[test]
+    fn codes_that_the_policy_leaves_out_are_told_and_an_absence_stays() {
+        use crate::judge::checkpoint::rules;
+        use crate::judge::rule::artifacts::DAMAGED;
+
+        let settled = |rule: &'static Rule| {
+            let policy = format!("health: {{ignore: [{}]}}", rule.code);
+            let policy = Policy::parse("p.yml", &policy, &[rule.code]).expect("sound");
+            let evidence = Evidence { offered: 9, compared: 9, ..Evidence::default() };
+            let unit = CheckpointUnit { evidence, ..CheckpointUnit::empty("model") };
+            let units = vec![Unit::Checkpoint(Box::new(unit))];
+            let id = CheckId::Checkpoint;
+            let mut check = Check { id, verdict: Verdict::Skipped, culprit: None, items: vec![], units };
+            let observation = Observation::of_unit(id, 0, Finding::new(rule, "w"));
+            let applied = settle_check(&mut check, &[&observation], &policy);
+            (check.verdict, applied.findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>())
+        };
+        assert_eq!(settled(&rules::NON_FINITE), (Verdict::Pass, vec!["evidence-left-out".to_owned()]));
+        assert_eq!(settled(&DAMAGED), (Verdict::Incomplete, vec!["artifact-damaged".to_owned()]));
     }
 
     #[test]

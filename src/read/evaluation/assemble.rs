@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::ais_bench;
+use super::answer::{self, Answer, AnswerFile};
 use super::damage::Damage;
 use super::eval_scope;
 use super::generation;
 use super::kind::FileKind;
 use super::lm_eval;
 use super::place;
+use super::rollout::{self, Rollouts};
 use super::run::{Harness, Run};
-use super::tokens::Generations;
+use super::tokens::{AnswerSettings, Generations};
 use crate::fetch::Files;
 
 /// A file of an evaluation.
@@ -35,12 +37,7 @@ pub struct Evaluations {
 
 /// Reads the evaluations that `recognised` files hold. What cannot be read is told as damage of its task, run or file.
 pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
-    let of = |kind: FileKind| -> Vec<&str> {
-        let mut paths: Vec<&str> =
-            recognised.iter().filter(|file| file.kind == kind).map(|file| file.path.as_str()).collect();
-        paths.sort_unstable();
-        paths
-    };
+    let of = |kind: FileKind| paths(recognised, kind);
     let mut runs = lm_eval::runs(files, &of(FileKind::LmEvalResults), &of(FileKind::LmEvalSamples));
     runs.extend(eval_scope::runs(
         files,
@@ -56,16 +53,110 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     ));
     tell_apart(&mut runs);
     runs.sort_by(|one, other| (one.harness, &one.model, &one.path).cmp(&(other.harness, &other.model, &other.path)));
+    let settings = Settings::read(files, recognised);
     let read = |path: &&str| match files.open(path) {
-        Ok(source) => generation::read(path, source.as_ref()),
+        Ok(source) => Generations { settings: settings.of(path), ..generation::read(path, source.as_ref()) },
         Err(error) => {
             let damage = Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() };
-            let task = place::stem(path).to_owned();
-            Generations { task, path: (*path).to_owned(), records: Vec::new(), damages: vec![damage] }
+            let (task, path) = (place::stem(path).to_owned(), (*path).to_owned());
+            Generations { task, path, damages: vec![damage], ..Generations::default() }
         }
     };
     let generations = of(FileKind::Generations).par_iter().map(read).collect();
     Evaluations { runs, generations }
+}
+
+/// Measures each answer of the records and rollouts among `recognised` files by `measure`, and adds it up by `add`: file by
+/// file of records, folder by folder of rollouts, in the order of steps and lines. Each file is read once and nothing of it kept.
+pub fn answers<S: Default, T: Send>(
+    files: &dyn Files,
+    recognised: &[EvaluationFile],
+    measure: impl Fn(&Answer<'_>) -> T + Sync,
+    add: impl Fn(&mut S, T),
+) -> Vec<(AnswerFile, S)> {
+    let settings = Settings::read(files, recognised);
+    let mut all = Vec::new();
+    for path in paths(recognised, FileKind::Generations) {
+        let (beside, mut sum) = (settings.of(path), S::default());
+        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
+        let account = match files.open(path) {
+            Ok(source) => generation::answers(path, source.as_ref(), measure, |one| add(&mut sum, one)),
+            Err(error) => {
+                let damage = Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
+                let (task, path) = (place::stem(path).to_owned(), path.to_owned());
+                AnswerFile { task, path, damages: vec![damage], ..AnswerFile::default() }
+            }
+        };
+        all.push((account, sum));
+    }
+    for (folder, paths) in rollout::by_folder(&paths(recognised, FileKind::Rollouts)) {
+        let (beside, mut sum) = (settings.of(&format!("{folder}/")), S::default());
+        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
+        all.push((rollout::answers(files, (folder, paths.as_slice()), measure, |one| add(&mut sum, one)), sum));
+    }
+    all
+}
+
+/// Reads the rollouts among `recognised` files, folder by folder, and measures and adds up each answer as [`answers`] does.
+pub fn rollouts<S: Default, T: Send>(
+    files: &dyn Files,
+    recognised: &[EvaluationFile],
+    measure: impl Fn(&Answer<'_>) -> T + Sync,
+    add: impl Fn(&mut S, T),
+) -> Vec<(Rollouts, S)> {
+    let settings = Settings::read(files, recognised);
+    let paths = paths(recognised, FileKind::Rollouts);
+    let read = |(folder, paths): (&str, Vec<&str>)| {
+        let (beside, mut sum) = (settings.of(&format!("{folder}/")), S::default());
+        let measure = |answer: &Answer<'_>| measure(&beside.complete(answer));
+        let mut read = rollout::read(files, (folder, paths.as_slice()), measure, |one| add(&mut sum, one));
+        for task in read.run.tasks.values_mut() {
+            task.is_sampled = beside.is_sampled != Some(false);
+        }
+        (read, sum)
+    };
+    rollout::by_folder(&paths).into_iter().map(read).collect()
+}
+
+/// Paths of the files of a kind, sorted.
+fn paths(recognised: &[EvaluationFile], kind: FileKind) -> Vec<&str> {
+    let mut paths: Vec<&str> =
+        recognised.iter().filter(|file| file.kind == kind).map(|file| file.path.as_str()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// Settings of generation, by the folder that they lie in.
+struct Settings(BTreeMap<String, AnswerSettings>);
+
+impl Settings {
+    /// Reads them; what cannot be read says nothing.
+    fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Self {
+        let read = |path: &str| {
+            let source = files.open(path).ok()?;
+            let settings = super::document::read(source.as_ref()).ok()?;
+            let beside = AnswerSettings {
+                is_sampled: answer::is_sampled(&settings),
+                ignores_end: answer::ignores_end(&settings),
+            };
+            Some((place::split(path).0.to_owned(), beside))
+        };
+        Self(paths(recognised, FileKind::GenerationSettings).into_iter().filter_map(read).collect())
+    }
+
+    /// Those of the nearest folder at or above a file.
+    fn of(&self, path: &str) -> AnswerSettings {
+        let mut folder = place::split(path).0;
+        loop {
+            if let Some(found) = self.0.get(folder) {
+                return *found;
+            }
+            if folder.is_empty() {
+                return AnswerSettings::default();
+            }
+            folder = place::split(folder).0;
+        }
+    }
 }
 
 /// Names models of one name after their folders, and after their files where these lie in one folder.

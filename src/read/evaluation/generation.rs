@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use super::answer::{self, Answer, AnswerFile, text_of};
 use super::damage::Damage;
 use super::place;
 use super::samples;
 use super::setting;
-use super::tokens::{Generation, Generations, Token};
+use super::tokens::{AnswerSettings, Generation, Generations, Token};
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json};
 
@@ -26,7 +27,7 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         source,
         |line, bytes| {
             let record = json::parse_bytes(path, bytes).map_err(|error| error.message().to_owned())?;
-            generation(&record, line.number)
+            generation(&record, line.number, true)
         },
         |record| {
             tokens += record.tokens.len();
@@ -45,10 +46,36 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         );
         damages.push(Damage { path: path.to_owned(), line: beyond, reason });
     }
-    Generations { task: place::stem(path).to_owned(), path: path.to_owned(), records, damages }
+    let (task, path) = (place::stem(path).to_owned(), path.to_owned());
+    Generations { task, path, records, settings: AnswerSettings::default(), damages }
 }
 
-fn generation(record: &Json, line: u64) -> Result<Generation, String> {
+/// Measures each answer of a file by `measure`, in the order of the lines. Nothing of an answer is kept.
+pub(super) fn answers<T: Send>(
+    path: &str,
+    source: &dyn ByteSource,
+    measure: impl Fn(&Answer<'_>) -> T + Sync,
+    mut take: impl FnMut(T),
+) -> AnswerFile {
+    let mut failed = 0;
+    let damages = samples::each_line(
+        path,
+        source,
+        |line, bytes| {
+            let record = json::parse_bytes(path, bytes).map_err(|error| error.message().to_owned())?;
+            let record = generation(&record, line.number, false)?;
+            Ok((!record.is_failed).then(|| measure(&record.answer())))
+        },
+        |measured| match measured {
+            Some(measured) => take(measured),
+            None => failed += 1,
+        },
+    );
+    AnswerFile { task: place::stem(path).to_owned(), path: path.to_owned(), failed, damages }
+}
+
+/// Reads a record; its tokens only where they are asked for.
+fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation, String> {
     if record.as_object().is_none() {
         return Err("expected a JSON object, found another value".to_owned());
     }
@@ -56,9 +83,18 @@ fn generation(record: &Json, line: u64) -> Result<Generation, String> {
     let body = record.get("response").map_or(record, |response| response.get("body").unwrap_or(response));
     let prompts = ["prompt", "messages", "prompt_token_ids"].into_iter();
     let prompt = prompts.filter_map(|key| record.get(key)).find(|prompt| **prompt != Json::Null).map(text_of);
-    let base = Generation { key, line, prompt, is_sampled: is_sampled(record), ..Generation::default() };
+    let settings = || [Some(record), record.get("sampling_params"), record.get("request"), record.get("body")];
+    let base = Generation {
+        key,
+        line,
+        prompt,
+        is_sampled: settings().into_iter().flatten().find_map(answer::is_sampled),
+        ignores_end: settings().into_iter().flatten().any(answer::ignores_end),
+        ..Generation::default()
+    };
     if let Some(outputs) = record.get("outputs").and_then(Json::as_array) {
-        return Ok(outputs.first().map_or_else(|| failed(base.clone()), |output| vllm(base.clone(), output)));
+        let Some(output) = outputs.first() else { return Ok(failed(base)) };
+        return Ok(vllm(base, output, with_tokens));
     }
     let Some(choices) = body.get("choices").and_then(Json::as_array) else {
         let is_error = record.get("error").or_else(|| body.get("error")).is_some_and(|error| *error != Json::Null);
@@ -71,22 +107,14 @@ fn generation(record: &Json, line: u64) -> Result<Generation, String> {
     };
     let is_first = |choice: &&Json| choice.get("index").and_then(Json::as_i64) == Some(0);
     let choice = choices.iter().find(is_first).or(choices.first());
-    Ok(choice.map_or_else(|| failed(base.clone()), |choice| of_choice(base.clone(), choice)))
+    Ok(match choice {
+        Some(choice) => of_choice(base, choice, with_tokens),
+        None => failed(base),
+    })
 }
 
 fn failed(record: Generation) -> Generation {
     Generation { is_failed: true, ..record }
-}
-
-fn text_of(value: &Json) -> String {
-    value.as_str().map_or_else(|| setting::canonical(value), str::to_owned)
-}
-
-/// Whether a record says that its answer was drawn at random.
-fn is_sampled(record: &Json) -> Option<bool> {
-    let settings = [Some(record), record.get("sampling_params"), record.get("request"), record.get("body")];
-    let temperature = settings.into_iter().flatten().find_map(|settings| settings.get("temperature")?.as_f64());
-    temperature.map(|temperature| temperature > 0.0)
 }
 
 fn finish(choice: &Json) -> Option<String> {
@@ -94,37 +122,97 @@ fn finish(choice: &Json) -> Option<String> {
 }
 
 /// An output of vLLM: log-probabilities by the id of the token.
-fn vllm(record: Generation, output: &Json) -> Generation {
+fn vllm(record: Generation, output: &Json, with_tokens: bool) -> Generation {
     let text = output.get("text").and_then(Json::as_str).unwrap_or_default().to_owned();
-    let ids = output.get("token_ids").and_then(Json::as_array).unwrap_or_default();
-    let places = output.get("logprobs").and_then(Json::as_array).unwrap_or_default();
+    let list = |key: &str| output.get(key).and_then(Json::as_array).unwrap_or_default();
+    let (ids, places) = (list("token_ids"), list("logprobs"));
+    let value = |entry: &Json| entry.get("logprob").unwrap_or(entry).as_f64();
+    let mut entries = places.iter().filter_map(Json::as_object).flatten();
+    let record = Generation {
+        has_nan: entries.any(|(_, entry)| answer::is_nan(entry.get("logprob").unwrap_or(entry))),
+        is_textless: text.is_empty() && ids.len() > 1,
+        finish: finish(output),
+        ..record
+    };
+    if !with_tokens {
+        return Generation { text, ..record };
+    }
     let tokens: Vec<Token> = ids
         .iter()
         .enumerate()
         .filter_map(|(nth, id)| {
             let name = setting::text(id)?;
             let entries = places.get(nth).and_then(Json::as_object).unwrap_or_default();
-            let value = |value: &Json| value.get("logprob").unwrap_or(value).as_f64();
             let alternatives: BTreeMap<String, f64> =
                 entries.iter().filter_map(|(id, entry)| Some((id.clone(), value(entry)?))).collect();
             Some(Token { log_probability: alternatives.get(&name).copied(), name, alternatives })
         })
         .collect();
     let tokens = if tokens.is_empty() { characters(&text) } else { tokens };
-    Generation { text, tokens, finish: finish(output), ..record }
+    Generation { text, tokens, ..record }
 }
 
 /// A choice of a completion or a chat.
-fn of_choice(record: Generation, choice: &Json) -> Generation {
-    let message = choice.get("message").and_then(|message| message.get("content"));
-    let text = choice.get("text").or(message).and_then(Json::as_str).unwrap_or_default().to_owned();
+fn of_choice(record: Generation, choice: &Json, with_tokens: bool) -> Generation {
+    let message = choice.get("message");
+    let text = choice.get("text").or(message.and_then(|message| message.get("content")));
+    let text = text.map(written).filter(|text| !text.is_empty()).or_else(|| reasoning(message?)).unwrap_or_default();
     let logs = choice.get("logprobs");
-    let tokens = match logs.and_then(|logs| logs.get("content")).and_then(Json::as_array) {
+    let content = logs.and_then(|logs| logs.get("content")).and_then(Json::as_array);
+    let record = Generation {
+        has_nan: content
+            .map_or_else(|| logs.is_some_and(completion_has_nan), |content| content.iter().any(chat_has_nan)),
+        is_textless: message.is_some_and(is_call),
+        finish: finish(choice),
+        ..record
+    };
+    if !with_tokens {
+        return Generation { text, ..record };
+    }
+    let tokens = match content {
         Some(content) => content.iter().map(chat_token).collect(),
         None => logs.map(completion_tokens).unwrap_or_default(),
     };
     let tokens = if tokens.is_empty() { characters(&text) } else { tokens };
-    Generation { text, tokens, finish: finish(choice), ..record }
+    Generation { text, tokens, ..record }
+}
+
+/// The text of a message: itself, or that of its parts.
+fn written(content: &Json) -> String {
+    let part = |part: &Json| part.get("text").and_then(Json::as_str).map(str::to_owned);
+    match content {
+        Json::Text(text) => text.clone(),
+        Json::Array(parts) => parts.iter().filter_map(part).collect(),
+        _ => String::new(),
+    }
+}
+
+/// The thoughts of a message that ends before its answer.
+fn reasoning(message: &Json) -> Option<String> {
+    let thoughts = ["reasoning_content", "reasoning"].into_iter().filter_map(|key| message.get(key)?.as_str());
+    thoughts.map(str::to_owned).next()
+}
+
+/// Whether a message calls a tool or refuses, and needs no text.
+fn is_call(message: &Json) -> bool {
+    let is_there = |key: &str| match message.get(key) {
+        Some(Json::Array(items)) => !items.is_empty(),
+        None | Some(Json::Null) => false,
+        Some(_) => true,
+    };
+    ["tool_calls", "function_call", "refusal"].into_iter().any(is_there)
+}
+
+fn chat_has_nan(token: &Json) -> bool {
+    let is_nan = |token: &Json| token.get("logprob").is_some_and(answer::is_nan);
+    let top = token.get("top_logprobs").and_then(Json::as_array).unwrap_or_default();
+    is_nan(token) || top.iter().any(is_nan)
+}
+
+fn completion_has_nan(logs: &Json) -> bool {
+    let list = |key: &str| logs.get(key).and_then(Json::as_array).unwrap_or_default();
+    let top = |top: &Json| top.as_object().is_some_and(|top| top.iter().any(|(_, log)| answer::is_nan(log)));
+    list("token_logprobs").iter().any(answer::is_nan) || list("top_logprobs").iter().any(top)
 }
 
 fn characters(text: &str) -> Vec<Token> {
@@ -164,7 +252,7 @@ mod tests {
     use super::*;
 
     fn record(text: &str) -> Result<Generation, String> {
-        generation(&json::parse_bytes("test", text.as_bytes()).expect("JSON"), 1)
+        generation(&json::parse_bytes("test", text.as_bytes()).expect("JSON"), 1, true)
     }
 
     #[test]
@@ -215,5 +303,37 @@ mod tests {
             chat_name(&json::parse_bytes("test", token.as_bytes()).expect("JSON"))
         };
         assert_ne!(name("[228]"), name("[229]"));
+    }
+
+    #[test]
+    fn what_has_no_text_by_design_is_told_apart() {
+        let answer = |message: &str| {
+            let text = format!(r#"{{"prompt": "P", "response": {{"choices": [{{"message": {message}}}]}}}}"#);
+            let record = record(&text).expect("a record");
+            (record.text.clone(), record.is_textless)
+        };
+        assert_eq!(answer(r#"{"content": null, "tool_calls": [{"id": "1"}]}"#), (String::new(), true));
+        assert_eq!(answer(r#"{"content": "", "tool_calls": []}"#), (String::new(), false));
+        assert_eq!(answer(r#"{"content": null, "reasoning_content": "so"}"#), ("so".to_owned(), false));
+        assert_eq!(answer(r#"{"content": [{"type": "text", "text": "a"}]}"#), ("a".to_owned(), false));
+        let ids = record(r#"{"request_id": "1", "outputs": [{"text": "", "token_ids": [1, 2, 3]}]}"#);
+        assert!(ids.expect("a record").is_textless);
+        let end = record(r#"{"request_id": "1", "outputs": [{"text": "", "token_ids": [2]}]}"#);
+        assert!(!end.expect("a record").is_textless);
+    }
+
+    #[test]
+    fn a_log_probability_that_is_nan_is_seen_in_all_layouts() {
+        let has_nan = |text: &str| record(text).expect("a record").has_nan;
+        for value in ["NaN", "-0.5"] {
+            for text in [
+                r#"{"request_id": "1", "outputs": [{"text": "a", "token_ids": [5], "logprobs": [{"5": {"logprob": V}}]}]}"#,
+                r#"{"prompt": "P", "choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": [V]}}]}"#,
+                r#"{"prompt": "P", "choices": [{"message": {"content": "a"}, "logprobs": {"content": [{"token": "a",
+                "logprob": -1.0, "top_logprobs": [{"token": "b", "logprob": V}]}]}}]}"#,
+            ] {
+                assert_eq!(has_nan(&text.replace('V', value)), value == "NaN", "{text}");
+            }
+        }
     }
 }

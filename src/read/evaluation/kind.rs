@@ -9,6 +9,11 @@ use crate::fetch::Files;
 
 /// Lines that are looked at.
 const LINES: usize = 8;
+/// Name of a file with settings of generation.
+const SETTINGS: &str = "generation_config.json";
+/// Files below a folder that are looked at to tell what its settings are for, and bytes of each.
+const LOOKED_AT: usize = 8;
+const HEAD: usize = 16 * 1024;
 
 /// Content of a file of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,13 +36,17 @@ pub enum FileKind {
     AisBenchSummary,
     /// Generation records.
     Generations,
+    /// Rollouts of verl.
+    Rollouts,
+    /// Settings of generation beside records or rollouts.
+    GenerationSettings,
     /// A file that says nothing which another one does not say: predictions of evalscope, a summary as text.
     Other,
 }
 
 impl FileKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::LmEvalResults,
         Self::LmEvalSamples,
         Self::EvalScopeConfig,
@@ -47,6 +56,8 @@ impl FileKind {
         Self::AisBenchPredictions,
         Self::AisBenchSummary,
         Self::Generations,
+        Self::Rollouts,
+        Self::GenerationSettings,
         Self::Other,
     ];
 
@@ -62,6 +73,8 @@ impl FileKind {
             Self::AisBenchPredictions => "AISBench predictions",
             Self::AisBenchSummary => "AISBench summary",
             Self::Generations => "generation records",
+            Self::Rollouts => "rollouts",
+            Self::GenerationSettings => "generation settings",
             Self::Other => "evaluation",
         }
     }
@@ -73,7 +86,7 @@ pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind>
     match text.first() {
         Some(b'{') => of_object(text, path, files),
         Some(b'[') => None,
-        Some(_) => of_text(text).or_else(|| of_lines(text)).or_else(|| of_place(path, files)),
+        Some(_) => of_text(text).or_else(|| of_lines(text, path)).or_else(|| of_place(path, files)),
         None => of_place(path, files),
     }
 }
@@ -96,23 +109,52 @@ fn of_text(text: &[u8]) -> Option<FileKind> {
 /// The kind of a file that begins as a JSON object.
 fn of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
     let outline = Outline::of(text);
-    if let Some(kind) = outline.kind() {
+    if let Some(kind) = outline.kind(path) {
         return Some(kind);
     }
     if outline.is_whole {
+        if place::last(path) == SETTINGS {
+            return is_beside_answers(path, files).then_some(FileKind::GenerationSettings);
+        }
         let is_plain = outline.entries.iter().all(|entry| entry.is_scalar) && !outline.entries.is_empty();
         return (is_plain && is_in_results(path, files)).then_some(FileKind::AisBenchResults);
     }
-    of_lines(text).or_else(|| of_place(path, files))
+    of_lines(text, path).or_else(|| of_place(path, files))
+}
+
+/// Whether a folder holds answers, in itself or below, so that settings in it are theirs. A model's folder holds none.
+fn is_beside_answers(path: &str, files: &dyn Files) -> bool {
+    let (folder, _) = place::split(path);
+    let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let list = files.list();
+    let first = list.partition_point(|entry| entry.path.as_str() < start.as_str());
+    let below = list.iter().skip(first).take_while(|entry| entry.path.starts_with(&start));
+    let mut lines = below.filter(|entry| entry.path.ends_with(".jsonl")).take(LOOKED_AT);
+    lines.any(|entry| {
+        let head = || {
+            let source = files.open(&entry.path).ok()?;
+            let mut head = vec![0; usize::try_from(source.len()).map_or(HEAD, |len| len.min(HEAD))];
+            source.read_at(0, &mut head).ok()?;
+            Some(head)
+        };
+        let kind = head().and_then(|head| recognise(&head, &entry.path, files));
+        matches!(kind, Some(FileKind::Generations | FileKind::Rollouts))
+    })
 }
 
 /// The kind of the first of some lines that has one: the lines before may be damaged.
-fn of_lines(text: &[u8]) -> Option<FileKind> {
+fn of_lines(text: &[u8], path: &str) -> Option<FileKind> {
     let objects = text.split(|byte| *byte == b'\n').take(LINES).skip(1).filter(|line| line.starts_with(b"{"));
-    let kinds = objects.filter_map(|line| Outline::of(line).kind());
-    kinds.into_iter().find(|kind| {
-        [FileKind::LmEvalSamples, FileKind::EvalScopeReviews, FileKind::AisBenchPredictions, FileKind::Generations]
-            .contains(kind)
+    let mut kinds = objects.filter_map(|line| Outline::of(line).kind(path));
+    kinds.find(|kind| {
+        matches!(
+            kind,
+            FileKind::LmEvalSamples
+                | FileKind::EvalScopeReviews
+                | FileKind::AisBenchPredictions
+                | FileKind::Generations
+                | FileKind::Rollouts
+        )
     })
 }
 
@@ -165,7 +207,7 @@ impl<'a> Outline<'a> {
         self.get(key).is_some_and(|value| value.starts_with(b"["))
     }
 
-    fn kind(&self) -> Option<FileKind> {
+    fn kind(&self, path: &str) -> Option<FileKind> {
         const SAMPLE: [&str; 8] =
             ["doc", "target", "arguments", "resps", "filtered_resps", "metrics", "doc_hash", "prompt_hash"];
         if self.has("doc_id") && self.count(&SAMPLE) >= if self.is_whole { 2 } else { 1 } {
@@ -190,7 +232,26 @@ impl<'a> Outline<'a> {
         if self.has("origin_prompt") && self.count(&["data_abbr", "uuid", "success"]) > 0 {
             return Some(FileKind::AisBenchPredictions);
         }
+        if self.is_rollout(path) {
+            return Some(FileKind::Rollouts);
+        }
         self.of_entries().or_else(|| self.is_generation().then_some(FileKind::Generations))
+    }
+
+    fn is_text(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.starts_with(b"\""))
+    }
+
+    /// Whether this is a line of rollouts; of one that is cut within its texts the name of the file, a step, tells it.
+    fn is_rollout(&self, path: &str) -> bool {
+        let is_step = || place::stem(path).bytes().all(|byte| byte.is_ascii_digit()) && path.ends_with(".jsonl");
+        let is_told = if self.is_whole {
+            self.has("score") && (self.has("step") || self.has("gts") && is_step())
+        } else {
+            is_step()
+        };
+        // Records of fine-tuning have an instruction beside input and output.
+        is_told && self.is_text("input") && self.is_text("output") && !self.has("instruction")
     }
 
     /// Whether this is a results file of lm-evaluation-harness; of one that is cut within its scores they tell it.
@@ -233,7 +294,10 @@ impl<'a> Outline<'a> {
             self.has("request_id") && (self.is_array("outputs") || (!self.is_whole && self.has("prompt_token_ids")));
         const RESPONSE: [&str; 5] = ["created", "model", "object", "prompt", "usage"];
         let is_response = self.is_array("choices") && self.count(&RESPONSE) >= 1;
-        is_batch || is_dump || is_response
+        let response = self.get("response").filter(|value| value.starts_with(b"{")).map(Outline::of);
+        let is_kept_beside = self.count(&["prompt", "messages"]) > 0
+            && response.is_some_and(|response| response.is_array("choices") || response.is_object("body"));
+        is_batch || is_dump || is_response || is_kept_beside
     }
 }
 

@@ -14,6 +14,8 @@ pub enum Harness {
     EvalScope,
     /// AISBench, and OpenCompass, from which it grew.
     AisBench,
+    /// verl, whose rollouts are scored while it trains.
+    Verl,
 }
 
 /// One run of a harness on one model: the newest of its folder.

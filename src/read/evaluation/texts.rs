@@ -70,6 +70,7 @@ pub fn texts(files: &dyn Files, place: &TextPlace) -> Result<SampleTexts> {
     Ok(match () {
         () if sample.get("doc_id").is_some() => of_lm_eval(&sample),
         () if sample.get("sample_score").is_some() => of_review(&sample),
+        () if sample.get("output").is_some() && sample.get("input").is_some() => of_rollout(&sample),
         () => of_prediction(&sample),
     })
 }
@@ -168,6 +169,11 @@ fn of_review(sample: &Json) -> SampleTexts {
         answer: score.and_then(|score| score.get("prediction")).map(text).unwrap_or_default(),
         target: sample.get("target").map(text).unwrap_or_default(),
     }
+}
+
+fn of_rollout(sample: &Json) -> SampleTexts {
+    let of = |name: &str| sample.get(name).map(text).unwrap_or_default();
+    SampleTexts { question: end(&of("input")), answer: of("output"), target: of("gts") }
 }
 
 fn of_prediction(sample: &Json) -> SampleTexts {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::answer::Answer;
 use super::damage::Damage;
+use crate::hash;
 
 /// One file of generation records.
 #[derive(Debug, Default)]
@@ -13,8 +15,35 @@ pub struct Generations {
     pub path: String,
     /// The records, in the file's order.
     pub records: Vec<Generation>,
+    /// Settings of generation beside the file.
+    pub settings: AnswerSettings,
     /// Lines that cannot be read.
     pub damages: Vec<Damage>,
+}
+
+/// Settings of generation that lie beside a file, for answers that do not say them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerSettings {
+    /// Whether answers are drawn at random; `None` where nothing tells.
+    pub is_sampled: Option<bool>,
+    /// Whether the end token is ignored on purpose.
+    pub ignores_end: bool,
+}
+
+impl AnswerSettings {
+    /// An answer under these settings; its own come first.
+    pub(super) fn complete<'a>(self, answer: &Answer<'a>) -> Answer<'a> {
+        let is_sampled = answer.is_sampled.or(self.is_sampled);
+        Answer { is_sampled, ignores_end: answer.ignores_end || self.ignores_end, ..*answer }
+    }
+}
+
+impl Generations {
+    /// The answers of requests that did not fail, under the settings beside the file.
+    pub fn answers(&self) -> impl Iterator<Item = Answer<'_>> {
+        let answered = self.records.iter().filter(|record| !record.is_failed);
+        answered.map(|record| self.settings.complete(&record.answer()))
+    }
 }
 
 /// One generated answer.
@@ -36,6 +65,29 @@ pub struct Generation {
     pub finish: Option<String>,
     /// Whether the request failed, so that it has no answer.
     pub is_failed: bool,
+    /// Whether it has another form than text: a call of a tool, a refusal, tokens that were not turned into text.
+    pub is_textless: bool,
+    /// Whether the end token was ignored on purpose, as measurements of speed do.
+    pub ignores_end: bool,
+    /// Whether one of its log-probabilities is NaN.
+    pub has_nan: bool,
+}
+
+impl Generation {
+    /// The answer, as the rules of a run alone see it.
+    pub fn answer(&self) -> Answer<'_> {
+        Answer {
+            step: None,
+            line: self.line,
+            prompt: self.prompt.as_ref().map(hash::of),
+            text: &self.text,
+            is_textless: self.is_textless || self.text.is_empty() && self.tokens.len() > 1,
+            finish: self.finish.as_deref(),
+            ignores_end: self.ignores_end,
+            is_sampled: self.is_sampled,
+            has_nan: self.has_nan,
+        }
+    }
 }
 
 /// One generated token.

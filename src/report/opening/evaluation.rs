@@ -33,6 +33,7 @@ impl Builder<'_> {
             opening.columns.truncate(width);
         } else {
             opening.columns = self.columns_of_sides()?;
+            self.drop_baseline(&mut opening);
         }
         let unit = self.unit_of(finding);
         opening.place = match unit {
@@ -43,6 +44,18 @@ impl Builder<'_> {
         self.reasons_of_evaluation(&mut opening, finding)?;
         opening.told = is_told.then_some(finding.check);
         Ok(opening)
+    }
+
+    /// Takes the baseline's column out where there is no baseline, and no row has anything in it.
+    fn drop_baseline(&self, opening: &mut Opening) {
+        let is_empty = |row: &EvidenceRow| row.cells.get(1).is_none_or(|cell| cell.as_str() == Some(""));
+        if !self.result.is_alone() || opening.columns.len() < 3 || !opening.rows.iter().all(is_empty) {
+            return;
+        }
+        opening.columns.remove(1);
+        for row in opening.rows.iter_mut().filter(|row| row.cells.len() > 1) {
+            row.cells.remove(1);
+        }
     }
 
     /// Whether every finding that counts is the one that leads, or about a score or file of generations that is not pass.
@@ -140,6 +153,13 @@ impl Builder<'_> {
     }
 
     fn row_of_generations(&self, unit: &GenerationUnit) -> Result<EvidenceRow> {
+        if let Some(answers) = unit.answers {
+            let counts = context! { wrong => answers.wrong(), answers => answers.answers };
+            let told = self.writer.phrase("row_answers", &counts)?;
+            let note = safe(evaluation::answers_in_words(answers, self.writer)?);
+            let cells = vec![self.writer.name(&unit.name()), String::new(), told];
+            return Ok(EvidenceRow { note, ..EvidenceRow::new(cells, unit.verdict) });
+        }
         let counts = context! { changed => unit.changed, compared => unit.compared };
         let cells =
             vec![self.writer.name(&unit.name()), String::new(), self.writer.phrase("row_generations", &counts)?];

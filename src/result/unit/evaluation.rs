@@ -171,9 +171,63 @@ pub struct GenerationUnit {
     pub logprob_scale: Option<Number>,
     /// The earliest prompt that parts far from a tie or in length, else the earliest that parts.
     pub first_divergence: Option<Divergence>,
+    /// Answers of a run without a baseline, counted; null where two runs are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswerCounts>,
     /// Rules as applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
+}
+
+/// Answers of one run, by what is wrong with each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnswerCounts {
+    /// All answers.
+    pub answers: u64,
+    /// Those of replacement characters and unknown tokens.
+    pub garbage: u64,
+    /// Those that end in a loop.
+    pub loops: u64,
+    /// Those without text.
+    pub empty: u64,
+    /// Those that end at the limit of tokens.
+    pub cut: u64,
+    /// Those with a log-probability that is NaN.
+    pub non_finite: u64,
+    /// Prompts whose answers differ although nothing is drawn at random.
+    pub drifting: u64,
+}
+
+impl AnswerCounts {
+    /// Answers without a sound text.
+    pub fn wrong(&self) -> u64 {
+        [self.garbage, self.loops, self.empty].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl GenerationUnit {
+    /// A unit of which nothing is known yet.
+    pub fn empty(task: &str) -> Self {
+        Self {
+            kind: GenerationKind::Generation,
+            task: task.to_owned(),
+            verdict: Verdict::Incomplete,
+            evidence: Evidence::default(),
+            compared: 0,
+            unmatched: 0,
+            changed: 0,
+            near_ties: 0,
+            far: 0,
+            length: 0,
+            unexplained: 0,
+            tie_limit: None,
+            logprob_mean_abs: None,
+            logprob_scale: None,
+            first_divergence: None,
+            answers: None,
+            rules: Vec::new(),
+        }
+    }
 }
 
 /// Name of the kind of unit.

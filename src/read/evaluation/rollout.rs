@@ -1,0 +1,362 @@
+//! Rollouts of verl, `<step>.jsonl` with `input`, `output`, `gts`, `score` and `step`: docs/formats/evaluation.md.
+//!
+//! Answers to one prompt at one step are a set: they are drawn at random, and their order says nothing.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::answer::{Answer, AnswerFile};
+use super::cursor::{Cursor, Parsed};
+use super::damage::Damage;
+use super::digest::Digest;
+use super::lines::Line;
+use super::place;
+use super::question::{Sample, Samples, TextPlace, Value};
+use super::run::{Harness, Run, Score, ScoreName, Task};
+use super::samples;
+use crate::error::Error;
+use crate::fetch::{Budget, Files};
+use crate::kind::SampleId;
+
+/// The metric of rollouts.
+pub(super) const SCORE: &str = "score";
+/// Name of rollouts that lie in a side's own root.
+const NAMELESS: &str = "rollouts";
+/// Prompts of a folder's rollouts, over all steps.
+const MOST_GROUPS: usize = 2_000_000;
+
+/// One line of rollouts.
+#[derive(Debug, Default, PartialEq)]
+struct Rollout<'a> {
+    input: Option<u64>,
+    output: Option<Cow<'a, str>>,
+    truth: Option<u64>,
+    score: Option<f64>,
+    step: Option<u64>,
+}
+
+/// Parts of a line that are kept.
+struct Kept {
+    step: u64,
+    input: u64,
+    output: u64,
+    truth: Option<u64>,
+    score: Option<f64>,
+    texts: TextPlace,
+}
+
+/// Answers to one prompt at one step.
+struct Group {
+    answers: u64,
+    scored: u64,
+    sum: f64,
+    truth: Option<u64>,
+    texts: TextPlace,
+    outputs: u64,
+}
+
+/// Rollouts of one folder, read.
+pub struct Rollouts {
+    /// The rollouts as a run with one task, whose samples are the prompts of each step.
+    pub run: Run,
+    /// Account of their answers.
+    pub account: AnswerFile,
+}
+
+/// Paths by the folder that they lie in; the files of a folder are steps of one training.
+pub(super) fn by_folder<'a>(paths: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for path in paths {
+        folders.entry(place::split(path).0).or_default().push(path);
+    }
+    for paths in folders.values_mut() {
+        paths.sort_by_key(|path| (step_of(path), *path));
+    }
+    folders
+}
+
+/// The step that a file is named after.
+fn step_of(path: &str) -> Option<u64> {
+    place::stem(path).parse().ok()
+}
+
+/// Measures each answer of a folder's files by `measure`, in order of step and line.
+pub(super) fn answers<T: Send>(
+    files: &dyn Files,
+    (folder, paths): (&str, &[&str]),
+    measure: impl Fn(&Answer<'_>) -> T + Sync,
+    mut take: impl FnMut(T),
+) -> AnswerFile {
+    let mut account = account(folder);
+    for path in paths {
+        let read = |line: &Line<'_>, bytes: &[u8]| Ok(measure(&rollout(bytes, path)?.answer(line.number)));
+        account.damages.extend(match files.open(path) {
+            Ok(source) => samples::each_line(path, source.as_ref(), read, &mut take),
+            Err(error) => vec![unopened(path, &error)],
+        });
+    }
+    account
+}
+
+/// Reads the rollouts of a folder, and measures each answer on the way.
+pub(super) fn read<T: Send>(
+    files: &dyn Files,
+    (folder, paths): (&str, &[&str]),
+    measure: impl Fn(&Answer<'_>) -> T + Sync,
+    mut take: impl FnMut(T),
+) -> Rollouts {
+    let mut account = account(folder);
+    let mut groups: BTreeMap<(u64, u64), Group> = BTreeMap::new();
+    let mut left_out = 0_u64;
+    for path in paths {
+        let source = match files.open(path) {
+            Ok(source) => source,
+            Err(error) => {
+                account.damages.push(unopened(path, &error));
+                continue;
+            }
+        };
+        let (name, mut budget): (Arc<str>, Budget) = (Arc::from(*path), Budget::of(source.as_ref()));
+        let read = |line: &Line<'_>, bytes: &[u8]| {
+            let rollout = rollout(bytes, path)?;
+            let kept = rollout.kept(samples::place(&name, line))?;
+            Ok((measure(&rollout.answer(line.number)), kept))
+        };
+        account.damages.extend(samples::each_line(path, source.as_ref(), read, |(measured, kept)| {
+            take(measured);
+            let is_known = groups.contains_key(&(kept.step, kept.input));
+            if is_known || groups.len() < MOST_GROUPS && budget.take_one::<(Group, Sample)>(64).is_ok() {
+                add(&mut groups, kept);
+            } else {
+                left_out += 1;
+            }
+        }));
+    }
+    if left_out > 0 {
+        let reason = format!("{left_out} lines beyond what is read of one folder: {MOST_GROUPS} prompts, or memory");
+        account.damages.push(Damage { path: folder.to_owned(), line: None, reason });
+    }
+    Rollouts { run: run(&account, groups), account }
+}
+
+/// The damage of a file that cannot be opened.
+fn unopened(path: &str, error: &Error) -> Damage {
+    Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() }
+}
+
+fn account(folder: &str) -> AnswerFile {
+    let name = place::last(folder);
+    let task = if name.is_empty() { NAMELESS } else { name }.to_owned();
+    let path = if folder.is_empty() { NAMELESS } else { folder }.to_owned();
+    AnswerFile { task, path, ..AnswerFile::default() }
+}
+
+/// Reads a line of the file at `path`, whose name tells the step where the line does not.
+fn rollout<'a>(bytes: &'a [u8], path: &str) -> Result<Rollout<'a>, String> {
+    let mut rollout = Rollout::default();
+    let mut cursor = Cursor::new(bytes);
+    let read: Parsed<()> = cursor
+        .object(|key, cursor| {
+            match key {
+                "input" => rollout.input = digest(cursor)?,
+                "output" if cursor.peek() == Some(b'"') => rollout.output = Some(cursor.text()?),
+                "gts" => rollout.truth = digest(cursor)?,
+                SCORE => rollout.score = cursor.number()?,
+                "step" => rollout.step = cursor.number()?.and_then(whole),
+                _ => cursor.skip()?,
+            }
+            Ok(())
+        })
+        .and_then(|()| cursor.end());
+    read.map_err(|fault| fault.reason())?;
+    rollout.step = rollout.step.or(step_of(path));
+    match (rollout.input, &rollout.output) {
+        (Some(_), Some(_)) => Ok(rollout),
+        (None, _) => Err("expected `input`, found none".to_owned()),
+        _ => Err("expected a text under `output`, found none".to_owned()),
+    }
+}
+
+/// Digest of a value; `None` of null.
+fn digest(cursor: &mut Cursor<'_>) -> Parsed<Option<u64>> {
+    if cursor.peek() == Some(b'n') {
+        cursor.skip()?;
+        return Ok(None);
+    }
+    let mut digest = Digest::default();
+    digest.value(cursor)?;
+    Ok(digest.finish())
+}
+
+/// A step as a whole number.
+fn whole(step: f64) -> Option<u64> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that fits")]
+    (step >= 0.0 && step.fract().abs() <= 0.0 && step < 9e15).then_some(step as u64)
+}
+
+impl Rollout<'_> {
+    fn answer(&self, line: u64) -> Answer<'_> {
+        let text = self.output.as_deref().unwrap_or_default();
+        Answer { step: self.step, line, prompt: self.input, text, ..Answer::default() }
+    }
+
+    fn kept(&self, texts: TextPlace) -> Result<Kept, String> {
+        Ok(Kept {
+            step: self.step.ok_or("expected a whole number under `step`, found none")?,
+            input: self.input.unwrap_or_default(),
+            output: self.output.as_deref().map(Digest::of).unwrap_or_default(),
+            truth: self.truth,
+            score: self.score,
+            texts,
+        })
+    }
+}
+
+fn add(groups: &mut BTreeMap<(u64, u64), Group>, kept: Kept) {
+    let group = groups.entry((kept.step, kept.input)).or_insert_with(|| Group {
+        answers: 0,
+        scored: 0,
+        sum: 0.0,
+        truth: kept.truth,
+        texts: kept.texts,
+        outputs: 0,
+    });
+    group.answers += 1;
+    // The sum is that of the set, whatever the order of its lines.
+    group.outputs = group.outputs.wrapping_add(kept.output);
+    if let Some(score) = kept.score {
+        group.scored += 1;
+        group.sum += score;
+    }
+}
+
+/// The rollouts as a run. A prompt with another number of answers is another question: of eight answers the worse ones could
+/// be left out.
+fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
+    let sample = |((step, input), group): ((u64, u64), Group)| {
+        let times = if group.answers > 1 { format!(" x{}", group.answers) } else { String::new() };
+        let mean = group.sum / group.answers as f64;
+        Sample {
+            id: SampleId::Text(format!("{step}/{input:016x}{times}")),
+            document: group.truth,
+            prompt: Some(input),
+            answer: Some(group.outputs),
+            values: BTreeMap::from([(SCORE.to_owned(), Value::Number(mean))]),
+            is_failed: group.scored < group.answers,
+            texts: group.texts,
+        }
+    };
+    let list: Vec<Sample> = groups.into_iter().map(sample).collect();
+    let values = list.iter().filter(|sample| !sample.is_failed).filter_map(|sample| match sample.values.get(SCORE) {
+        Some(Value::Number(value)) => Some(*value),
+        _ => None,
+    });
+    let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+    let score = Score { value: sum / count as f64, error: None, higher_is_better: Some(true) };
+    let name = ScoreName { metric: SCORE.to_owned(), filter: None };
+    let mut samples = Samples { by_filter: BTreeMap::from([(None, list)]) };
+    samples.sort();
+    let is_empty = samples.by_filter.values().all(Vec::is_empty);
+    let task = Task {
+        is_sampled: true,
+        scores: (count > 0).then_some((name, score)).into_iter().collect(),
+        samples: (!is_empty).then_some(samples),
+        damages: account.damages.clone(),
+        ..Task::default()
+    };
+    Run {
+        harness: Harness::Verl,
+        model: account.path.clone(),
+        path: account.path.clone(),
+        settings: BTreeMap::new(),
+        tasks: BTreeMap::from([(account.task.clone(), task)]),
+        groups: BTreeMap::new(),
+        older: Vec::new(),
+        damages: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::{FileEntry, Memory, Source};
+
+    struct InMemory(Vec<FileEntry>, Vec<(String, String)>);
+
+    impl InMemory {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let entry = |(path, text): &(&str, &str)| FileEntry { path: (*path).to_owned(), len: text.len() as u64 };
+            let files_of = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+            Self(files.iter().map(entry).collect(), files_of.collect())
+        }
+    }
+
+    impl Files for InMemory {
+        fn location(&self) -> &str {
+            "memory"
+        }
+
+        fn list(&self) -> &[FileEntry] {
+            &self.0
+        }
+
+        fn open(&self, path: &str) -> crate::error::Result<Source> {
+            let found = self.1.iter().find(|(name, _)| name == path).map(|(_, text)| text.clone().into_bytes());
+            Ok(Arc::new(Memory::new(path, found.unwrap_or_default())))
+        }
+    }
+
+    fn line(input: &str, output: &str, score: &str, step: u64) -> String {
+        format!(r#"{{"input": "{input}", "output": "{output}", "gts": "1", "score": {score}, "step": {step}}}"#) + "\n"
+    }
+
+    fn samples(text: &str) -> Vec<Sample> {
+        let files = InMemory::new(&[("r/7.jsonl", text)]);
+        let read = read(&files, ("r", &["r/7.jsonl"][..]), |_| (), |()| ());
+        let (_, task) = read.run.tasks.into_iter().next().expect("a task");
+        task.samples.map(|samples| samples.by_filter.into_values().flatten().collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn answers_to_one_prompt_are_one_sample_whatever_their_order() {
+        let lines =
+            [line("a", "x", "1.0", 1), line("b", "y", "0.0", 1), line("a", "z", "0", 1), line("a", "x", "1", 2)];
+        let forward = samples(&lines.concat());
+        let backward = samples(&lines.iter().rev().cloned().collect::<String>());
+        assert_eq!(forward.len(), 3);
+        let told = |samples: &[Sample]| -> Vec<_> {
+            samples.iter().map(|sample| (sample.id.clone(), sample.answer, sample.values.clone())).collect()
+        };
+        assert_eq!(told(&forward), told(&backward));
+        assert!(forward.iter().any(|sample| sample.values[SCORE] == Value::Number(0.5)));
+    }
+
+    #[test]
+    fn another_number_of_answers_is_another_sample() {
+        let two = samples(&[line("a", "x", "1", 1), line("a", "y", "0", 1)].concat());
+        let one = samples(&line("a", "x", "1", 1));
+        assert_ne!(two[0].id, one[0].id);
+    }
+
+    #[test]
+    fn a_score_that_is_missing_fails_its_prompt_and_nan_stays() {
+        assert!(samples(&line("a", "x", "null", 1))[0].is_failed);
+        let nan = samples(&line("a", "x", "NaN", 1));
+        assert!(matches!(nan[0].values[SCORE], Value::Number(value) if value.is_nan()) && !nan[0].is_failed);
+    }
+
+    #[test]
+    fn the_name_of_the_file_tells_the_step_that_its_lines_do_not() {
+        let text = r#"{"input": "a", "output": "x", "score": 1.0}"#;
+        assert!(matches!(&samples(text)[0].id, SampleId::Text(id) if id.starts_with("7/")));
+        let damages = |text: &str| {
+            let files = InMemory::new(&[("r/7.jsonl", text)]);
+            answers(&files, ("r", &["r/7.jsonl"][..]), |_| (), |()| ()).damages.len()
+        };
+        assert_eq!(damages(r#"{"input": "a", "score": 1.0}"#), 1);
+        assert_eq!(damages(r#"{"input": "a", "output": 3}"#), 1);
+        assert_eq!(damages("{\"input\": \"a\", \"output\": \"\"}\n{\"input\""), 1);
+        assert_eq!(damages(""), 1);
+    }
+}
