@@ -15,6 +15,7 @@ mod kernel;
 pub mod measurements;
 pub mod operators;
 pub mod performance;
+pub mod run;
 pub mod sample;
 mod scalar;
 pub mod tensor;

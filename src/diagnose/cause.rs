@@ -3,14 +3,17 @@
 //! A cause may be seen in a dump, in training curves, or by what the config check found; each file says what it takes
 //! as evidence and how sure that makes it.
 
+mod amplification;
 mod argument_differs;
 mod checksum_differs;
 mod communication;
 mod dtype_differs;
+mod gradient_non_finite;
 mod gradient_only;
 mod gradient_reduction;
 mod hyperparameters_differ;
 mod input_differs;
+mod learning_rate_zero;
 mod lost_update;
 mod missing_operations;
 mod near_tie;
@@ -29,6 +32,7 @@ mod saturation;
 mod scaled;
 mod shape_differs;
 mod silent_corruption;
+mod updates_skipped;
 mod wrong_weights_or_data;
 mod zero_gradient;
 
@@ -37,7 +41,11 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 28] = [
+pub const ALL: [&Cause; 32] = [
+    &updates_skipped::CAUSE,
+    &gradient_non_finite::CAUSE,
+    &learning_rate_zero::CAUSE,
+    &amplification::CAUSE,
     &saturation::CAUSE,
     &overflow::CAUSE,
     &randomness::CAUSE,

@@ -6,6 +6,7 @@
 //! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
 pub mod alone;
+pub mod both;
 pub mod code;
 pub mod completeness;
 pub mod curve_limits;

@@ -3,6 +3,12 @@
 //! Each invariant has its file, with the codes it may give. [`NEEDS`] lists all of them with the reason why one is not looked
 //! at where a run holds nothing of the kind, so that none can be forgotten.
 
+pub mod ending;
+#[cfg(test)]
+mod files;
+pub mod growth;
+pub mod timeline;
+
 use crate::result::run::{Invariant, InvariantState, Looked};
 
 /// Each invariant with the reason why it is not looked at in a run that holds nothing it could be read from.
