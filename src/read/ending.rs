@@ -28,7 +28,7 @@ fn constant(pattern: &str) -> Regex {
 /// Any text that an error, or the end of a run, has in its line.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     constant(
-        r"Traceback|rror|xception|Interrupt|(?-u:\bE[A-Z][0-9]{4}\b)|(?-u:\bE[0-9]{5}\b)|exitcode|exit code|SIGKILL|ignal 9|Killed|ime ?out|imed out|imes out|out of memory|OutOfMemory|(?i-u:complet|finish|exiting|early.stop|train_runtime|\bdone\b|end of training|succe)|训练",
+        r"Traceback|rror|xception|Interrupt|(?-u:\bE[A-Z][0-9]{4}\b)|(?-u:\bE[0-9]{5}\b)|exitcode|exit code|SIGKILL|ignal 9|Killed|ime ?out|imed out|imes out|out of memory|OutOfMemory|(?i-u:complet|finish|exiting|early[ -]stop|train_runtime|\bdone\b|end of training|succe)|训练",
     )
 });
 static COMPLETE: LazyLock<Regex> = LazyLock::new(|| {

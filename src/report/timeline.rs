@@ -58,7 +58,10 @@ pub(super) fn paragraph(result: &GateResult, writer: &Writer) -> Result<Option<V
     if let (Some(_), Some(step)) = (&course.ended, course.last_step) {
         parts.push(writer.phrase("timeline_end", &context! { step })?);
     }
-    let text = parts.join(&writer.word("semicolon")?);
+    let mut text = parts.join(&writer.word("semicolon")?);
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
     Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
 }
 

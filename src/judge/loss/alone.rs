@@ -202,12 +202,12 @@ fn frozen(pair: &CurvePair<'_>, points: &[(u64, f64)], gradients: Option<&CurveP
     if is_hidden {
         let step = hidden.first().map(u64::to_string).unwrap_or_default();
         results.say(&code::FROZEN, |finding| {
-            finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64)
+            finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64).with("alone", 1_u64)
         });
     } else if stands {
         let step = |place: usize| points.get(place).map(|(step, _)| step.to_string()).unwrap_or_default();
         results.say(&code::FROZEN, |finding| {
-            let finding = finding.with("count", same).with("value", value);
+            let finding = finding.with("count", same).with("value", value).with("alone", 1_u64);
             finding.with("step", step(points.len() - same)).with("last", step(points.len() - 1))
         });
     }

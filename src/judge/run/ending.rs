@@ -13,6 +13,8 @@ use crate::verdict::Severity;
 /// Characters of a message that a sentence holds, and a headline.
 const WIDTH: usize = 240;
 const HEADLINE: usize = 60;
+/// Part of the declared steps below which a log that stops is more than a note.
+const EARLY: u64 = 3;
 
 /// The error that ended a run with these files: of several logs the one whose kind comes first.
 pub fn ended(files: &[CurveFile]) -> Option<Ended> {
@@ -111,7 +113,10 @@ pub fn early(files: &[CurveFile]) -> Option<Finding> {
         let (_, total) = told.declared.last.or_else(|| last.zip(told.declared.total))?;
         (is_early && !is_ended).then(|| {
             let step = told.declared.last.map(|(at, _)| at).or(last).unwrap_or_default();
-            Finding::new(&code::RUN_ENDED_EARLY, &*file.path).with("step", step.to_string()).with("of", total)
+            let finding = Finding::new(&code::RUN_ENDED_EARLY, &*file.path);
+            // Logs are read while their runs go on; few are given that have hardly begun.
+            let severity = if step < total / EARLY { Severity::Warn } else { Severity::Info };
+            finding.with_severity(severity).with("step", step.to_string()).with("of", total)
         })
     })
 }

@@ -23,7 +23,9 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// `grad norm of name: V`.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    constant(&format!(r#"(?i-u:\b((?:\w+[ _])?norm) (?:of|for|at)? ?["'`]?){NAME}["'`]?\s*[:=|]?\s*{NUMBER}"#))
+    constant(&format!(
+        r#"(?i-u:\b((?:\w+[ _])?norm) ?[:=]? ?(?:(?:of|for|at) )?["'`]?){NAME}["'`]?\s*[:=|]?\s*{NUMBER}"#
+    ))
 });
 static STEP: LazyLock<Regex> = LazyLock::new(|| constant(r#"(?i)\b(?:iteration|iter|step)\b["']?[\s:=]*(\d{1,12})\b"#));
 static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r#"(?i)\brank["']?[\s:=]*(\d{1,6})\b"#));

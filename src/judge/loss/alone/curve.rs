@@ -1,8 +1,6 @@
 //! A curve of one run, as the rules see it that need no other.
 
-use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
-use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::pair::curve::source::Source;
 use crate::read::curve::{Declared, Note};
@@ -115,18 +113,3 @@ const JUDGES: [Judge; 8] = [
 pub(in crate::judge::loss) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     JUDGES.iter().for_each(|judge| judge(curve, results));
 }
-
-/// Codes that these rules give.
-pub(in crate::judge::loss) const CODES: [&Rule; 11] = [
-    &code::GRADIENT_NON_FINITE,
-    &code::GRADIENT_ZERO,
-    &code::GRADIENT_CONSTANT,
-    &code::LEARNING_RATE_ZERO,
-    &code::LEARNING_RATE_SCHEDULE,
-    &code::PERIODIC,
-    &code::ENDS_HIGH,
-    &code::AT_CHANCE,
-    &code::OVERFITS,
-    &code::RANKS_SAME_DATA,
-    &code::THROUGHPUT_COLLAPSE,
-];
