@@ -14,6 +14,7 @@ mod curves;
 mod entry;
 mod evidence;
 mod factor;
+mod faults;
 mod fingerprint;
 mod formula;
 mod location;

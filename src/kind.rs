@@ -158,6 +158,36 @@ impl MonitorKind {
     }
 }
 
+/// Kind of an error that ends a run; the first that applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndKind {
+    /// A device or the host has no memory left.
+    OutOfMemory,
+    /// The process was killed.
+    Killed,
+    /// A collective waited in vain.
+    CollectiveTimeout,
+    /// The device reports an error.
+    DeviceError,
+    /// Python raised an exception.
+    #[default]
+    PythonError,
+}
+
+impl EndKind {
+    /// The word as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OutOfMemory => "out-of-memory",
+            Self::Killed => "killed",
+            Self::CollectiveTimeout => "collective-timeout",
+            Self::DeviceError => "device-error",
+            Self::PythonError => "python-error",
+        }
+    }
+}
+
 /// A statistic with a number that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

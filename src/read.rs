@@ -8,6 +8,7 @@ pub mod archive;
 pub mod checkpoint;
 pub mod curve;
 pub mod dump;
+pub mod ending;
 pub mod evaluation;
 pub mod frame;
 pub mod json;

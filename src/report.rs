@@ -50,6 +50,7 @@ pub mod summary;
 pub mod templates;
 pub mod terminal;
 mod texts;
+mod timeline;
 pub mod trend;
 pub mod view;
 pub mod waiver;

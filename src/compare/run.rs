@@ -1,6 +1,9 @@
-//! Measures of one run: what a step and rank hold, and how far copies of one value lie apart. No limit, no word.
+//! Measures of one run: what a step and rank hold, how far copies of one value lie apart, norms over layers, and how a curve goes on
+//! and ends. No limit, no word.
 
 pub mod copies;
+pub mod course;
+pub mod growth;
 pub mod modes;
 pub mod snapshot;
 pub mod sums;

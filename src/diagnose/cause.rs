@@ -3,16 +3,19 @@
 //! A cause may be seen in a dump, in training curves, or by what the config check found; each file says what it takes
 //! as evidence and how sure that makes it.
 
+mod amplification;
 mod argument_differs;
 mod checksum_differs;
 mod communication;
 mod dropout_in_evaluation;
 mod dtype_differs;
 mod gradient_accumulates;
+mod gradient_non_finite;
 mod gradient_only;
 mod gradient_reduction;
 mod hyperparameters_differ;
 mod input_differs;
+mod learning_rate_zero;
 mod lost_update;
 mod missing_operations;
 mod near_tie;
@@ -35,6 +38,7 @@ mod scaled;
 mod shape_differs;
 mod silent_corruption;
 mod trainable_differs;
+mod updates_skipped;
 mod wrong_weights_or_data;
 mod zero_gradient;
 
@@ -43,7 +47,11 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 34] = [
+pub const ALL: [&Cause; 38] = [
+    &updates_skipped::CAUSE,
+    &gradient_non_finite::CAUSE,
+    &learning_rate_zero::CAUSE,
+    &amplification::CAUSE,
     &gradient_accumulates::CAUSE,
     &replicas_differ::CAUSE,
     &parameters_never_move::CAUSE,

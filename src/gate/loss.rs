@@ -20,9 +20,10 @@ use crate::policy::location::Held;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::account::Account;
 use crate::read::curve::log::{LogPattern, unknown};
-use crate::read::curve::{self, CurveFile, Format, Readable, mlflow, results};
+use crate::read::curve::{self, CurveFile, Declared, Format, Readable, mlflow, results};
 use crate::read::sqlite;
 use crate::result::finding::Finding;
+use crate::result::run::Timeline;
 use crate::result::unit::{CurveUnit, Unit};
 use crate::verdict::{CheckId, Severity, Side};
 
@@ -180,14 +181,8 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
         return CheckOutcome::new(ID);
     }
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
-    let judged = paired(files, files, &policy.loss).and_then(|pairing| {
-        let mut general = loss::sources::unclear(&pairing, &policy.loss.metrics);
-        general.extend(loss::updates::alone(&pairing));
-        general.extend(unread::alone(accounts(files)));
-        Ok((loss::alone::judge(&pairing, settings)?, general))
-    });
-    match judged {
-        Ok((curves, general)) => outcome_of(curves, general),
+    match of_run(files, settings, &policy.loss) {
+        Ok(outcome) => outcome,
         Err(error) => {
             let finding = Finding::new(&artifacts::DAMAGED, error.subject())
                 .of_check(ID)
@@ -197,6 +192,41 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
             outcome_of(Vec::new(), vec![finding])
         }
     }
+}
+
+/// Judges the curves, the updates, the norms by layer and the end of one run.
+fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &LossPolicy) -> Result<CheckOutcome> {
+    let pairing = paired(files, files, policy)?;
+    let [.., updates] = &pairing.updates;
+    let growth = loss::growth::alone(files);
+    // The end leads: what stands before it may follow from it.
+    let mut general: Vec<Finding> =
+        loss::ending::finding(files).or_else(|| loss::ending::early(files)).into_iter().collect();
+    general.extend(loss::sources::unclear(&pairing, &policy.metrics));
+    general.extend(loss::updates::alone(&pairing));
+    general.extend(loss::updates::overflowed(updates.as_ref()));
+    general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
+    general.extend(unread::alone(accounts(files)));
+    let curves = loss::alone::judge(&pairing, &declared(files), settings)?;
+    let mut looked = loss::alone::looked::of_curves(&pairing, &curves, &general)?;
+    looked.push(loss::growth::looked(growth.as_ref()));
+    looked.push(loss::ending::looked(files, &general));
+    let course = loss::timeline::course(files, updates.as_ref())?;
+    let mut outcome = outcome_of(curves, general);
+    outcome.looked = looked;
+    outcome.timeline = loss::timeline::is_telling(&course).then_some(Timeline { candidate: course, baseline: None });
+    outcome.growth = growth.map(|(growth, _)| growth);
+    Ok(outcome)
+}
+
+/// Settings that the logs of a run declare.
+fn declared(files: &[CurveFile]) -> Declared {
+    files.iter().map(|file| &file.told.declared).fold(Declared::default(), |known, file| Declared {
+        total: known.total.or(file.total),
+        decay: known.decay.or_else(|| file.decay.clone()),
+        classes: known.classes.or(file.classes),
+        last: known.last.or(file.last),
+    })
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
@@ -237,6 +267,15 @@ pub fn judge(
     let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (mut curves, mut general) = loss::judge(&pairing, settings)?;
+    loss::both::add(&pairing, [&declared(baseline), &declared(candidate)], settings, &mut curves)?;
+    let growth = loss::growth::pair(baseline, candidate);
+    general.extend(loss::updates::overflowed_in_pair(&pairing));
+    general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
+    let [of_baseline, of_candidate] = &pairing.updates;
+    let timeline = Timeline {
+        candidate: loss::timeline::course(candidate, of_candidate.as_ref())?,
+        baseline: Some(loss::timeline::course(baseline, of_baseline.as_ref())?),
+    };
     let points = curves.iter().map(|curve| curve.unit.evidence.telling()).sum();
     let is_broken = |curve: &&JudgedCurve| !curve.unit.non_finite_steps.is_empty();
     let broken = curves.iter().filter(is_broken).map(|curve| curve.unit.metric.clone()).collect();
@@ -246,7 +285,15 @@ pub fn judge(
         first.unit.evidence.unread += unread.count;
     }
     general.extend(unread.findings);
-    Ok(outcome_of(curves, general))
+    // The end leads: what stands before it may follow from it.
+    general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
+    let early = loss::ending::early(candidate).filter(|_| loss::ending::early(baseline).is_none());
+    general.extend(early.map(|finding| finding.with_severity(Severity::Info)));
+    let mut outcome = outcome_of(curves, general);
+    let is_telling = loss::timeline::is_telling(&timeline.candidate);
+    outcome.timeline = is_telling.then_some(timeline);
+    outcome.growth = growth.map(|(growth, _)| growth);
+    Ok(outcome)
 }
 
 /// Accounts of some files.

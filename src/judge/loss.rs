@@ -6,11 +6,16 @@
 //! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
 pub mod alone;
+pub mod both;
 pub mod code;
 pub mod completeness;
 pub mod curve_limits;
 pub mod downsample;
+pub mod ending;
 pub mod evidence;
+#[cfg(test)]
+mod files;
+pub mod growth;
 mod judged;
 pub mod level;
 pub mod limits;
@@ -28,6 +33,7 @@ mod settings;
 pub mod sources;
 pub mod standstill;
 pub mod start;
+pub mod timeline;
 mod too_good;
 pub mod updates;
 

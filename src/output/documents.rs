@@ -9,7 +9,7 @@ pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// The result. Every document after it is made from it.
 const RESULT: &str = "result.json";
 /// Documents that are made from a result and its lines alone.
-const RENDERED: [&str; 14] = [
+const RENDERED: [&str; 15] = [
     "badge.json",
     "divergence.png",
     "error-map.png",
@@ -19,6 +19,7 @@ const RENDERED: [&str; 14] = [
     "loss.png",
     "metrics.txt",
     "monitor.png",
+    "timeline.png",
     "performance.png",
     "report.html",
     "sarif.json",

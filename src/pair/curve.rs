@@ -170,15 +170,24 @@ fn more_is_better(metric: &str, role: Role) -> Option<bool> {
 }
 
 impl PairedSources<'_> {
+    /// Both sides with their points, as each logged them, without the norms of updates that were skipped.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn load_sides(&self) -> Result<[Source<'_>; 2]> {
+        let (mut baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
+        let [skipped, skipped_by_candidate] = &self.skipped;
+        updates::leave_out_skipped(&mut baseline.series, skipped);
+        updates::leave_out_skipped(&mut candidate.series, skipped_by_candidate);
+        Ok([baseline, candidate])
+    }
+
     /// The pair with its points, step by step.
     ///
     /// # Errors
     /// Errors of the disk.
     pub fn load(&self) -> Result<CurvePair<'_>> {
-        let (mut baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
-        let [skipped, skipped_by_candidate] = &self.skipped;
-        updates::leave_out_skipped(&mut baseline.series, skipped);
-        updates::leave_out_skipped(&mut candidate.series, skipped_by_candidate);
+        let [mut baseline, mut candidate] = self.load_sides()?;
         if self.shift != 0 {
             candidate.series = Cow::Owned(candidate.series.shifted(self.shift));
         }

@@ -11,6 +11,7 @@ mod batch;
 mod beside;
 mod collector;
 mod database;
+mod declared;
 mod expression;
 mod file;
 mod format;
@@ -20,6 +21,7 @@ mod megatron;
 mod mindspeed;
 pub mod mlflow;
 mod nested;
+mod norms;
 mod numbering;
 mod page_json;
 mod pattern;
@@ -34,6 +36,7 @@ mod swanlab;
 mod table;
 mod tensorboard;
 mod text;
+mod told;
 mod trainer_state;
 pub mod updates;
 mod wandb;
@@ -42,11 +45,15 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room, Source};
+use crate::read::ending;
 use pattern::LogPattern;
 
+pub use declared::Declared;
 pub use file::{CurveFile, Note};
 pub use format::{Format, Logged};
+pub use norms::{LayerNorms, ParameterNorms};
 pub use text::{Readable, readable};
+pub use told::Told;
 
 /// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
 ///
@@ -66,18 +73,23 @@ pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
         return Some(format);
     }
     if has_nul_blocks(head) {
-        return log::recognise(source).then_some(Format::Log);
+        return is_log(source).then_some(Format::Log);
     }
     let text = text_of(head)?;
     match text.as_bytes().first()? {
         b'{' | b'[' => shape::recognise(text)
             .or_else(|| nested::recognise(text, source).then_some(Format::JsonNested))
-            .or_else(|| log::recognise(source).then_some(Format::Log)),
+            .or_else(|| is_log(source).then_some(Format::Log)),
         _ if mlflow::recognise(text) => Some(Format::Mlflow),
         _ if step_loss::recognise(text) => Some(Format::StepLoss),
         _ if table::recognise(text) => Some(Format::Table),
-        _ => log::recognise(source).then_some(Format::Log),
+        _ => is_log(source).then_some(Format::Log),
     }
+}
+
+/// Whether a text is a training log, or shows at its end how a run failed.
+fn is_log(source: &dyn ByteSource) -> bool {
+    log::recognise(source) || ending::recognise(source)
 }
 
 /// The same, where the user says how a log line looks: text with lines that match is read by that pattern.

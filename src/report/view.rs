@@ -23,7 +23,7 @@ use super::sentence::sentence;
 use super::source_rules::{self, SourceView};
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
-use super::{checks, compared, error_place, reference};
+use super::{checks, compared, error_place, reference, timeline};
 use crate::diagnose::runnable::runnable;
 use crate::error::Result;
 use crate::result::diagnosis::Diagnosis;
@@ -141,6 +141,7 @@ impl View {
         let standing = Standing { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
         let mut notes = standing.notes(&opening.headline)?;
+        notes.extend(timeline::paragraph(result, writer)?);
         notes.extend(source_rules::confirmed(result, writer)?);
         if result.report_only {
             let blocks = matches!(result.verdict, Verdict::Fail | Verdict::Incomplete);

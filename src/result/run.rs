@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Number;
+pub use crate::kind::EndKind;
 
 /// A rule that every sound run keeps, whatever it trains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -198,36 +199,6 @@ pub struct Ended {
     pub message: String,
     /// Last step that was logged before it.
     pub last_step: Option<u64>,
-}
-
-/// Kind of an error that ends a run; the first that applies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndKind {
-    /// A device or the host has no memory left.
-    OutOfMemory,
-    /// The process was killed.
-    Killed,
-    /// A collective waited in vain.
-    CollectiveTimeout,
-    /// The device reports an error.
-    DeviceError,
-    /// Python raised an exception.
-    #[default]
-    PythonError,
-}
-
-impl EndKind {
-    /// The word as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OutOfMemory => "out-of-memory",
-            Self::Killed => "killed",
-            Self::CollectiveTimeout => "collective-timeout",
-            Self::DeviceError => "device-error",
-            Self::PythonError => "python-error",
-        }
-    }
 }
 
 /// Gradient norms over the layers of a model.

@@ -63,6 +63,8 @@ const OWN: &[&str] = &[
     "better",
     "scope",
     "test",
+    "shape",
+    "invariant",
 ];
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.

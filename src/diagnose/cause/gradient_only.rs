@@ -3,9 +3,11 @@
 use super::super::context::Context;
 use super::super::curves::{Curves, differences};
 use super::super::entry::Cause;
+use super::super::evidence::finding_as_evidence;
 use crate::judge::loss::code as curve_rules;
 use crate::kind::TensorKind;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::{Fact, Finding};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -37,6 +39,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    // Norms by layer show where the backward pass parts.
+    let is_jump = |finding: &&Finding| finding.facts.get("shape") == Some(&Fact::from("jump"));
+    if let Some(finding) = curves.finding(&[&curve_rules::GROWTH_BY_LAYER]).filter(is_jump) {
+        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
+        return Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("gradient-only-in-curve")));
+    }
     let (step, apart) = differences(curves.gradients?).next()?;
     let first = curves.loss.series.step.first().copied()?;
     if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {

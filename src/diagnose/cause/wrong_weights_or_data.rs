@@ -4,6 +4,7 @@ use super::super::context::{Context, Suspect, is_weight};
 use super::super::curves::Curves;
 use super::super::entry::Cause;
 use super::super::evidence::{finding_as_evidence, from_findings};
+use super::super::faults::FAULTS;
 use super::super::trace::Trace;
 use super::missing_operations::explains;
 use super::other_tensor;
@@ -90,7 +91,8 @@ pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    if curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE]).is_some() {
+    let is_broken = curves.finding(&[&curve_rules::HIDDEN_FAILURE, &curve_rules::NON_FINITE]).is_some();
+    if is_broken || curves.finding(&FAULTS).is_some() {
         return None;
     }
     if let Some(finding) = curves.finding(&[&curve_rules::ORDER]) {

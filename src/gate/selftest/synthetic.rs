@@ -262,6 +262,7 @@ impl Run {
             margins: std::collections::BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
+            told: crate::read::curve::Told::default(),
             account: Account::default(),
         }
     }

@@ -1,6 +1,18 @@
 //! Curves without a baseline: values that are not finite, a loss that stands still, and a loss that explodes.
 //!
-//! A value that breaks and comes back says nothing: trainers skip a step that overflows, and batches differ.
+//! A value that breaks and comes back says nothing: trainers skip a step that overflows, and batches differ. Rules of one curve
+//! each have a file below this one; a pair applies them to both sides.
+
+mod at_chance;
+pub(super) mod curve;
+mod ends_high;
+mod gradient;
+pub mod looked;
+mod overfits;
+mod periodic;
+mod ranks;
+mod rate;
+mod throughput;
 
 use std::collections::BTreeSet;
 
@@ -11,15 +23,18 @@ use super::rule_results::RuleResults;
 use super::settings::{Settings, own_policy};
 use super::sources::notes_alone;
 use super::{code, downsample, place};
+use crate::compare::run::course::digits_of;
 use crate::error::Result;
 use crate::kind::Role;
 use crate::median::median;
+use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
-use crate::read::curve::Note as FileNote;
+use crate::read::curve::Declared;
 use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CurveUnit, Evidence};
 use crate::verdict::{Side, Verdict};
+use curve::{Curve, OfRun};
 
 /// Values at the end of a loss that are not all the same in a run that learns.
 const LAST: usize = 5;
@@ -27,18 +42,26 @@ const LAST: usize = 5;
 const TENTHS_FROM: usize = 10;
 /// Growth of a loss that no healthy run has.
 const GROWTH: f64 = 2.0;
+/// Digits of a norm from which on equal ones are no rounding, and units of the last printed digit that a loss of as many has.
+const DIGITS: usize = 3;
+const UNITS: f64 = 100.0;
+/// Share of its start below which a loss has converged.
+const CONVERGED: f64 = 1e-4;
 
-/// Judges the curves of one run. `pairing` pairs its files with themselves, which gives each metric its file.
+/// Judges the curves of one run, whose log declares `declared`. `pairing` pairs its files with themselves, which gives each
+/// metric its file.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
+pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
+    let is_adversarial = curve::is_adversarial(pairing.pairs.iter().map(|pair| pair.metric.as_str()));
     let mut noted = BTreeSet::new();
     let mut judge = |sources: &PairedSources<'_>| {
         let pair = &sources.load()?;
         let gradients = gradients(pair, pairing).filter(|_| pair.role == Role::Loss);
         let gradients = gradients.map(PairedSources::load).transpose()?;
-        let mut judged = curve(pair, gradients.as_ref(), settings);
+        let run = OfRun { is_rl: pair.is_rl, is_adversarial, declared };
+        let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
         // What concerns a file is said once, with the first of its curves that is judged.
         if judged.counts && noted.insert((pair.run.clone(), pair.candidate.path.clone())) {
             let mut results = RuleResults::new(place(pair), settings.profile);
@@ -50,7 +73,12 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<J
     pairing.pairs.iter().map(&mut judge).collect()
 }
 
-fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Settings<'_>) -> JudgedCurve {
+fn judged_of(
+    pair: &CurvePair<'_>,
+    gradients: Option<&CurvePair<'_>>,
+    run: OfRun<'_>,
+    settings: Settings<'_>,
+) -> JudgedCurve {
     let left_out = own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
     let counts = pair.role.is_judged() && !left_out;
     let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
@@ -59,14 +87,21 @@ fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Sett
         non_finite(pair, &points, &mut results);
     }
     if counts && pair.role == Role::Loss && !pair.is_rl {
-        frozen(&points, gradients, &mut results);
+        frozen(pair, &points, gradients, &mut results);
     }
-    if counts && matches!(pair.role, Role::GradNorm | Role::LearningRate) {
-        nothing_learned(pair, &points, &mut results);
-    }
-    if counts && matches!(metric::role(&pair.metric), Role::Loss | Role::EvalLoss) && !pair.is_rl {
+    let is_loss = matches!(metric::role(&pair.metric), Role::Loss | Role::EvalLoss);
+    if counts && is_loss && !pair.is_rl && !run.is_adversarial {
         exploding(&points, &mut results);
     }
+    if !left_out {
+        curve::judge(&Curve::new(&pair.metric, &pair.candidate, &points, run), &mut results);
+    }
+    if results.says(&code::GRADIENT_NON_FINITE) {
+        // It says more of the same values.
+        results.findings.retain(|finding| !finding.is(&code::NON_FINITE));
+    }
+    // What is told of a speed alone is its verdict.
+    let counts = counts || !results.findings.is_empty();
     let len = points.len() as u64;
     let evidence = match (left_out, counts && carries(pair.role)) {
         (true, _) => Evidence { left_out: len, ..Evidence::default() },
@@ -141,7 +176,7 @@ fn non_finite(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleRes
 }
 
 /// A loss whose last values are the same to the last digit, or that is 0.0 where the gradient norm is NaN or 0.
-fn frozen(points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
+fn frozen(pair: &CurvePair<'_>, points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
     let same = points.last().map_or(0, |(_, last)| {
         points.iter().rev().take_while(|(_, value)| value.to_bits() == last.to_bits() && value.is_finite()).count()
     });
@@ -155,41 +190,35 @@ fn frozen(points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mu
         points.iter().filter(|(step, value)| value.abs() <= 0.0 && bad.contains(step)).map(|(step, _)| *step).collect();
     let ends_hidden = points.last().is_some_and(|(step, _)| hidden.last() == Some(step));
     let is_hidden = hidden.len() > 1 || ends_hidden;
-    let stands = same >= LAST;
+    let value = points.last().map(|(_, value)| *value).unwrap_or_default();
+    // A loss that converged is printed with few digits; one that stands beside a norm that stands has not.
+    let start = points.first().map(|(_, first)| first.abs()).unwrap_or_default();
+    let has_digits = value.abs() >= UNITS * resolution(&pair.candidate.series) && value.abs() > CONVERGED * start;
+    let stands = same >= LAST && (has_digits && value != 0.0 || gradients.is_some_and(came_to_stand));
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    let value = same as f64;
+    let count = same as f64;
     let verdict = if stands || is_hidden { Verdict::Fail } else { Verdict::Pass };
-    results.note(RuleOutcome::new("standstill", Some(value), (None, None), verdict));
+    results.note(RuleOutcome::new("standstill", Some(count), (None, None), verdict));
     if is_hidden {
         let step = hidden.first().map(u64::to_string).unwrap_or_default();
         results.say(&code::FROZEN, |finding| {
-            finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64)
+            finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64).with("alone", 1_u64)
         });
     } else if stands {
         let step = |place: usize| points.get(place).map(|(step, _)| step.to_string()).unwrap_or_default();
-        let value = points.last().map(|(_, value)| *value).unwrap_or_default();
         results.say(&code::FROZEN, |finding| {
-            let finding = finding.with("count", same).with("value", value);
+            let finding = finding.with("count", same).with("value", value).with("alone", 1_u64);
             finding.with("step", step(points.len() - same)).with("last", step(points.len() - 1))
         });
     }
 }
 
-/// A gradient norm of 0 at half of the steps, or a learning rate of 0 at all of them: nothing is learned. A batch without labels
-/// has no gradient, a schedule may begin and end at 0, and a small number rounds to `0.0000`.
-fn nothing_learned(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleResults) {
-    const LEAST: usize = 5;
-    let is_rounded = |note: &FileNote| matches!(note, FileNote::RoundedZeros(metric) if *metric == pair.metric);
-    let zeros = points.iter().filter(|(_, value)| value.abs() <= 0.0).count();
-    if zeros < LEAST || pair.candidate.notes.iter().any(is_rounded) {
-        return;
-    }
-    let is_rate = pair.role == Role::LearningRate;
-    let is_zero = if is_rate { zeros == points.len() } else { 2 * zeros >= points.len() };
-    if is_zero {
-        let code = if is_rate { &code::LEARNING_RATE_ZERO } else { &code::GRADIENT_ZERO };
-        results.say(code, |finding| finding.with("count", zeros).with("of", points.len()));
-    }
+/// Whether a gradient norm varied, and then stands to the last of several digits.
+fn came_to_stand(gradients: &CurvePair<'_>) -> bool {
+    let values = &gradients.candidate.series.values;
+    let Some(last) = values.last().filter(|last| last.is_finite() && digits_of(**last) >= DIGITS) else { return false };
+    let same = values.iter().rev().take_while(|value| value.to_bits() == last.to_bits()).count();
+    same >= LAST && same < values.len()
 }
 
 /// A loss whose last tenth lies above twice its first value and twice its first tenth.

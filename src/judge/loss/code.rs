@@ -25,6 +25,28 @@ rules! {
     GRADIENT_ZERO = "gradient-zero", Fail;
     /// A learning rate that is 0 at every step.
     LEARNING_RATE_ZERO = "learning-rate-zero", Fail;
+    /// A gradient norm that is not finite at a tenth of the updates that took place.
+    GRADIENT_NON_FINITE = "gradient-non-finite", Fail;
+    /// A gradient norm that is always the same number.
+    GRADIENT_CONSTANT = "gradient-norm-constant", Info;
+    /// A learning rate that stands although a decay is declared.
+    LEARNING_RATE_SCHEDULE = "learning-rate-schedule", Warn;
+    /// A loss that ends far above its lowest stretch.
+    ENDS_HIGH = "curve-ends-high", Fail;
+    /// A held-out loss that rises again from the first half of the run on.
+    OVERFITS = "curve-overfits", Warn;
+    /// A loss that stays at that of a guess.
+    AT_CHANCE = "curve-at-chance", Warn;
+    /// A loss whose values repeat exactly.
+    PERIODIC = "curve-periodic", Fail;
+    /// A throughput that ends below a third of that of the first half.
+    THROUGHPUT_COLLAPSE = "throughput-collapse", Warn;
+    /// Gradient norms, or their difference to the baseline's, that grow from layer to layer.
+    GROWTH_BY_LAYER = "growth-by-layer", Warn;
+    /// The run ended in an error.
+    RUN_ENDED_WITH_ERROR = "run-ended-with-error", Fail;
+    /// The log stops before the steps that it declares.
+    RUN_ENDED_EARLY = "run-ended-early", Warn;
     /// A loss without a baseline that ends far above its start.
     EXPLODING = "curve-exploding", Fail;
     /// A curve that never changes.
@@ -149,6 +171,8 @@ rules! {
     RL_TOO_SHORT = "rl-too-short", Warn;
     /// Updates were skipped, more of them than the baseline skipped.
     UPDATES_SKIPPED = "updates-skipped", Fail;
+    /// Updates took place with gradients that had overflowed.
+    UPDATES_OVERFLOWED = "updates-overflowed", Fail;
     /// A noise band was given, and it does not depend on this metric.
     NO_NOISE = "curve-noise-missing", Warn;
 }

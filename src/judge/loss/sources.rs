@@ -66,7 +66,7 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
                 // It says something of a zero alone.
-                Note::RoundedZeros(_) => {}
+                Note::RoundedZeros(_) | Note::Decimals(..) => {}
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
                 }),

@@ -21,9 +21,15 @@ const FLOOR: f64 = 1.0;
 const FAILS: (f64, f64) = (0.05, 5.0);
 const WARNS: (f64, f64) = (0.01, 3.0);
 
-/// Skipped updates of one run that nothing excuses.
+/// Share of the updates that take place although their gradients overflowed, from which on nothing is trained.
+const OVERFLOWED: f64 = 0.5;
+
+/// Skipped updates of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Skipped {
+    /// All of them.
+    all: u64,
+    /// Those that nothing excuses.
     skipped: u64,
     of: u64,
     /// The first step that one of them led to.
@@ -44,7 +50,7 @@ pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
         None if both_at_floor => alone.min(Severity::Warn),
         None => Severity::Info,
     };
-    Some(finding(&candidate, severity).with("baseline_skipped", baseline.skipped).with("baseline_of", baseline.of))
+    Some(finding(&candidate, severity).with("baseline_skipped", baseline.all).with("baseline_of", baseline.of))
 }
 
 /// The finding about one run.
@@ -54,10 +60,37 @@ pub fn alone(pairing: &CurvePairing<'_>) -> Option<Finding> {
     severity(in_f64(skipped.skipped), skipped.of).map(|severity| finding(&skipped, severity))
 }
 
+/// The finding about updates of one run that took place with gradients that had overflowed.
+pub fn overflowed(updates: Option<&Updates>) -> Option<Finding> {
+    let updates = updates?;
+    let broken = || updates.records.iter().enumerate().filter(|(_, record)| record.overflowed > 0);
+    let (count, of) = (broken().count(), updates.records.len());
+    let (place, first) = broken().next()?;
+    let fails = in_f64(count as u64) >= OVERFLOWED * in_f64(of as u64) && in_f64(count as u64) >= FAILS.1;
+    let severity = if fails { Severity::Fail } else { Severity::Info };
+    let finding = Finding::new(&code::UPDATES_OVERFLOWED, PLACE).with_severity(severity);
+    let last_scale = updates.records.iter().rev().find_map(|record| record.scale);
+    Some(
+        finding
+            .with("count", count)
+            .with("of", of)
+            .with("step", first.step.unwrap_or(place as u64 + 1).to_string())
+            .with("last_scale", last_scale.map(|scale| scale.to_string()).unwrap_or_default()),
+    )
+}
+
+/// The same of two runs: a note where the baseline has it as well.
+pub fn overflowed_in_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
+    let [baseline, candidate] = pairing.updates.each_ref().map(|updates| overflowed(updates.as_ref()));
+    let is_alike = baseline.is_some_and(|finding| finding.severity == Severity::Fail);
+    candidate.map(|finding| if is_alike { finding.with_severity(Severity::Info) } else { finding })
+}
+
 fn finding(skipped: &Skipped, severity: Severity) -> Finding {
     Finding::new(&code::UPDATES_SKIPPED, PLACE)
         .with_severity(severity)
-        .with("skipped", skipped.skipped)
+        .with("skipped", skipped.all)
+        .with("excused", skipped.all - skipped.skipped)
         .with("of", skipped.of)
         .with("first", skipped.first.map(|step| step.to_string()).unwrap_or_default())
         .with("last_scale", skipped.last_scale.map(|scale| scale.to_string()).unwrap_or_default())
@@ -94,10 +127,9 @@ fn count(updates: &Updates) -> Skipped {
             let starts_up = !has_started && found.of + nth < START_UP;
             let is_excused = above && (starts_up || has_risen);
             has_risen &= starts_up || !is_excused;
-            if !is_excused {
-                found.skipped += 1;
-                found.first = found.first.or(record.step).or(Some(place as u64 + 1));
-            }
+            found.all += 1;
+            found.skipped += u64::from(!is_excused);
+            found.first = found.first.or(record.step).or(Some(place as u64 + 1));
             in_a_row = 0;
         }
         in_a_row += covered - skipped;
@@ -120,6 +152,7 @@ mod tests {
             step: Some(step),
             skipped: u64::from(skipped),
             scale: Some(scale),
+            ..Update::default()
         };
         Updates { records: (1..).zip(records).map(record).collect(), is_told: true }
     }
@@ -163,11 +196,28 @@ mod tests {
     }
 
     #[test]
+    fn updates_with_overflowed_gradients_fail_from_half_of_the_records_on() {
+        let of = |nth: u64| {
+            let mut updates = every(1000, 1.0);
+            for (place, record) in (1..).zip(&mut updates.records) {
+                record.overflowed = u64::from(place % nth == 0);
+            }
+            overflowed(Some(&updates)).map(|finding| finding.severity)
+        };
+        assert_eq!([of(2), of(3), of(1000)], [Some(Severity::Fail), Some(Severity::Info), None]);
+    }
+
+    #[test]
     fn a_record_stands_for_the_updates_since_the_one_before() {
         let every_ten = Updates {
-            records: (1..=12).map(|step| Update { step: Some(10 * step), skipped: 5, scale: Some(1.0) }).collect(),
+            records: (1..=12)
+                .map(|step| Update { step: Some(10 * step), skipped: 5, scale: Some(1.0), ..Update::default() })
+                .collect(),
             is_told: true,
         };
-        assert_eq!(count(&every_ten), Skipped { skipped: 60, of: 120, first: Some(10), last_scale: Some(1.0) });
+        assert_eq!(
+            count(&every_ten),
+            Skipped { all: 60, skipped: 60, of: 120, first: Some(10), last_scale: Some(1.0) }
+        );
     }
 }

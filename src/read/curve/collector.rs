@@ -582,7 +582,10 @@ fn joined(mut ranks: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>
     ranks.sort_by_key(StoredSeries::rank);
     Ok(match (ranks.as_slice(), all) {
         ([first, _, ..], Some(all)) => {
-            let (counter, order) = (first.counter(), first.order().clone());
+            let logged: usize = ranks.iter().map(|series| series.shape().len).sum();
+            let equal_ranks =
+                (ranks.len() as u64, logged.saturating_sub(all.len()) as u64 / (ranks.len() as u64 - 1).max(1));
+            let (counter, order) = (first.counter(), Order { equal_ranks, ..first.order().clone() });
             let mut contradicting = Vec::new();
             for series in &ranks {
                 contradicting.extend_from_slice(&series.load()?.contradicting);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::collector::Collector;
 use super::format::{Format, Logged};
 use super::stored::StoredSeries;
+use super::told::Told;
 use super::updates::Updates;
 use crate::error::Result;
 use crate::fetch::ByteSource;
@@ -26,6 +27,8 @@ pub enum Note {
     LongLines(u64),
     /// Canonical name of a metric with zeros that may be small numbers rounded.
     RoundedZeros(String),
+    /// Canonical name of a learning rate with the number of decimals, at most six, that all of its values are printed with.
+    Decimals(String, u8),
 }
 
 /// Canonical name of the training loss.
@@ -52,6 +55,8 @@ pub struct CurveFile {
     pub notes: Vec<Note>,
     /// Skipped updates by its lines; `None` where they say nothing.
     pub updates: Option<Updates>,
+    /// What its lines tell of the run beside its records.
+    pub told: Told,
     /// Numbers beside a metric's name that were not read.
     pub account: Account,
 }
@@ -74,6 +79,7 @@ impl CurveFile {
             margins: BTreeMap::new(),
             notes: Vec::new(),
             updates: None,
+            told: Told::default(),
             account: Account::default(),
         }
     }

@@ -21,7 +21,7 @@ mod tokens;
 pub mod unknown;
 mod words;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use regex::{Regex, bytes};
@@ -32,12 +32,14 @@ use super::file::{CurveFile, Note};
 use super::format::{Format, Logged};
 use super::lines::{self, Lines};
 use super::stored::StoredSeries;
+use super::told::ToldLines;
 use super::updates::UpdateLines;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
+use crate::kind::Role;
 use crate::read::metric;
 use blocks::Blocks;
-use names::Names;
+use names::{Name, Names};
 use pairs::Pair;
 use record::Record;
 
@@ -53,8 +55,8 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
 /// Words without which a line with letters holds neither a value of a run nor a counter.
 static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
-    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r)";
-    bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代"))
+    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|traceback|xception|exit|killed|out of mem|time ?out|timed out|complet|finish|done|class|label|vocab|sched|decay|succe)";
+    bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代|训练"))
         .expect("invariant: the words of logs are constants, and tests use them")
 });
 
@@ -63,6 +65,8 @@ struct Reading<'a> {
     lines: Lines<'a>,
     blocks: Blocks,
     pattern: Option<&'a LogPattern>,
+    /// Lines that are no records and tell of the run.
+    told: ToldLines,
     /// A line behind a record that it ended.
     ahead: Option<Line>,
 }
@@ -76,7 +80,7 @@ struct Line {
 
 impl<'a> Reading<'a> {
     fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { lines: Lines::cutting(source), blocks, pattern, ahead: None }
+        Self { lines: Lines::cutting(source), blocks, pattern, told: ToldLines::default(), ahead: None }
     }
 
     /// The next line that may mean something; in front of one that ends rows without a ruler, the record of these.
@@ -84,12 +88,13 @@ impl<'a> Reading<'a> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
-        if !self.blocks.is_within_table() && self.pattern.is_none() {
+        if !self.blocks.is_within_table() && self.pattern.is_none() && !self.told.is_open() {
             self.lines.pass_over(|lines| TELLING.find(lines).map(|found| found.start()), is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
         let text = String::from_utf8_lossy(line).into_owned();
-        let record = record_of(&text, &mut self.blocks, self.pattern);
+        let is_other = self.told.line(&text);
+        let record = if is_other { None } else { record_of(&text, &mut self.blocks, self.pattern) };
         let line = Line { text, has_end, record };
         let Some(ended) = self.blocks.take_ended() else { return Ok(Some(line)) };
         self.ahead = Some(line);
@@ -263,8 +268,13 @@ fn read_lines(
         is_of_means |= is_mean(&text);
         let Some(mut record) = record else {
             updates.line(&text);
+            reading.told.other(&text);
             continue;
         };
+        let names = &reading.blocks.names;
+        if record.pairs.iter().any(|pair| names.get(pair.name).is_some_and(Name::is_told)) {
+            reading.told.record(record.part);
+        }
         let size = Size { values: record.pairs.len(), figures: figures_at_end(&text) };
         if !has_end && last.is_some_and(|last| size.is_cut_short(last)) {
             is_cut = true;
@@ -272,7 +282,6 @@ fn read_lines(
             record.pairs.truncate(size.values - usize::from(size.figures > 0));
         }
         last = Some(size);
-        let names = &reading.blocks.names;
         let values = record.pairs.iter().filter_map(|pair| Some((names.get(pair.name)?.text.as_str(), pair.value)));
         updates.record(record.step, &text, record.skipped, values);
         // Of redraws of one progress bar the last counts.
@@ -293,11 +302,18 @@ fn read_lines(
     let end = reading.blocks.end();
     bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &reading.blocks.names))?;
     let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
+    let decimals = std::mem::take(&mut curves.decimals).into_iter();
+    let decimals = decimals.filter(|(_, (least, most))| least == most && *most < 7);
+    let decimals: Vec<Note> = decimals.map(|(name, (decimals, _))| Note::Decimals(name, decimals)).collect();
     let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
-    file.notes
-        .extend(rounded.chain(has_nul.then_some(Note::NulBytes)).chain((cut > 0).then_some(Note::LongLines(cut))));
-    Ok(CurveFile { updates: updates.finish(), account: reading.blocks.account, ..file })
+    file.notes.extend(
+        rounded
+            .chain(decimals)
+            .chain(has_nul.then_some(Note::NulBytes))
+            .chain((cut > 0).then_some(Note::LongLines(cut))),
+    );
+    Ok(CurveFile { updates: updates.finish(), told: reading.told.finish(), account: reading.blocks.account, ..file })
 }
 
 /// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
@@ -330,6 +346,8 @@ fn figures_at_end(line: &str) -> usize {
 struct Curves {
     /// Metrics with a zero that may be a small number rounded.
     rounded: BTreeSet<String>,
+    /// Learning rates with the fewest and the most decimals that they are printed with; one with an exponent has all.
+    decimals: BTreeMap<String, (u8, u8)>,
     by_step: Collector,
     by_epoch: Collector,
     loose: Collector,
@@ -338,7 +356,13 @@ struct Curves {
 impl Curves {
     fn new(source: &dyn ByteSource, room: &Arc<Room>) -> Self {
         let collector = || Collector::new(source.name(), room);
-        Self { rounded: BTreeSet::new(), by_step: collector(), by_epoch: collector(), loose: collector() }
+        Self {
+            rounded: BTreeSet::new(),
+            decimals: BTreeMap::new(),
+            by_step: collector(),
+            by_epoch: collector(),
+            loose: collector(),
+        }
     }
 
     fn take(&mut self, record: Record, names: &Names) -> Result<()> {
@@ -352,6 +376,11 @@ impl Curves {
             if let Some(name) = names.get(pair.name) {
                 if pair.is_rounded && !self.rounded.contains(&name.canonical) {
                     self.rounded.insert(name.canonical.clone());
+                }
+                if name.role == Role::LearningRate {
+                    let decimals = pair.decimals.unwrap_or(u8::MAX);
+                    let known = self.decimals.entry(name.canonical.clone()).or_insert((decimals, decimals));
+                    *known = (known.0.min(decimals), known.1.max(decimals));
                 }
                 collector.push(&name.text, record.step, pair.value)?;
             }

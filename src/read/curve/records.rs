@@ -10,6 +10,7 @@ use super::collector::Collector;
 use super::file::{CurveFile, Note};
 use super::format::Format;
 use super::lines::{self, Lines};
+use super::told::ToldLines;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
@@ -95,8 +96,12 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
     let mut lines = Lines::new(source);
     let mut broken: Option<(u64, Error)> = None;
     let mut is_first = true;
+    let mut told = ToldLines::default();
     while let Some(line) = lines.next()? {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        if tells(line, &mut told) {
+            continue;
+        }
         let record = json::parse_bytes("", line);
         if let Some((number, error)) = broken {
             return Err(damaged(source, number, &error));
@@ -107,16 +112,27 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
                 // A first line about the run itself holds no values of it.
                 if !std::mem::take(&mut is_first) || is_record(&record) {
                     take(&record, &mut collector)?;
+                    told.record(None);
+                } else {
+                    told.other(&String::from_utf8_lossy(line));
                 }
             }
             Err(error) => broken = Some((lines.number, error)),
         }
     }
-    let file = CurveFile::collected(source, Format::JsonLines, collector)?;
+    let file = CurveFile { told: told.finish_records(), ..CurveFile::collected(source, Format::JsonLines, collector)? };
     if let (Some((number, error)), true) = (&broken, file.series.is_empty()) {
         return Err(damaged(source, *number, error));
     }
     Ok(file.with_note(broken.map(|_| Note::Truncated)))
+}
+
+/// Whether a line is no record: the norm of a parameter, or part of an error that ended the run.
+fn tells(line: &[u8], told: &mut ToldLines) -> bool {
+    if !line.starts_with(b"{") {
+        return told.line(&String::from_utf8_lossy(line));
+    }
+    memchr::memmem::find(line, b"norm").is_some() && told.object(&String::from_utf8_lossy(line))
 }
 
 fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {

@@ -188,6 +188,8 @@ pub struct Order {
     pub restarts: u64,
     /// Whether the file holds several runs, one behind the other.
     pub is_several_runs: bool,
+    /// Ranks whose values were equal to the last bit and became one series, and the steps that several of them logged.
+    pub equal_ranks: (u64, u64),
 }
 
 impl Order {

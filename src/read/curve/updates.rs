@@ -30,10 +30,15 @@ const COUNTS: [&str; 8] = [
 
 static CONDITION: LazyLock<Regex> =
     LazyLock::new(|| constant(r"(?i)\boverflow[_ ]cond\w*\s*[:=]\s*(true|false|1|0)\b"));
-static OVERFLOW: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"(?i)\boverflow\b.{0,60}?\b(?:skipping (?:step|update)|ignoring gradient|skipped)"));
-static SCALE: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to):?\s*([0-9.e+-]*[0-9])"));
+static OVERFLOW: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"(?i)\boverflow\b.{0,60}?\b(?:skipping (?:step|update)|ignoring gradient|skipped|drop(?:ping|ped)? (?:the |this )?(?:step|update))",
+    )
+});
+static STILL: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\boverflow(?:ed)?\b.{0,30}?\bstill updat"));
+static SCALE: LazyLock<Regex> = LazyLock::new(|| {
+    constant(r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to|scale adjust(?:ed)? to):?\s*([0-9.e+-]*[0-9])")
+});
 static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\brank[ _:=]*(\d+)"));
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=\["));
 
@@ -44,6 +49,8 @@ pub struct Update {
     pub step: Option<u64>,
     /// Updates that were skipped.
     pub skipped: u64,
+    /// Updates that took place although their gradients had overflowed.
+    pub overflowed: u64,
     /// The loss scale behind them.
     pub scale: Option<f64>,
 }
@@ -64,6 +71,7 @@ impl Updates {
             if step == last {
                 let Some(known) = self.records.last_mut() else { return };
                 known.skipped = known.skipped.max(update.skipped);
+                known.overflowed = known.overflowed.max(update.overflowed);
                 known.scale = update.scale.or(known.scale);
                 return;
             }
@@ -101,6 +109,8 @@ pub(super) struct UpdateLines {
     updates: Updates,
     /// Lines about an overflow since the last record, by rank.
     overflows: BTreeMap<Option<u64>, u64>,
+    /// The same of updates that took place.
+    still: BTreeMap<Option<u64>, u64>,
     scale: Option<f64>,
     /// Skipped updates since the start, as the log told them last.
     total: Option<u64>,
@@ -119,13 +129,18 @@ impl UpdateLines {
             known.into_iter().for_each(|known| known.skipped = known.skipped.max(total.saturating_sub(before)));
         }
         // Few lines speak of it, and the pattern costs more than the word.
-        if !line.contains("verflow") && !line.contains("VERFLOW") || !OVERFLOW.is_match(line) {
+        if !line.contains("verflow") && !line.contains("VERFLOW") {
             return;
         }
+        let lines_by_rank = match () {
+            () if OVERFLOW.is_match(line) => &mut self.overflows,
+            () if STILL.is_match(line) => &mut self.still,
+            () => return,
+        };
         self.updates.is_told = true;
         let number = |pattern: &Regex| pattern.captures(line).and_then(|found| lines::number(found.get(1)?.as_str()));
         self.scale = number(&SCALE).or(self.scale);
-        *self.overflows.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
+        *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
     }
 
     /// Takes a record: `skipped` as the record counts it, and its other values.
@@ -141,19 +156,26 @@ impl UpdateLines {
             let condition = if line.contains("verflow") { condition() } else { None };
             condition.map(|condition| u64::from(matches!(condition.as_str(), "true" | "1")))
         });
-        let overflows = self.overflows.values().copied().max().unwrap_or_default();
-        self.overflows.clear();
+        let [overflows, overflowed] = self.take_lines();
         self.updates.is_told |= told.is_some();
         let own = values.find(|(name, _)| is_scale(name)).map(|(_, scale)| scale);
         self.scale = own.or(self.scale);
-        self.updates.take(Update { step, skipped: told.unwrap_or_default().max(overflows), scale: self.scale });
+        let skipped = told.unwrap_or_default().max(overflows);
+        self.updates.take(Update { step, skipped, overflowed, scale: self.scale });
+    }
+
+    /// Lines of one rank about updates that were skipped, and about those that took place, since the last record.
+    fn take_lines(&mut self) -> [u64; 2] {
+        let most =
+            |lines: &mut BTreeMap<Option<u64>, u64>| std::mem::take(lines).into_values().max().unwrap_or_default();
+        [most(&mut self.overflows), most(&mut self.still)]
     }
 
     /// All updates; `None` where nothing of the log speaks of them.
     pub(super) fn finish(mut self) -> Option<Updates> {
-        let left = self.overflows.values().copied().max().unwrap_or_default();
-        if left > 0 {
-            self.updates.take(Update { step: None, skipped: left, scale: self.scale });
+        let [skipped, overflowed] = self.take_lines();
+        if skipped + overflowed > 0 {
+            self.updates.take(Update { step: None, skipped, overflowed, scale: self.scale });
         }
         self.updates.resolved()
     }
@@ -226,8 +248,17 @@ mod tests {
             lines.record(Some(2), "", None, std::iter::empty());
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
-            assert_eq!(updates.records[1], Update { step: Some(2), skipped: expected, scale: Some(scale) }, "{line}");
+            assert_eq!(
+                updates.records[1],
+                Update { step: Some(2), skipped: expected, overflowed: 0, scale: Some(scale) },
+                "{line}"
+            );
         }
+        let mut still = UpdateLines::default();
+        still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
+        still.record(Some(10), "", None, std::iter::empty());
+        let expected = Update { step: Some(10), skipped: 0, overflowed: 1, scale: Some(1.0) };
+        assert_eq!(still.finish().map(|updates| updates.records), Some(vec![expected]));
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");
         quiet.record(Some(1), "", None, std::iter::empty());
@@ -256,7 +287,7 @@ mod tests {
     fn of_a_restart_the_later_records_count() {
         let mut updates = Updates::default();
         for (step, skipped) in [(1, 0), (2, 1), (3, 1), (2, 0), (3, 0), (3, 1)] {
-            updates.take(Update { step: Some(step), skipped, scale: None });
+            updates.take(Update { step: Some(step), skipped, ..Update::default() });
         }
         let found: Vec<_> = updates.records.iter().map(|record| (record.step, record.skipped)).collect();
         assert_eq!(found, [(Some(1), 0), (Some(2), 0), (Some(3), 1)]);

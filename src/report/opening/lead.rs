@@ -1,6 +1,7 @@
 //! The one thing that an opening is about.
 
 use super::settings;
+use crate::judge::loss::code as curve_rules;
 use crate::report::{checks, curve};
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
@@ -28,6 +29,10 @@ impl<'a> Lead<'a> {
         let worst = result.counting().map(|finding| finding.severity).max();
         let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
         let heavy = || result.counting().filter(|finding| finding.severity == worst);
+        // The end of a run explains what is missing behind it.
+        if let Some(finding) = heavy().find(|finding| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR)) {
+            return Lead::Finding(finding, None);
+        }
         let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
         let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
         let of_culprit = result.culprit.as_ref().and_then(|culprit| {

@@ -321,7 +321,7 @@ impl Blocks {
             Some((_, at)) => (Some(at), counters.step_of),
             None => (counters.batch, counters.batch_of),
         };
-        let mut record = Record::default();
+        let mut record = Record { part: at.zip(of), ..Record::default() };
         record.beside.rank = rank;
         record.bar = counters.bar.map(|bar| (bar, counters.epoch));
         record.beside.epoch = counters.share;

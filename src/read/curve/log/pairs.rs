@@ -18,12 +18,14 @@ pub(super) struct Pair {
     pub(super) is_joined: bool,
     /// Whether it is a zero of two to six decimals, which a small number rounds to.
     pub(super) is_rounded: bool,
+    /// Decimals that it is printed with; `None` where an exponent stands behind them.
+    pub(super) decimals: Option<u8>,
 }
 
 impl Pair {
     /// A value that is written in full.
     pub(super) fn new(name: usize, value: f64) -> Self {
-        Self { name, value, is_joined: true, is_rounded: false }
+        Self { name, value, is_joined: true, is_rounded: false, decimals: None }
     }
 }
 
@@ -301,8 +303,9 @@ impl<'l> Walk<'l> {
         };
         let ratio = self.ratio(at, place);
         let decimals = token.text(self.line).rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let is_rounded = value == 0.0 && (2..7).contains(&decimals) && !token.text(self.line).contains(['e', 'E']);
-        self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded });
+        let decimals = u8::try_from(decimals).ok().filter(|_| !token.text(self.line).contains(['e', 'E']));
+        let is_rounded = value == 0.0 && decimals.is_some_and(|decimals| (2..7).contains(&decimals));
+        self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded, decimals });
         self.before = None;
         if ratio.is_some() { self.behind_value(at + 2) } else { end }
     }

@@ -9,6 +9,8 @@ use crate::read::curve::beside::Beside;
 pub(super) struct Record {
     pub(super) beside: Beside,
     pub(super) step: Option<u64>,
+    /// Its counter of steps, with the whole that it is a part of.
+    pub(super) part: Option<(u64, u64)>,
     pub(super) pairs: Vec<Pair>,
     /// Skipped updates, where the line counts them.
     pub(super) skipped: Option<u64>,

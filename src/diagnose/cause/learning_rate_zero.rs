@@ -1,0 +1,13 @@
+//! A learning rate of the candidate that is 0 at every step.
+
+use super::super::curves::Curves;
+use super::super::entry::Cause;
+use super::super::faults;
+use crate::judge::loss::code as curve_rules;
+use crate::result::diagnosis::Diagnosis;
+
+pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("learning-rate-zero") };
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    faults::diagnosis(&CAUSE, &curve_rules::LEARNING_RATE_ZERO, curves)
+}

@@ -1,0 +1,13 @@
+//! Updates that the candidate's log calls skipped, beyond the baseline's.
+
+use super::super::curves::Curves;
+use super::super::entry::Cause;
+use super::super::faults;
+use crate::judge::loss::code as curve_rules;
+use crate::result::diagnosis::Diagnosis;
+
+pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("updates-skipped") };
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    faults::diagnosis(&CAUSE, &curve_rules::UPDATES_SKIPPED, curves)
+}

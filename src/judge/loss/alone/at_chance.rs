@@ -1,0 +1,31 @@
+//! A loss that stays at the logarithm of the number of classes: that of a guess.
+
+use super::curve::Curve;
+use crate::compare::run::course::step_of;
+use crate::judge::loss::code;
+use crate::judge::loss::rule_results::RuleResults;
+use crate::median::median;
+
+/// Points from which on every run has left its start.
+const LEAST: usize = 50;
+/// Distance, as a share, and in steps from one value to the next over the root of their number.
+const SHARE: f64 = 0.01;
+const STEPS: f64 = 3.0;
+
+#[allow(clippy::cast_precision_loss, reason = "counts of classes and points")]
+pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
+    let Some(classes) = curve.declared.classes.filter(|classes| *classes > 1) else { return };
+    if !curve.is_loss() || curve.metric != "loss" || curve.points.len() < LEAST {
+        return;
+    }
+    let values = curve.finite();
+    let late = values.get(values.len() / 2..).unwrap_or_default();
+    let (Some(level), Some(step)) = (median(late.to_vec()), step_of(late)) else { return };
+    let chance = (classes as f64).ln();
+    let limit = (SHARE * chance).max(STEPS * step / (late.len() as f64).sqrt());
+    if (level - chance).abs() <= limit {
+        results.say(&code::AT_CHANCE, |finding| {
+            finding.with("classes", classes).with("value", level).with("chance", chance)
+        });
+    }
+}

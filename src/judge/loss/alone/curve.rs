@@ -1,0 +1,115 @@
+//! A curve of one run, as the rules see it that need no other.
+
+use crate::judge::loss::rule_results::RuleResults;
+use crate::kind::Role;
+use crate::pair::curve::source::Source;
+use crate::read::curve::{Declared, Note};
+use crate::read::metric;
+
+/// A curve of one run.
+pub(in crate::judge::loss) struct Curve<'a> {
+    /// Canonical name of the metric.
+    pub(super) metric: &'a str,
+    /// Role that its name gives it.
+    pub(super) role: Role,
+    /// Whether its run is one of reinforcement learning.
+    pub(super) is_rl: bool,
+    /// Whether its run trains two networks against each other.
+    pub(super) is_adversarial: bool,
+    /// Its points.
+    pub(super) points: &'a [(u64, f64)],
+    /// Remarks on its file.
+    pub(super) notes: &'a [Note],
+    /// Ranks whose values were equal to the last bit, and the steps that several of them logged.
+    pub(super) equal_ranks: (u64, u64),
+    /// Settings that its log declares.
+    pub(super) declared: &'a Declared,
+}
+
+/// Facts about a run that its curves have in common.
+#[derive(Clone, Copy)]
+pub(in crate::judge::loss) struct OfRun<'a> {
+    /// Whether it is one of reinforcement learning.
+    pub(in crate::judge::loss) is_rl: bool,
+    /// Whether it trains two networks against each other.
+    pub(in crate::judge::loss) is_adversarial: bool,
+    /// Settings that its log declares.
+    pub(in crate::judge::loss) declared: &'a Declared,
+}
+
+impl<'a> Curve<'a> {
+    /// The curve of one file of a run.
+    pub(in crate::judge::loss) fn new(
+        metric: &'a str,
+        source: &'a Source<'_>,
+        points: &'a [(u64, f64)],
+        run: OfRun<'a>,
+    ) -> Self {
+        Self {
+            metric,
+            role: metric::role(metric),
+            is_rl: run.is_rl,
+            is_adversarial: run.is_adversarial,
+            points,
+            notes: &source.notes,
+            equal_ranks: source.series.order.equal_ranks,
+            declared: run.declared,
+        }
+    }
+
+    /// Its values, without those that are not finite.
+    pub(super) fn finite(&self) -> Vec<f64> {
+        self.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).collect()
+    }
+
+    /// Whether it is a loss that training brings down.
+    pub(super) fn is_loss(&self) -> bool {
+        self.role == Role::Loss && !self.is_rl && !self.is_adversarial
+    }
+}
+
+/// Whether metrics are of a run that trains two networks against each other, whose losses go up and down by design.
+pub(in crate::judge::loss) fn is_adversarial<'a>(mut metrics: impl Iterator<Item = &'a str>) -> bool {
+    const SIDES: [&str; 14] = [
+        "d",
+        "g",
+        "disc",
+        "discriminator",
+        "gen",
+        "generator",
+        "adv",
+        "adversarial",
+        "gan",
+        "wgan",
+        "critic",
+        "netd",
+        "netg",
+        "fake",
+    ];
+    metrics.any(|metric| {
+        let lower = metric.to_ascii_lowercase();
+        let words = || lower.split(|sign: char| !sign.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let is_side = |word: &str| SIDES.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
+        words().any(|word| word.contains("loss")) && words().any(is_side) || matches!(lower.as_str(), "lossd" | "lossg")
+    })
+}
+
+/// Rules that a loss of one run is held by; each says at most one thing.
+type Judge = fn(&Curve<'_>, &mut RuleResults);
+
+/// All rules of one curve, in the order in which they speak.
+const JUDGES: [Judge; 8] = [
+    super::gradient::judge,
+    super::rate::judge,
+    super::periodic::judge,
+    super::ends_high::judge,
+    super::at_chance::judge,
+    super::overfits::judge,
+    super::ranks::judge,
+    super::throughput::judge,
+];
+
+/// Applies all rules to a curve.
+pub(in crate::judge::loss) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
+    JUDGES.iter().for_each(|judge| judge(curve, results));
+}

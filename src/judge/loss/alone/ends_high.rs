@@ -1,0 +1,43 @@
+//! A loss that ends far above its lowest stretch.
+//!
+//! Left alone: early stopping and harder data (a quarter higher), a spike, a task that was learned to nearly nothing, losses
+//! of networks that train against each other. One that ends above twice its start has a code of its own.
+
+use super::curve::Curve;
+use crate::compare::run::course::end_of;
+use crate::judge::loss::code;
+use crate::judge::loss::rule_results::RuleResults;
+use crate::verdict::Severity;
+
+/// Points from which on a curve has an end.
+const LEAST: usize = 20;
+/// The end over the lowest stretch that warns, and that fails.
+const WARNS: f64 = 1.5;
+const FAILS: f64 = 2.0;
+/// Share of the curve in which the lowest stretch lies.
+const WITHIN: f64 = 0.75;
+/// Steps from one value to the next, and share of the start, that the end lies above at least.
+const STEPS: f64 = 3.0;
+const OF_START: f64 = 0.05;
+
+pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
+    if !curve.is_loss() || results.says(&code::EXPLODING) || curve.points.len() < LEAST {
+        return;
+    }
+    let values = curve.finite();
+    if values.len() < LEAST || values.iter().any(|value| *value <= 0.0) {
+        return;
+    }
+    let Some(end) = end_of(&values) else { return };
+    let is_at_start = end.least_of_half >= WARNS * end.first && end.first < end.least;
+    let (least, at) = if is_at_start { (end.first, 0.0) } else { (end.least, end.least_at) };
+    let growth = end.end / least;
+    let rise = end.end - least;
+    if at >= WITHIN || growth < WARNS || rise <= STEPS * end.step || rise <= OF_START * end.first {
+        return;
+    }
+    let severity = if growth >= FAILS { Severity::Fail } else { Severity::Warn };
+    results.say(&code::ENDS_HIGH, |finding| {
+        finding.with_severity(severity).with("least", least).with("late", end.end).with("growth", growth)
+    });
+}

@@ -1,0 +1,20 @@
+//! A loss that repeats itself to the last bit: nothing is learned from the batches that come again.
+
+use super::curve::Curve;
+use crate::compare::run::course::period_of;
+use crate::judge::loss::code;
+use crate::judge::loss::rule_results::RuleResults;
+
+/// Values below which a repeat says little.
+const LEAST: usize = 12;
+
+pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
+    if curve.role != crate::kind::Role::Loss || curve.points.len() < LEAST {
+        return;
+    }
+    let values: Vec<f64> = curve.points.iter().map(|(_, value)| *value).collect();
+    // One that stands has the period 1, and a code of its own.
+    let period = period_of(&values).filter(|period| (2..=values.len() / 3).contains(period));
+    let Some(period) = period.filter(|_| values.iter().all(|value| value.is_finite())) else { return };
+    results.say(&code::PERIODIC, |finding| finding.with("period", period).with("count", values.len()));
+}

@@ -1,0 +1,54 @@
+//! The learning rate of one run: 0 at every step, or standing where a decay is declared.
+//!
+//! A schedule may begin and end at 0, and a small number is printed as `0.0000` where a log has few decimals.
+
+use super::curve::Curve;
+use super::gradient::is_rounded;
+use crate::judge::loss::code;
+use crate::judge::loss::rule_results::RuleResults;
+use crate::kind::Role;
+use crate::read::curve::Note;
+
+const LEAST: usize = 5;
+/// Share of the declared steps from which on a decay shows.
+const COVERED: f64 = 0.6;
+/// A rate that differs by less, relative, stands.
+const STANDS: f64 = 1e-6;
+/// Units of the last printed digit that a rate has, so that its decay would show.
+const UNITS: f64 = 20.0;
+
+pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
+    if curve.role != Role::LearningRate {
+        return;
+    }
+    let points = curve.points;
+    let zeros = points.iter().filter(|(_, value)| value.abs() <= 0.0).count();
+    if zeros >= LEAST && zeros == points.len() && !is_rounded(curve) {
+        results.say(&code::LEARNING_RATE_ZERO, |finding| finding.with("count", zeros).with("of", points.len()));
+        return;
+    }
+    if let Some((decay, value, last)) = stands(curve) {
+        results.say(&code::LEARNING_RATE_SCHEDULE, |finding| {
+            let total = curve.declared.total.unwrap_or_default();
+            finding.with("schedule", decay).with("value", value).with("step", last.to_string()).with("of", total)
+        });
+    }
+}
+
+/// The declared decay, the rate that stands all the same, and the last step.
+#[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+fn stands<'c>(curve: &Curve<'c>) -> Option<(&'c str, f64, u64)> {
+    let decay = curve.declared.decay.as_deref()?;
+    let total = curve.declared.total?;
+    let (last, value) = *curve.points.last()?;
+    let late = curve.points.get(curve.points.len() / 3..).filter(|late| late.len() >= LEAST)?;
+    let is_same = |(_, other): &(u64, f64)| (other - value).abs() <= STANDS * value.abs();
+    let is_fine = curve.notes.iter().all(|note| match note {
+        Note::Decimals(metric, decimals) if metric == curve.metric => {
+            value.abs() * 10_f64.powi(i32::from(*decimals)) >= UNITS
+        }
+        _ => true,
+    });
+    (last as f64 >= COVERED * total as f64 && value > 0.0 && late.iter().all(is_same) && is_fine)
+        .then_some((decay, value, last))
+}

@@ -1,0 +1,394 @@
+//! The end of a run by its log: a traceback, or what a device, a collective or the launcher says, behind the last record.
+//!
+//! An error in front of a record was caught, and one behind a line of completion is of closing down. Ranks write into one log
+//! line by line, so that what each says is kept apart. Each line is looked at once.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::fetch::ByteSource;
+use crate::kind::EndKind;
+
+/// Ranks whose errors are kept apart.
+const MOST_RANKS: usize = 64;
+/// Characters of a message that are kept.
+const WIDTH: usize = 400;
+/// Lines of source that stand behind a frame.
+const BEHIND_FRAME: usize = 6;
+/// Lines in front of which an error is still open.
+const OPEN_FOR: usize = 2000;
+/// Bytes at the end of a text that are searched for an error.
+const SEARCHED: u64 = 1 << 20;
+
+fn constant(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the patterns of this reader are constants, and tests use each")
+}
+
+/// Any text that an error, or the end of a run, has in its line.
+static HINT: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"Traceback|rror|xception|Interrupt|(?-u:\bE[A-Z][0-9]{4}\b)|(?-u:\bE[0-9]{5}\b)|exitcode|exit code|SIGKILL|ignal 9|Killed|ime ?out|imed out|imes out|out of memory|OutOfMemory|(?i-u:complet|finish|exiting|early[ -]stop|train_runtime|\bdone\b|end of training|succe)|训练",
+    )
+});
+static COMPLETE: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"(?i)\btrain(?:ing)?\b[^.:!]{0,24}\b(?:completed?|finished|done|ended|succeeded|over)\b|\b(?:finished|completed|done with|end of) (?:the )?train(?:ing)?\b|\bexiting program\b|\btrain_runtime\b|\b(?:job|run|program|all epochs|everything) (?:is |has )?(?:completed?|finished|done|succeeded)\b|\b(?:completed?|finished|exited|ended) (?:successfully|normally)\b|\bsuccessfully (?:completed?|finished|trained)\b|\bearly[ -]stopp(?:ing|ed)\b(?:[^:=]*$|.*\b(?:at|triggered|after)\b)|\ball done\b|训练(?:已)?(?:完成|结束)",
+    )
+});
+static HANDLED: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"\b(?:WARN(?:ING)?|INFO|DEBUG)\b|(?i:\bretry\w*\b|\bignored\b)"));
+static PREFIX: LazyLock<Regex> = LazyLock::new(|| constant(r"^\s*\[(?:[Rr]ank|default)\s?(\d{1,6})\]\s?:?\s?"));
+static FRAME: LazyLock<Regex> = LazyLock::new(|| constant(r#"^\s*(?:\S+\s)?\s*File "([^"]+)", line (\d+)"#));
+static RAISED: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Failure|Abort|Timeout|Fault|Raised|Terminated|Exhausted)\b\s*(?::\s?(.*))?$",
+    )
+});
+/// A line that begins as a raised exception of any name does: `torch.cuda.Odd: ..`.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| constant(r"^[A-Za-z_]\w*(?:\.\w+)*\.?[A-Z]\w*: \S"));
+static LAUNCHER: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError"));
+static MEMORY: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"(?i)\bout of memory\b|OutOfMemory|\bMemoryError\b|cannot allocate memory|failed to allocate memory|\bEL0004\b|memory_allocation_failure|error code:? ?\(?2070(?:01|18)\b|oom[- ]kill",
+    )
+});
+static KILLED: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"(?i:exit ?(?:code|status)\s*:?\s*(?:-9|137)\b)|SIGKILL|\b[Ss]ignal:? 9\b|^(?:\S+: line \d+:\s+\d+ )?Killed\b",
+    )
+});
+static COLLECTIVE: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"\bEI000[26]\b|\bERR02200\b|(?i:\b(?:hccl|nccl|collective|communication|allreduce|gloo)\w*\b.{0,160}(?:time ?out|timed out|times out)|(?:time ?out|timed out).{0,80}\b(?:hccl|nccl|collective))",
+    )
+});
+static DEVICE: LazyLock<Regex> = LazyLock::new(|| {
+    constant(
+        r"\bE[A-Z]\d{4}\b|\bE\d{5}\b|\bERR0\d{4}\b|error code:? ?\(?50\d{4}\b|CUDA error|cudaError|CUDNN_STATUS|CUBLAS_STATUS|NPU error|device-side assert|(?i:uncorrectable ecc)",
+    )
+});
+static CODE: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"\b(E[A-Z]\d{4}|E\d{5})\b|\b(ERR\d{5})\b|error code:? ?\(?(\d{6})\b"));
+static BY_WORD: LazyLock<Regex> = LazyLock::new(|| constant(r"\bRank:? ?(\d+)\b"));
+static BY_ID: LazyLock<Regex> = LazyLock::new(|| constant(r"\bRankID: ?(\d+)\b"));
+static BY_ROOT: LazyLock<Regex> = LazyLock::new(|| constant(r"^\s*(?:global_)?rank\s*: ?(\d+)\b"));
+static BY_LOCAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\blocal_rank: ?(\d+)\b"));
+static OF_PROCESS: LazyLock<Regex> = LazyLock::new(|| constant(r"^-- Process (\d+) terminated with the following"));
+static STEP: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"(?i)\b(?:iteration|iter|global[_ ]step|train[_ ]step|step)\b[\s:=#]*(\d{1,12})\b"));
+
+/// The error that ended a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunError {
+    /// Its kind.
+    pub kind: EndKind,
+    /// The rank that failed.
+    pub rank: Option<u64>,
+    /// The step that the error itself names.
+    pub step: Option<u64>,
+    /// File of the innermost frame.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u64>,
+    /// Code of the error.
+    pub code: Option<String>,
+    /// Its first line.
+    pub message: String,
+}
+
+/// The end of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The error that ended the run; `None` where none did.
+    pub error: Option<RunError>,
+    /// Whether the log says that the run came to its end.
+    pub is_complete: bool,
+}
+
+/// Place within a traceback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Outside,
+    /// Among its frames.
+    Frames,
+    /// Among the frames of one that another caused, or that repeats what is known.
+    Others,
+    /// Among the frames of one that was handled.
+    Handled,
+}
+
+/// Errors of one rank, or of lines that name none.
+#[derive(Debug, Default)]
+struct Told {
+    prefix: Option<u64>,
+    place: Place,
+    /// Lines since the last frame.
+    since: usize,
+    /// Whether the next traceback takes the place of the one that is known.
+    is_replaced: bool,
+    frame: Option<(String, u64)>,
+    raised: Option<String>,
+    kind: Option<EndKind>,
+    /// The first line that shows its kind.
+    shown: Option<String>,
+    /// Codes by their precedence.
+    codes: [Option<String>; 3],
+    by_word: Option<u64>,
+    by_id: Option<u64>,
+    by_root: Option<u64>,
+    by_local: Option<u64>,
+    step: Option<u64>,
+}
+
+/// Reads lines of a log for an error behind its last record.
+#[derive(Debug, Default)]
+pub(crate) struct EndingLines {
+    told: Vec<Told>,
+    is_complete: bool,
+    /// Whether the traceback that follows is ignored by its interpreter.
+    is_ignored: bool,
+    /// Lines since the last one of an error.
+    since: usize,
+}
+
+impl EndingLines {
+    /// Whether the lines that follow may belong to an error, so that all of them are looked at.
+    pub(crate) fn is_open(&self) -> bool {
+        (!self.told.is_empty() || self.is_ignored) && self.since < OPEN_FOR
+    }
+
+    /// Takes note of a training record: what stood in front of it was caught.
+    pub(crate) fn record(&mut self) {
+        self.told.clear();
+        (self.is_complete, self.is_ignored, self.since) = (false, false, 0);
+    }
+
+    /// Takes a line that may be no record; whether it is part of an error, and so none.
+    pub(crate) fn line(&mut self, line: &str) -> bool {
+        if !self.is_open() && !HINT.is_match(line) {
+            return false;
+        }
+        let prefix = PREFIX.captures(line);
+        let rank = prefix.as_ref().and_then(|found| found.get(1)?.as_str().parse().ok());
+        let text = prefix.and_then(|found| line.get(found.get(0)?.end()..)).unwrap_or(line);
+        let is_part = self.part(rank, text.trim_end());
+        self.since = if is_part { 0 } else { self.since.saturating_add(1) };
+        is_part
+    }
+
+    fn part(&mut self, rank: Option<u64>, text: &str) -> bool {
+        if let Some((before, _)) = text.split_once("Traceback (most recent call last)") {
+            self.traceback(rank, before);
+            return true;
+        }
+        if text.trim_start().starts_with("Exception ignored in") {
+            self.is_ignored = true;
+            return true;
+        }
+        let is_within = self.told.iter().any(|told| told.prefix == rank && told.place != Place::Outside);
+        if is_within {
+            return self.told.iter_mut().find(|told| told.prefix == rank).is_some_and(|told| told.within(text));
+        }
+        if COMPLETE.is_match(text) && !RAISED.is_match(text.trim_start()) {
+            self.told.clear();
+            self.is_complete = true;
+            return false;
+        }
+        if let Some(process) = OF_PROCESS.captures(text) {
+            if let Some(told) = self.told.iter_mut().find(|told| told.prefix == rank) {
+                told.by_root = process.get(1).and_then(|digits| digits.as_str().parse().ok()).or(told.by_root);
+                (told.is_replaced, told.raised) = (true, None);
+            }
+            return true;
+        }
+        if text.starts_with("During handling of the above exception") {
+            self.told.iter_mut().filter(|told| told.prefix == rank).for_each(|told| told.is_replaced = true);
+            return !self.told.is_empty();
+        }
+        let is_known = self.told.iter().any(|told| told.prefix == rank);
+        // `MeanSquaredError: 0.5` is a value.
+        let message = RAISED.captures(text).map(|found| found.get(1).map_or("", |message| message.as_str()));
+        let raised = message.is_some_and(|message| !message.starts_with(|first: char| first.is_ascii_digit()));
+        let kind = kind_of(text).filter(|_| !HANDLED.is_match(text));
+        if !is_known && kind.is_none() && !raised {
+            return false;
+        }
+        if self.is_complete {
+            return true;
+        }
+        let Some(told) = self.of(rank) else { return true };
+        told.take(text);
+        kind.is_some() || raised
+    }
+
+    fn of(&mut self, rank: Option<u64>) -> Option<&mut Told> {
+        let known = self.told.iter().position(|told| told.prefix == rank);
+        let place = match known {
+            Some(place) => place,
+            None if self.told.len() < MOST_RANKS => {
+                self.told.push(Told { prefix: rank, ..Told::default() });
+                self.told.len() - 1
+            }
+            None => return None,
+        };
+        self.told.get_mut(place)
+    }
+
+    /// Begins a traceback behind the text that stands before it in its line.
+    fn traceback(&mut self, rank: Option<u64>, before: &str) {
+        let is_handled = std::mem::take(&mut self.is_ignored) || HANDLED.is_match(before) || self.is_complete;
+        let Some(told) = self.of(rank) else { return };
+        told.place = match () {
+            () if is_handled => Place::Handled,
+            () if told.frame.is_none() && told.raised.is_none() => Place::Frames,
+            () if std::mem::take(&mut told.is_replaced) || before.trim_end().ends_with("Original") => {
+                (told.frame, told.raised) = (None, None);
+                Place::Frames
+            }
+            () => Place::Others,
+        };
+        told.since = 0;
+    }
+
+    /// The end of the log.
+    pub(crate) fn finish(self) -> Ending {
+        let is_complete = self.is_complete;
+        let mut told: Vec<Told> = self.told.into_iter().filter(Told::is_error).collect();
+        let code = told.iter().find_map(Told::code);
+        // Of several ranks the one whose kind comes first, of equal ones the first that raised anything.
+        told.sort_by_key(|told| (told.kind.unwrap_or_default(), told.raised.is_none()));
+        let error = told.into_iter().next().filter(|_| !is_complete).map(|told| told.error(code));
+        Ending { error, is_complete }
+    }
+}
+
+impl Told {
+    /// Takes a line within a traceback; all of them are part of it.
+    fn within(&mut self, text: &str) -> bool {
+        let text = text.trim_start();
+        if let Some(frame) = FRAME.captures(text) {
+            if self.place == Place::Frames
+                && let (Some(file), Some(line)) =
+                    (frame.get(1), frame.get(2).and_then(|line| line.as_str().parse().ok()))
+            {
+                self.frame = Some((file.as_str().to_owned(), line));
+            }
+            self.since = 0;
+            return true;
+        }
+        self.since += 1;
+        if self.since > BEHIND_FRAME {
+            self.place = Place::Outside;
+            return false;
+        }
+        if !RAISED.is_match(text) && !NAMED.is_match(text) {
+            return true;
+        }
+        let place = std::mem::take(&mut self.place);
+        if place == Place::Handled {
+            return true;
+        }
+        if LAUNCHER.is_match(text) && place == Place::Frames {
+            // The launcher's own frames say nothing of what failed.
+            (self.frame, self.is_replaced) = (None, true);
+        } else if place == Place::Frames {
+            self.raised = Some(cut(text));
+            self.step = self.step.or_else(|| first_number(&STEP, text));
+        }
+        self.take(text);
+        true
+    }
+
+    /// Takes a line about the error that is no frame.
+    fn take(&mut self, text: &str) {
+        if let Some(kind) = kind_of(text)
+            && self.kind.is_none_or(|known| kind < known)
+        {
+            (self.kind, self.shown) = (Some(kind), Some(cut(text.trim())));
+        }
+        if self.raised.is_none() && RAISED.is_match(text) && !LAUNCHER.is_match(text) {
+            self.raised = Some(cut(text));
+        }
+        for found in CODE.captures_iter(text) {
+            for (place, known) in self.codes.iter_mut().enumerate() {
+                *known = known.take().or_else(|| found.get(place + 1).map(|code| code.as_str().to_owned()));
+            }
+        }
+        self.by_word = self.by_word.or_else(|| first_number(&BY_WORD, text));
+        self.by_id = self.by_id.or_else(|| first_number(&BY_ID, text));
+        self.by_root = self.by_root.or_else(|| first_number(&BY_ROOT, text));
+        self.by_local = self.by_local.or_else(|| first_number(&BY_LOCAL, text));
+    }
+
+    /// Whether it holds more than an error that was handled.
+    fn is_error(&self) -> bool {
+        self.raised.is_some() || self.kind.is_some() || self.frame.is_some()
+    }
+
+    /// The best of its codes.
+    fn code(&self) -> Option<String> {
+        self.codes.iter().flatten().next().cloned()
+    }
+
+    /// The error; its code is `code` where it names none itself.
+    fn error(self, code: Option<String>) -> RunError {
+        let kind = self.kind.unwrap_or_default();
+        let named = self.prefix.or(self.by_word).or(self.by_id);
+        let of_root = self.by_root.or(self.by_local);
+        let rank = if kind == EndKind::Killed { of_root.or(named) } else { named.or(of_root) };
+        let code = self.code().or(code);
+        let (file, line) = self.frame.unzip();
+        let message = self.raised.or(self.shown).unwrap_or_default();
+        RunError { kind, rank, step: self.step, file, line, code, message }
+    }
+}
+
+/// The kind that a line shows, the first that applies; `None` where it shows none but that Python raised something.
+fn kind_of(text: &str) -> Option<EndKind> {
+    match () {
+        () if MEMORY.is_match(text) => Some(EndKind::OutOfMemory),
+        () if KILLED.is_match(text) => Some(EndKind::Killed),
+        () if COLLECTIVE.is_match(text) => Some(EndKind::CollectiveTimeout),
+        () if DEVICE.is_match(text) => Some(EndKind::DeviceError),
+        () => None,
+    }
+}
+
+/// The first number that a pattern names in a text.
+fn first_number(pattern: &Regex, text: &str) -> Option<u64> {
+    let found = pattern.captures(text)?;
+    found.iter().skip(1).flatten().next()?.as_str().parse().ok()
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(WIDTH).collect()
+}
+
+/// Whether the end of a text that is no log shows how its run failed. What is no log by its name, documentation or source, is
+/// none.
+pub(crate) fn recognise(source: &dyn ByteSource) -> bool {
+    const OTHERS: [&str; 14] =
+        ["md", "rst", "py", "ipynb", "html", "json", "yaml", "yml", "csv", "c", "cpp", "rs", "sh", "toml"];
+    let name = source.name().to_ascii_lowercase();
+    let extension = name.rsplit('/').next().and_then(|file| file.rsplit_once('.')).map(|(_, extension)| extension);
+    if extension.is_some_and(|extension| OTHERS.contains(&extension)) {
+        return false;
+    }
+    let start = source.len().saturating_sub(SEARCHED);
+    let Ok(len) = usize::try_from(source.len() - start) else { return false };
+    let mut bytes = vec![0; len];
+    if source.read_at(start, &mut bytes).is_err() || bytes.contains(&0) {
+        return false;
+    }
+    let mut lines = EndingLines::default();
+    for line in String::from_utf8_lossy(&bytes).split(['\n', '\r']) {
+        lines.line(line);
+    }
+    lines.finish().error.is_some()
+}
+
+#[cfg(test)]
+mod tests;

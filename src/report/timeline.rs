@@ -1,0 +1,79 @@
+//! The course of a run in one paragraph: its skipped updates, its loss scale, the first values that are not finite, its end.
+
+use minijinja::{Value, context};
+
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::judge::loss::code;
+use crate::judge::rule::Rule;
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::run::Course;
+use crate::verdict::Severity;
+
+/// Findings that a course explains.
+const TOLD: [&Rule; 5] = [
+    &code::UPDATES_SKIPPED,
+    &code::UPDATES_OVERFLOWED,
+    &code::GRADIENT_NON_FINITE,
+    &code::NON_FINITE,
+    &code::RUN_ENDED_WITH_ERROR,
+];
+
+fn explained(result: &GateResult) -> impl Iterator<Item = &Finding> {
+    result.counting().filter(|finding| finding.severity >= Severity::Warn && finding.is_any(&TOLD))
+}
+
+/// Whether the course of a result's candidate explains anything that counts.
+pub(super) fn is_told(result: &GateResult) -> bool {
+    explained(result).next().is_some()
+}
+
+/// The course of the candidate in a paragraph; `None` where it explains nothing that counts.
+///
+/// # Errors
+/// Errors of a text.
+pub(super) fn paragraph(result: &GateResult, writer: &Writer) -> Result<Option<Value>> {
+    let Some(timeline) = result.timeline.as_ref().filter(|_| is_told(result)) else { return Ok(None) };
+    let course = &timeline.candidate;
+    let mut parts: Vec<String> = Vec::new();
+    if let (Some(first), Some(skipped)) = (course.first_skip, course.skipped) {
+        let of = explained(result).find(|finding| finding.is(&code::UPDATES_SKIPPED));
+        let of = of.and_then(|finding| finding.facts.get("of")).and_then(|fact| match fact {
+            Fact::Count(of) => Some(*of),
+            _ => None,
+        });
+        parts.push(writer.phrase("timeline_skips", &context! { first, skipped, of })?);
+        parts.extend(scale(course, writer)?);
+    }
+    if let Some(step) = course.first_non_finite_gradient {
+        parts.push(writer.phrase("timeline_gradient", &context! { step })?);
+    }
+    if let Some(step) = course.first_non_finite_loss {
+        parts.push(writer.phrase("timeline_loss", &context! { step })?);
+    }
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    if let (Some(_), Some(step)) = (&course.ended, course.last_step) {
+        parts.push(writer.phrase("timeline_end", &context! { step })?);
+    }
+    let mut text = parts.join(&writer.word("semicolon")?);
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
+}
+
+/// The fall of the loss scale from its highest to where it stands at the end.
+fn scale(course: &Course, writer: &Writer) -> Result<Option<String>> {
+    let Some(last) = course.scale_last else { return Ok(None) };
+    let highest = course.scale.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let reached = course.scale.iter().find(|(_, scale)| *scale == last);
+    match (highest, reached) {
+        (Some((_, from)), Some((step, to))) if from.0 > to.0 => {
+            writer.phrase("timeline_scale", &context! { from => from.0, to => to.0, step }).map(Some)
+        }
+        _ => Ok(None),
+    }
+}

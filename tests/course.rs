@@ -1,0 +1,220 @@
+//! Logs and curves of one run, and of pairs whose cause they show: cases with a known truth, and healthy data that nobody made
+//! for these rules.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that indexes beyond what is there fails, as it should; it says what it could not look at"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Cases of this test among the fixtures.
+const CASES: [&str; 19] = [
+    "all-skipped-megatron-0",
+    "at-chance-0",
+    "crash-hccl-timeout-0",
+    "crash-nan-in-local-grad-norm-0",
+    "growth-one-run-0",
+    "half-skipped-deepspeed-0",
+    "mindyolo-overflow-still-update-0",
+    "no-decay-0",
+    "ok-converged-near-zero-0",
+    "ok-error-after-the-end-0",
+    "ok-handled-error-0",
+    "ok-rate-rounded-0",
+    "ok-scale-probes-deepspeed-0",
+    "overfit-0",
+    "pair-crash-0",
+    "pair-gradient-inf-first-0",
+    "pair-growth-colon-0",
+    "pair-jump-debug-0",
+    "periodic-0",
+];
+
+/// Codes of these rules.
+const CODES: [&str; 14] = [
+    "curve-at-chance",
+    "curve-ends-high",
+    "curve-overfits",
+    "curve-periodic",
+    "gradient-non-finite",
+    "growth-by-layer",
+    "learning-rate-schedule",
+    "learning-rate-zero",
+    "ranks-same-data",
+    "run-ended-early",
+    "run-ended-with-error",
+    "throughput-collapse",
+    "updates-overflowed",
+    "updates-skipped",
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn gate(arguments: &[&str], out: &Path) -> (String, Value) {
+    let mut command = Command::cargo_bin("precision-gate").expect("a binary");
+    for (name, _) in std::env::vars()
+        .filter(|(name, _)| ["CI", "GITHUB_", "GITLAB_", "INPUT_"].iter().any(|start| name.starts_with(start)))
+    {
+        command.env_remove(name);
+    }
+    let output =
+        command.args(arguments).arg("--out").arg(out).args(["--today", "2026-11-25"]).output().expect("it runs");
+    let text = [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned()).concat();
+    let result = fs::read(out.join("result.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    (text, result.unwrap_or(Value::Null))
+}
+
+/// Judges a case, alone or against its baseline as its truth says.
+fn judged(case: &Path, truth: &Value, more: &[&str], out: &Path) -> (String, Value) {
+    let [gpu, npu] = ["gpu", "npu"].map(|side| case.join(side).display().to_string());
+    let arguments: Vec<&str> = match truth["mode"] == "pair" {
+        true => vec!["run", "--baseline", &gpu, "--candidate", &npu],
+        false => vec!["run", "--candidate", &npu, "--health"],
+    };
+    gate(&[arguments.as_slice(), more].concat(), out)
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_else(|| vec![value.clone()])
+}
+
+/// Whether a value is one that the truth allows; a file is named by its end.
+fn fits(value: &Value, wanted: &Value) -> bool {
+    list(wanted).iter().any(|wanted| match (value, wanted) {
+        (Value::Number(a), Value::Number(b)) => {
+            (a.as_f64().unwrap_or(f64::NAN) - b.as_f64().unwrap_or_default()).abs() < 1e-6
+        }
+        (Value::String(text), Value::Number(number)) => text.parse::<f64>().ok() == number.as_f64(),
+        (Value::String(text), Value::String(end)) => text.ends_with(end.as_str()),
+        (value, wanted) => value == wanted,
+    })
+}
+
+/// Whether the fields of `value` are those that the truth names.
+fn holds(value: &Value, wanted: &Value) -> bool {
+    wanted.as_object().into_iter().flatten().all(|(key, wanted)| match wanted.is_object() {
+        true => holds(&value[key], wanted),
+        false => fits(&value[key], wanted),
+    })
+}
+
+#[test]
+fn every_case_gets_its_verdict_its_finding_and_its_course() {
+    for name in CASES {
+        let case = root().join("tests/fixtures/onerun").join(name);
+        let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect(name)).expect("JSON");
+        let (truth, out) = (&spec["truth"], TempDir::new().expect("a folder"));
+        let (text, result) = judged(&case, truth, &[], out.path());
+        let allowed = [list(&truth["verdict"]), list(&truth["also"])].concat();
+        assert!(allowed.contains(&result["verdict"]), "{name}: {text}");
+        let findings = list(&result["findings"]);
+        for wanted in truth["codes"].as_array().into_iter().flatten() {
+            let codes = list(wanted);
+            assert!(findings.iter().any(|finding| codes.contains(&finding["code"])), "{name}: no {wanted}\n{text}");
+        }
+        for (code, facts) in truth["facts"].as_object().into_iter().flatten() {
+            let fit = |finding: &&Value| finding["code"] == **code && holds(&finding["facts"], facts);
+            assert!(findings.iter().any(|finding| fit(&finding)), "{name}: {code} {facts}");
+        }
+        for part in ["timeline", "growth"] {
+            let told = if part == "timeline" { &result[part]["candidate"] } else { &result[part] };
+            assert!(holds(told, &truth[part]), "{name}: {part} is {told}, not {}", truth[part]);
+        }
+        for (invariant, state) in truth["looked"].as_object().into_iter().flatten() {
+            let looked = list(&result["looked"]);
+            let one = looked.iter().find(|one| one["invariant"] == **invariant).unwrap_or(&Value::Null);
+            assert_eq!(one["state"], *state, "{name}: {invariant}");
+        }
+        if truth["cause"].is_array() {
+            assert!(
+                list(&truth["cause"]).contains(&result["diagnoses"][0]["cause"]),
+                "{name}: {}",
+                result["diagnoses"]
+            );
+        }
+        if truth["mode"] == "health" {
+            for finding in findings.iter().filter(|finding| finding["code"] != "no-baseline") {
+                let message = finding["message"].as_str().unwrap_or_default();
+                assert!(!message.contains("baseline"), "{name}: {message}");
+            }
+        }
+        if truth["forbid"] == 1 {
+            let counts = |finding: &&Value| finding["severity"] != "info";
+            assert_eq!(findings.iter().find(counts), None, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_died_is_told_by_its_end_in_both_languages() {
+    let case = root().join("tests/fixtures/onerun/crash-nan-in-local-grad-norm-0");
+    let truth = serde_json::json!({"mode": "health"});
+    for (language, parts) in [
+        ("en", ["died in iteration 0 on rank 14", "NaN in the local gradient norm", "param_and_grad_buffer.py:160"]),
+        ("zh", ["迭代 0", "梯度范数为 NaN", "param_and_grad_buffer.py:160"]),
+    ] {
+        let out = TempDir::new().expect("a folder");
+        let (text, _) = judged(&case, &truth, &["--lang", language], out.path());
+        let summary = fs::read_to_string(out.path().join("summary.md")).expect("a summary");
+        let headlines = [text.lines().next().unwrap_or_default(), summary.lines().next().unwrap_or_default()];
+        for headline in headlines {
+            assert!(parts.iter().all(|part| headline.contains(part)), "{language}: {headline}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_course_is_drawn_and_told_in_both_languages() {
+    let case = root().join("tests/fixtures/onerun/all-skipped-megatron-0");
+    let truth = serde_json::json!({"mode": "health"});
+    for (language, sentence) in [
+        ("en", "Update 7 was the first to be skipped; 54 of 60 were; the scale fell from 65536 to 1 by step 22."),
+        ("zh", "loss scale 从 65536 降到 1，到第 22 步为止"),
+    ] {
+        let out = TempDir::new().expect("a folder");
+        let (text, _) = judged(&case, &truth, &["--lang", language], out.path());
+        let summary = fs::read_to_string(out.path().join("summary.md")).expect("a summary");
+        assert!(
+            summary.contains(sentence) && text.replace('\n', "").contains(sentence),
+            "{language}: {summary}\n{text}"
+        );
+        assert!(fs::metadata(out.path().join("timeline.png")).is_ok_and(|file| file.len() > 1000));
+    }
+}
+
+/// GPU sides of all fixtures of other checks, where they lie beside the checkout: healthy data that nobody made for these
+/// rules. No new finding is more than information.
+#[test]
+fn healthy_runs_of_other_fixtures_give_no_alarm() {
+    let shared = root().join("../shared/fixtures");
+    let Ok(families) = fs::read_dir(&shared) else {
+        println!("no shared fixtures beside the checkout: nothing was looked at");
+        return;
+    };
+    let curves = ["curve-formats", "curve-steps", "loss", "loss-real", "reading", "rl-curves"];
+    let families = families.flatten().filter(|family| curves.iter().any(|name| family.file_name() == *name));
+    let (mut looked, mut wrong) = (0, Vec::new());
+    for case in families.flat_map(|family| fs::read_dir(family.path()).into_iter().flatten().flatten()) {
+        let gpu = case.path().join("gpu");
+        if !gpu.exists() {
+            continue;
+        }
+        let out = TempDir::new().expect("a folder");
+        let (_, result) = gate(&["run", "--candidate", &gpu.display().to_string(), "--health"], out.path());
+        looked += 1;
+        let counts =
+            |finding: &Value| finding["severity"] != "info" && CODES.iter().any(|code| finding["code"] == *code);
+        let alarms = list(&result["findings"]).into_iter().filter(counts);
+        wrong.extend(alarms.map(|finding| format!("{}: {} {}", gpu.display(), finding["code"], finding["message"])));
+    }
+    println!("{looked} healthy runs were looked at");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
