@@ -1,5 +1,5 @@
-//! Logs and curves of one run, and of pairs whose cause they show: cases with a known truth, and healthy data that nobody made
-//! for these rules.
+//! One run by itself, its logs, curves, dumps, monitors and checkpoints, and pairs whose cause it shows: cases with a known truth, and
+//! healthy data that nobody made for these rules.
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,
@@ -14,39 +14,61 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Cases of this test among the fixtures.
-const CASES: [&str; 19] = [
+const CASES: [&str; 33] = [
     "all-skipped-megatron-0",
     "at-chance-0",
+    "bn-one-rank-eval",
+    "checkpoints-equal-0",
     "crash-hccl-timeout-0",
     "crash-nan-in-local-grad-norm-0",
+    "detached",
+    "dropout-in-eval",
     "growth-one-run-0",
     "half-skipped-deepspeed-0",
+    "layer-left-out",
     "mindyolo-overflow-still-update-0",
+    "monitor-stale-rank2",
     "no-decay-0",
+    "no-zero-grad",
     "ok-converged-near-zero-0",
     "ok-error-after-the-end-0",
     "ok-handled-error-0",
+    "ok-micro-steps",
+    "ok-norm-after-clipping-0",
     "ok-rate-rounded-0",
     "ok-scale-probes-deepspeed-0",
+    "ok-tp-norm-not-reduced",
     "overfit-0",
     "pair-crash-0",
+    "pair-freeze-forgotten",
     "pair-gradient-inf-first-0",
     "pair-growth-colon-0",
     "pair-jump-debug-0",
     "periodic-0",
+    "same-batch",
+    "step-never-called",
+    "tp-norm-not-reduced",
 ];
 
 /// Codes of these rules.
-const CODES: [&str; 14] = [
+const CODES: [&str; 22] = [
+    "batch-norm-mode",
+    "batch-repeated",
     "curve-at-chance",
     "curve-ends-high",
     "curve-overfits",
     "curve-periodic",
+    "dropout-in-evaluation",
+    "gradient-accumulates",
+    "gradient-missing",
     "gradient-non-finite",
     "growth-by-layer",
     "learning-rate-schedule",
     "learning-rate-zero",
+    "parameter-frozen",
+    "parameters-never-move",
     "ranks-same-data",
+    "replicas-differ",
     "run-ended-early",
     "run-ended-with-error",
     "throughput-collapse",
@@ -104,6 +126,22 @@ fn holds(value: &Value, wanted: &Value) -> bool {
         true => holds(&value[key], wanted),
         false => fits(&value[key], wanted),
     })
+}
+
+#[test]
+fn causes_of_a_pair_and_notes_on_one_run_are_given() {
+    for (name, part, code) in [
+        ("pair-freeze-forgotten", "diagnoses", "trainable-differs"),
+        ("pair-growth-colon-0", "diagnoses", "amplification"),
+        ("ok-norm-after-clipping-0", "findings", "gradient-norm-constant"),
+    ] {
+        let case = root().join("tests/fixtures/onerun").join(name);
+        let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect(name)).expect("JSON");
+        let out = TempDir::new().expect("a folder");
+        let (text, result) = judged(&case, &spec["truth"], &[], out.path());
+        let given = list(&result[part]);
+        assert!(given.iter().any(|one| one["cause"] == code || one["code"] == code), "{name}: {text}");
+    }
 }
 
 #[test]

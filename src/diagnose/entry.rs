@@ -2,12 +2,10 @@
 
 use super::context::Context;
 use super::curves::Curves;
-use super::evidence::finding_as_evidence;
 use super::rl::Rollouts;
 use crate::judge::rule::Rule;
-use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
-use crate::result::finding::{Fact, Finding};
-use crate::verdict::Severity;
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::Finding;
 
 /// One cause: how it is recognised, and what joins it.
 #[derive(Debug)]
@@ -68,12 +66,9 @@ impl Cause {
         (self.in_config)(findings)
     }
 
-    /// The cause that a finding about the candidate by itself is; the earliest of several.
-    pub(super) fn of_run(&self, findings: &[Finding]) -> Option<Diagnosis> {
-        let counts = |finding: &&Finding| finding.is_any(self.shown_by) && finding.severity >= Severity::Warn;
-        let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
-        let diagnosis = Diagnosis::new(self, finding.place.as_str(), Sureness::Certain);
-        Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new(self.code)))
+    /// Whether a finding about the candidate by itself is this cause.
+    pub(super) fn is_shown_by(&self, finding: &Finding) -> bool {
+        finding.is_any(self.shown_by)
     }
 
     pub(super) fn speaks_last(&self) -> bool {
@@ -87,14 +82,6 @@ impl Cause {
 
     pub(super) fn is_supported_by(&self, finding: &Finding) -> bool {
         finding.is_any(self.supported_by)
-    }
-}
-
-/// The step that a finding names; those without one come last.
-fn step_of(finding: &Finding) -> u64 {
-    match finding.facts.get("step") {
-        Some(Fact::Count(step)) => *step,
-        _ => u64::MAX,
     }
 }
 

@@ -7,7 +7,7 @@ use super::entry::Cause;
 use super::evidence::finding_as_evidence;
 use super::rl::Rollouts;
 use crate::result::diagnosis::{Diagnosis, Sureness};
-use crate::result::finding::Finding;
+use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{Check, dumps as dumps_of};
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -53,7 +53,7 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
             told.push(diagnosis);
         }
     }
-    told.extend(cause::ALL.into_iter().filter_map(|cause| cause.of_run(run.findings)));
+    told.extend(cause::ALL.into_iter().filter_map(|cause| of_run(cause, run.findings)));
     if let Some(curves) = Curves::of(run.checks, run.findings) {
         let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
@@ -72,6 +72,22 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
         confirm(&mut told, culprit, run.findings);
     }
     ordered(told)
+}
+
+/// The cause that a finding about the candidate by itself is; the earliest of several.
+fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
+    let counts = |finding: &&Finding| cause.is_shown_by(finding) && finding.severity >= Severity::Warn;
+    let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
+    let diagnosis = Diagnosis::new(cause, finding.place.as_str(), Sureness::Certain);
+    Some(diagnosis.because(finding_as_evidence(finding)))
+}
+
+/// The step that a finding names; those without one come last.
+fn step_of(finding: &Finding) -> u64 {
+    match finding.facts.get("step") {
+        Some(Fact::Count(step)) => *step,
+        _ => u64::MAX,
+    }
 }
 
 /// Adds a diagnosis, or its evidence to one of the same cause; what curves show may be explained by another cause too.

@@ -1,4 +1,4 @@
-//! What one run shows by itself: the invariants that were looked at, the course of its updates to its end, and its gradient
+//! Facts that one run shows by itself: the invariants that were looked at, the course of its updates to its end, and its gradient
 //! norms over the layers.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub enum InvariantState {
     Broken,
 }
 
-/// What became of an invariant.
+/// Outcome of looking at an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Looked {
     /// Its name.
@@ -204,7 +204,7 @@ pub struct Ended {
 /// Gradient norms over the layers of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
-    /// How they grow.
+    /// Form of their growth.
     pub shape: GrowthShape,
     /// Layers with a norm.
     pub layers: u64,
@@ -219,7 +219,7 @@ pub struct Growth {
     pub by_layer: Vec<(u64, Number)>,
 }
 
-/// How norms, or their differences, grow over layers.
+/// Form in which norms, or their differences, grow over layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrowthShape {
