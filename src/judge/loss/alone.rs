@@ -12,6 +12,7 @@ mod overfits;
 mod periodic;
 mod ranks;
 mod rate;
+pub(super) mod rules;
 mod throughput;
 
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ fn judged_of(
         exploding(&points, &mut results);
     }
     if !left_out {
-        curve::judge(&Curve::new(&pair.metric, &pair.candidate, &points, run), &mut results);
+        rules::judge(&Curve::new(&pair.metric, &pair.candidate, &points, run), &mut results);
     }
     if results.says(&code::GRADIENT_NON_FINITE) {
         // It says more of the same values.

@@ -1,6 +1,7 @@
 //! Rules of one run, applied to both sides of a pair: what only the candidate has counts, what both have alike is a note.
 
 use super::alone::curve::{self, Curve, OfRun};
+use super::alone::rules;
 use super::code;
 use super::judged::JudgedCurve;
 use super::rule_results::RuleResults;
@@ -37,7 +38,7 @@ pub fn add(
             let points: Vec<(u64, f64)> = source.series.points().collect();
             let run = OfRun { is_rl: sources.is_rl, is_adversarial, declared };
             let mut results = RuleResults::new(place_of(sources), settings.profile);
-            curve::judge(&Curve::new(&sources.metric, source, &points, run), &mut results);
+            rules::judge(&Curve::new(&sources.metric, source, &points, run), &mut results);
             results.findings
         };
         let ours = of(&of_candidate, declared[1]);

@@ -1,6 +1,5 @@
 //! A curve of one run, as the rules see it that need no other.
 
-use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
 use crate::pair::curve::source::Source;
 use crate::read::curve::{Declared, Note};
@@ -92,24 +91,4 @@ pub(in crate::judge::loss) fn is_adversarial<'a>(mut metrics: impl Iterator<Item
         let is_side = |word: &str| SIDES.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
         words().any(|word| word.contains("loss")) && words().any(is_side) || matches!(lower.as_str(), "lossd" | "lossg")
     })
-}
-
-/// Rules that a loss of one run is held by; each says at most one thing.
-type Judge = fn(&Curve<'_>, &mut RuleResults);
-
-/// All rules of one curve, in the order in which they speak.
-const JUDGES: [Judge; 8] = [
-    super::gradient::judge,
-    super::rate::judge,
-    super::periodic::judge,
-    super::ends_high::judge,
-    super::at_chance::judge,
-    super::overfits::judge,
-    super::ranks::judge,
-    super::throughput::judge,
-];
-
-/// Applies all rules to a curve.
-pub(in crate::judge::loss) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
-    JUDGES.iter().for_each(|judge| judge(curve, results));
 }
