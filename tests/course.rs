@@ -228,6 +228,81 @@ fn the_course_is_drawn_and_told_in_both_languages() {
     }
 }
 
+/// Writes a log of records, one a step.
+fn log(folder: &Path, steps: u32, record: impl Fn(u32) -> String) {
+    let lines: String = (1..=steps).map(|step| format!("{{\"step\": {step}, {}}}\n", record(step))).collect();
+    fs::write(folder.join("log.jsonl"), lines).expect("written");
+}
+
+#[test]
+fn each_fault_of_a_curve_is_told_and_its_healthy_twin_is_not() {
+    let loss = |step: u32| 1.0 + 3.0 * (-f64::from(step) / 20.0).exp() + f64::from(step * 7919 % 263) * 1e-4;
+    type Record<'r> = &'r dyn Fn(u32) -> String;
+    let cases: [(&str, &str, Record<'_>, Record<'_>); 7] = [
+        ("gradient-norm-constant", "pass", &|step| format!("\"loss\": {}, \"grad_norm\": 1.0", loss(step)), &|step| {
+            format!("\"loss\": {}, \"grad_norm\": {}", loss(step), loss(step))
+        }),
+        (
+            "gradient-non-finite",
+            "fail",
+            &|step| {
+                format!("\"loss\": {}, \"grad_norm\": {}", loss(step), if step % 5 == 0 { "Infinity" } else { "1.5" })
+            },
+            &|step| format!("\"loss\": {}, \"grad_norm\": {}", loss(step), if step == 50 { "Infinity" } else { "1.5" }),
+        ),
+        (
+            "curve-ends-high",
+            "fail",
+            &|step| format!("\"loss\": {}", if step > 70 { 1.9 * loss(30) } else { loss(step) }),
+            &|step| format!("\"loss\": {}", if step > 70 { 1.25 * loss(70) } else { loss(step) } + loss(step) * 1e-3),
+        ),
+        (
+            "curve-overfits",
+            "warn",
+            &|step| format!("\"loss\": {}, \"eval_loss\": {}", loss(step), 2.0 + (f64::from(step) - 30.0).abs() / 60.0),
+            &|step| {
+                format!("\"loss\": {}, \"eval_loss\": {}", loss(step), 2.0 + (f64::from(step) - 30.0).abs() / 300.0)
+            },
+        ),
+        ("curve-periodic", "fail", &|step| format!("\"loss\": {}", loss(step % 8)), &|step| {
+            format!("\"loss\": {}", loss(step))
+        }),
+        (
+            "ranks-same-data",
+            "warn",
+            &|step| format!("\"rank\": {}, \"local_loss\": {}", step % 2, loss(step / 2)),
+            &|step| format!("\"rank\": {}, \"local_loss\": {}", step % 2, loss(step)),
+        ),
+        (
+            "throughput-collapse",
+            "warn",
+            &|step| format!("\"loss\": {}, \"tokens_per_second\": {}", loss(step), if step > 70 { 200 } else { 3000 }),
+            &|step| {
+                format!("\"loss\": {}, \"tokens_per_second\": {}", loss(step), if step % 20 == 0 { 200 } else { 3000 })
+            },
+        ),
+    ];
+    for (code, verdict, fault, healthy) in cases {
+        for (record, is_there) in [(fault, true), (healthy, false)] {
+            let (folder, out) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
+            if code == "ranks-same-data" {
+                let lines: String =
+                    (2..=81).map(|line| format!("{{\"step\": {}, {}}}\n", line / 2, record(line))).collect();
+                fs::write(folder.path().join("log.jsonl"), lines).expect("written");
+            } else {
+                log(folder.path(), 100, record);
+            }
+            let (text, result) =
+                gate(&["run", "--candidate", &folder.path().display().to_string(), "--health"], out.path());
+            let codes: Vec<Value> = list(&result["findings"]).iter().map(|finding| finding["code"].clone()).collect();
+            assert_eq!(codes.iter().any(|known| known == code), is_there, "{code}: {codes:?}\n{text}");
+            if is_there {
+                assert_eq!(result["verdict"], verdict, "{code}: {text}");
+            }
+        }
+    }
+}
+
 /// GPU sides of all fixtures of other checks, where they lie beside the checkout: healthy data that nobody made for these
 /// rules. No new finding is more than information.
 #[test]

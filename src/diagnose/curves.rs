@@ -34,6 +34,11 @@ impl<'a> Curves<'a> {
         self.findings.iter().copied().find(|finding| finding.is_any(rules))
     }
 
+    /// Whether the curves are of two runs.
+    pub(super) fn is_pair(&self) -> bool {
+        self.loss.series.baseline.iter().flatten().next().is_some()
+    }
+
     /// Whether both runs start from the same weights and data, as the first losses show.
     pub(super) fn starts_equal(&self) -> bool {
         let is_same = self.loss.mode == Weights::Same.as_str();

@@ -14,7 +14,7 @@ pub(super) const FAULTS: [&Rule; 3] =
 
 /// The cause that a finding of `rule` names; certain where no other fault is earlier.
 pub(super) fn diagnosis(cause: &Cause, rule: &'static Rule, curves: &Curves<'_>) -> Option<Diagnosis> {
-    let finding = curves.finding(&[rule])?;
+    let finding = curves.finding(&[rule]).filter(|_| curves.is_pair())?;
     let others = FAULTS.into_iter().enumerate().filter_map(|(place, other)| Some((curves.finding(&[other])?, place)));
     let first = others.min_by_key(|(other, place)| (step_of(other), *place))?;
     let sureness = if first.0.is(rule) { Sureness::Certain } else { Sureness::Likely };

@@ -288,7 +288,7 @@ pub fn judge(
     // The end leads: what stands before it may follow from it.
     general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
     let early = loss::ending::early(candidate).filter(|_| loss::ending::early(baseline).is_none());
-    general.extend(early.map(|finding| finding.with_severity(Severity::Info)));
+    general.extend(early);
     let mut outcome = outcome_of(curves, general);
     let is_telling = loss::timeline::is_telling(&timeline.candidate);
     outcome.timeline = is_telling.then_some(timeline);

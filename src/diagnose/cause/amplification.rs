@@ -10,7 +10,7 @@ use crate::result::finding::Fact;
 pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("amplification") };
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    let finding = curves.finding(&[&curve_rules::GROWTH_BY_LAYER])?;
+    let finding = curves.finding(&[&curve_rules::GROWTH_BY_LAYER]).filter(|_| curves.is_pair())?;
     let is_growth = finding.facts.get("shape") == Some(&Fact::from("amplification"));
     let diagnosis = || Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
     is_growth.then(|| diagnosis().because(finding_as_evidence(finding)).advise(Statement::new("amplification")))

@@ -46,7 +46,7 @@ rules! {
     /// The run ended in an error.
     RUN_ENDED_WITH_ERROR = "run-ended-with-error", Fail;
     /// The log stops before the steps that it declares.
-    RUN_ENDED_EARLY = "run-ended-early", Warn;
+    RUN_ENDED_EARLY = "run-ended-early", Info;
     /// A loss without a baseline that ends far above its start.
     EXPLODING = "curve-exploding", Fail;
     /// A curve that never changes.

@@ -7,14 +7,12 @@ use crate::read::ending::RunError;
 use crate::read::metric;
 use crate::redact::Redactor;
 use crate::result::finding::Finding;
-use crate::result::run::{Ended, Invariant, InvariantState, Looked};
+use crate::result::run::{Ended, Invariant, Looked};
 use crate::verdict::Severity;
 
 /// Characters of a message that a sentence holds, and a headline.
 const WIDTH: usize = 240;
 const HEADLINE: usize = 60;
-/// Part of the declared steps below which a log that stops is more than a note.
-const EARLY: u64 = 3;
 
 /// The error that ended a run with these files: of several logs the one whose kind comes first.
 pub fn ended(files: &[CurveFile]) -> Option<Ended> {
@@ -113,10 +111,7 @@ pub fn early(files: &[CurveFile]) -> Option<Finding> {
         let (_, total) = told.declared.last.or_else(|| last.zip(told.declared.total))?;
         (is_early && !is_ended).then(|| {
             let step = told.declared.last.map(|(at, _)| at).or(last).unwrap_or_default();
-            let finding = Finding::new(&code::RUN_ENDED_EARLY, &*file.path);
-            // Logs are read while their runs go on; few are given that have hardly begun.
-            let severity = if step < total / EARLY { Severity::Warn } else { Severity::Info };
-            finding.with_severity(severity).with("step", step.to_string()).with("of", total)
+            Finding::new(&code::RUN_ENDED_EARLY, &*file.path).with("step", step.to_string()).with("of", total)
         })
     })
 }
@@ -127,12 +122,12 @@ pub fn looked(files: &[CurveFile], findings: &[Finding]) -> Looked {
     if logs == 0 {
         return Looked::not(Invariant::EndOfRun, "no-text-log");
     }
-    let is_broken = |finding: &Finding| {
-        finding.is_any(&[&code::RUN_ENDED_WITH_ERROR, &code::RUN_ENDED_EARLY]) && finding.severity >= Severity::Warn
-    };
-    let looked = Looked::over(Invariant::EndOfRun, !findings.iter().any(is_broken), [("files", logs)]);
-    debug_assert!(looked.state != InvariantState::NotLooked);
-    looked
+    // Logs are read while their runs go on: one that stops before its steps shows no end.
+    if findings.iter().any(|finding| finding.is(&code::RUN_ENDED_EARLY)) {
+        return Looked::not(Invariant::EndOfRun, "log-stops");
+    }
+    let holds = !findings.iter().any(|finding| finding.is(&code::RUN_ENDED_WITH_ERROR));
+    Looked::over(Invariant::EndOfRun, holds, [("files", logs)])
 }
 
 #[cfg(test)]

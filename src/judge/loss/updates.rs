@@ -121,7 +121,8 @@ fn count(updates: &Updates) -> Skipped {
     for (place, record) in updates.records.iter().enumerate() {
         let covered = updates.covered(place);
         let skipped = record.skipped.min(covered);
-        has_risen |= matches!((before, record.scale), (Some(before), Some(now)) if now > before);
+        let highest = record.tried.into_iter().chain(record.scale).reduce(f64::max);
+        has_risen |= matches!((before, highest), (Some(before), Some(now)) if now > before);
         let above = record.scale.is_some_and(|scale| scale > FLOOR);
         for nth in 0..skipped {
             let starts_up = !has_started && found.of + nth < START_UP;
@@ -193,6 +194,20 @@ mod tests {
             assert_eq!(found.as_ref().map(|finding| finding.severity), expected);
             assert!(found.is_none_or(|finding| finding.code == "updates-skipped"));
         }
+    }
+
+    #[test]
+    fn a_scale_that_rose_unseen_excuses_one_skip() {
+        let probes = |tried: f64| {
+            let mut updates = every(20, 512.0);
+            updates
+                .records
+                .iter_mut()
+                .filter(|record| record.skipped > 0)
+                .for_each(|record| record.tried = Some(tried));
+            alone(&pairing(None, updates)).map(|finding| finding.severity)
+        };
+        assert_eq!((probes(1024.0), probes(512.0)), (None, Some(Severity::Fail)));
     }
 
     #[test]

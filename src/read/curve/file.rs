@@ -55,7 +55,7 @@ pub struct CurveFile {
     pub notes: Vec<Note>,
     /// Skipped updates by its lines; `None` where they say nothing.
     pub updates: Option<Updates>,
-    /// Facts that its lines tell of the run beside its records.
+    /// Facts about the run that its lines tell beside its records.
     pub told: Told,
     /// Numbers beside a metric's name that were not read.
     pub account: Account,

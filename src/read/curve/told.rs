@@ -4,7 +4,7 @@ use super::declared::Declared;
 use super::norms::LayerNorms;
 use crate::read::ending::{Ending, EndingLines};
 
-/// Facts that the lines of a log tell of the run beside its records.
+/// Facts about a run that the lines of its log tell beside its records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// Whether the file is a text in which the end of the run would show.

@@ -39,6 +39,7 @@ static STILL: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\boverflow(?:ed)
 static SCALE: LazyLock<Regex> = LazyLock::new(|| {
     constant(r"(?i)(?:reducing (?:loss scale )?to|setting loss scale to|scale adjust(?:ed)? to):?\s*([0-9.e+-]*[0-9])")
 });
+static TRIED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)attempted (?:loss )?scale:?\s*([0-9.e+-]*[0-9])"));
 static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\brank[ _:=]*(\d+)"));
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=\["));
 
@@ -51,6 +52,8 @@ pub struct Update {
     pub skipped: u64,
     /// Updates that took place although their gradients had overflowed.
     pub overflowed: u64,
+    /// The highest loss scale that was tried, where a line names it: between lines about an overflow a scale rises unseen.
+    pub tried: Option<f64>,
     /// The loss scale behind them.
     pub scale: Option<f64>,
 }
@@ -72,6 +75,7 @@ impl Updates {
                 let Some(known) = self.records.last_mut() else { return };
                 known.skipped = known.skipped.max(update.skipped);
                 known.overflowed = known.overflowed.max(update.overflowed);
+                known.tried = known.tried.or(update.tried);
                 known.scale = update.scale.or(known.scale);
                 return;
             }
@@ -111,6 +115,7 @@ pub(super) struct UpdateLines {
     overflows: BTreeMap<Option<u64>, u64>,
     /// The same of updates that took place.
     still: BTreeMap<Option<u64>, u64>,
+    tried: Option<f64>,
     scale: Option<f64>,
     /// Skipped updates since the start, as the log told them last.
     total: Option<u64>,
@@ -140,6 +145,8 @@ impl UpdateLines {
         self.updates.is_told = true;
         let number = |pattern: &Regex| pattern.captures(line).and_then(|found| lines::number(found.get(1)?.as_str()));
         self.scale = number(&SCALE).or(self.scale);
+        // The first attempt is the highest.
+        self.tried = self.tried.or_else(|| number(&TRIED));
         *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
     }
 
@@ -161,7 +168,7 @@ impl UpdateLines {
         let own = values.find(|(name, _)| is_scale(name)).map(|(_, scale)| scale);
         self.scale = own.or(self.scale);
         let skipped = told.unwrap_or_default().max(overflows);
-        self.updates.take(Update { step, skipped, overflowed, scale: self.scale });
+        self.updates.take(Update { step, skipped, overflowed, tried: self.tried.take(), scale: self.scale });
     }
 
     /// Lines of one rank about updates that were skipped, and about those that took place, since the last record.
@@ -175,7 +182,7 @@ impl UpdateLines {
     pub(super) fn finish(mut self) -> Option<Updates> {
         let [skipped, overflowed] = self.take_lines();
         if skipped + overflowed > 0 {
-            self.updates.take(Update { step: None, skipped, overflowed, scale: self.scale });
+            self.updates.take(Update { step: None, skipped, overflowed, tried: self.tried, scale: self.scale });
         }
         self.updates.resolved()
     }
@@ -250,14 +257,20 @@ mod tests {
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(
                 updates.records[1],
-                Update { step: Some(2), skipped: expected, overflowed: 0, scale: Some(scale) },
+                Update {
+                    tried: updates.records[1].tried,
+                    step: Some(2),
+                    skipped: expected,
+                    overflowed: 0,
+                    scale: Some(scale)
+                },
                 "{line}"
             );
         }
         let mut still = UpdateLines::default();
         still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
         still.record(Some(10), "", None, std::iter::empty());
-        let expected = Update { step: Some(10), skipped: 0, overflowed: 1, scale: Some(1.0) };
+        let expected = Update { step: Some(10), overflowed: 1, scale: Some(1.0), ..Update::default() };
         assert_eq!(still.finish().map(|updates| updates.records), Some(vec![expected]));
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");

@@ -1,9 +1,9 @@
-//! All rules of one curve of one run.
+//! The rules of one curve, in the order in which they speak.
 
 use super::curve::Curve;
 use crate::judge::loss::rule_results::RuleResults;
 
-/// Rules that a loss of one run is held by; each says at most one thing.
+/// A rule of one curve, which says at most one thing.
 type Judge = fn(&Curve<'_>, &mut RuleResults);
 
 /// All rules of one curve, in the order in which they speak.
