@@ -160,6 +160,9 @@ mod tests {
             "performance_",
             "place_",
             "reason_",
+            "invariant_",
+            "looked_",
+            "timeline_",
             "reproduce_",
         ];
         for key in all(Language::En).keys() {

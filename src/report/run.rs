@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use minijinja::Value;
+use serde::Serialize;
 
-use super::writer::Writer;
+use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::run::Looked;
 
@@ -34,6 +35,33 @@ pub(super) fn fill(looked: &mut [Looked], writer: &Writer) -> Result<()> {
         one.because = if one.reason.is_empty() { String::new() } else { reason(&one.reason, writer)? };
     }
     Ok(())
+}
+
+/// An invariant for documents.
+#[derive(Debug, Serialize)]
+pub struct LookedRow {
+    /// The invariant as a sentence.
+    pub name: Value,
+    /// Its state, in a word.
+    pub state: Value,
+    /// Things that were looked at, or the reason why nothing was.
+    pub over: Value,
+}
+
+/// A row for each invariant.
+///
+/// # Errors
+/// Errors of a text.
+pub(super) fn rows(looked: &[Looked], writer: &Writer) -> Result<Vec<LookedRow>> {
+    let row = |one: &Looked| {
+        let told = if one.reason.is_empty() { over(&one.counts, writer)? } else { reason(&one.reason, writer)? };
+        Ok(LookedRow {
+            name: safe(writer.word(&format!("invariant_{}", one.invariant.as_str()))?),
+            state: safe(writer.word(&format!("invariant_state_{}", one.state.as_str()))?),
+            over: safe(told),
+        })
+    };
+    looked.iter().map(row).collect()
 }
 
 /// Counted things, as `62 parameters, 2 ranks`.

@@ -19,6 +19,7 @@ use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
 use super::performance::{self, PerformanceView};
 use super::rows::{FindingRow, WaivedRow};
+use super::run::{self, LookedRow};
 use super::sentence::sentence;
 use super::source_rules::{self, SourceView};
 use super::standing::Standing;
@@ -63,6 +64,8 @@ pub struct View {
     pub findings: Vec<FindingRow>,
     /// Rules as applied, the worst first.
     pub rules: Vec<RuleRow>,
+    /// Invariants of one run, and what became of each; empty for a pair.
+    pub looked: Vec<LookedRow>,
     /// Account of the evidence: each check, and its units of which something was left.
     pub account: Vec<AccountRow>,
     /// Evaluations; `None` where there are none.
@@ -164,6 +167,7 @@ impl View {
             culprit,
             findings,
             rules: outcomes::rows(result, writer)?,
+            looked: run::rows(&result.looked, writer)?,
             account: account::rows(result, writer)?,
             evaluation: evaluation::view(result, writer)?,
             performance: performance::view(result, writer)?,

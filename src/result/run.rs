@@ -61,6 +61,26 @@ impl Invariant {
         Self::Generations,
         Self::EndOfRun,
     ];
+
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Replicas => "replicas",
+            Self::ParametersMove => "parameters-move",
+            Self::Gradients => "gradients",
+            Self::GradientSums => "gradient-sums",
+            Self::Modes => "modes",
+            Self::Data => "data",
+            Self::LearningRate => "learning-rate",
+            Self::Updates => "updates",
+            Self::GradientNorm => "gradient-norm",
+            Self::Curve => "curve",
+            Self::Throughput => "throughput",
+            Self::NormsByLayer => "norms-by-layer",
+            Self::Generations => "generations",
+            Self::EndOfRun => "end-of-run",
+        }
+    }
 }
 
 /// State of an invariant.
@@ -73,6 +93,17 @@ pub enum InvariantState {
     Held,
     /// A finding says where it does not hold.
     Broken,
+}
+
+impl InvariantState {
+    /// The word as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotLooked => "not-looked",
+            Self::Held => "held",
+            Self::Broken => "broken",
+        }
+    }
 }
 
 /// Outcome of looking at an invariant.

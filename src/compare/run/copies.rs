@@ -60,7 +60,7 @@ impl Copy {
     /// Whether all its elements are one number, as its statistics tell.
     pub fn is_constant(&self) -> bool {
         let [max, min, ..] = self.statistics;
-        matches!((max, min), (Some(max), Some(min)) if max.to_bits() == min.to_bits())
+        matches!((max, min), (Some(max), Some(min)) if (max - min).abs() <= 0.0)
     }
 
     /// Whether nothing of it is other than 0.

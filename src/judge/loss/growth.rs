@@ -121,7 +121,7 @@ pub fn looked(found: Option<&(Growth, Option<Finding>)>) -> Looked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::run::files::log;
+    use crate::judge::loss::files::log;
 
     fn norms_of(norm: impl Fn(i32) -> f64) -> Vec<CurveFile> {
         let lines: String = (0..24).map(|layer| format!("layers.{layer}.mlp.weight norm={}\n", norm(layer))).collect();
