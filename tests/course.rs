@@ -140,6 +140,9 @@ fn every_case_gets_its_verdict_its_finding_and_its_course() {
                 result["diagnoses"]
             );
         }
+        if name.starts_with("pair-growth") {
+            assert_eq!(result["diagnoses"][0]["cause"], "amplification", "{name}");
+        }
         if truth["mode"] == "health" {
             for finding in findings.iter().filter(|finding| finding["code"] != "no-baseline") {
                 let message = finding["message"].as_str().unwrap_or_default();

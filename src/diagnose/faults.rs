@@ -23,7 +23,7 @@ pub(super) fn diagnosis(cause: &Cause, rule: &'static Rule, curves: &Curves<'_>)
 }
 
 /// The step of a fault; one without a step is there from the beginning.
-fn step_of(finding: &Finding) -> u64 {
+pub(super) fn step_of(finding: &Finding) -> u64 {
     let text = ["step", "first"].into_iter().find_map(|name| match finding.facts.get(name) {
         Some(Fact::Text(text)) => text.parse().ok(),
         _ => None,

@@ -1,4 +1,4 @@
-//! A gradient norm of the candidate that is not finite at updates that took place.
+//! A gradient norm of the candidate that is not finite at updates that took place, before its loss is.
 
 use super::super::curves::Curves;
 use super::super::entry::Cause;
@@ -9,5 +9,11 @@ use crate::result::diagnosis::Diagnosis;
 pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("gradient-non-finite") };
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    // Of a loss that broke first, or at the same step, the gradient only follows.
+    let finding = curves.finding(&[&curve_rules::GRADIENT_NON_FINITE])?;
+    let is_behind = |first: &u64| *first <= faults::step_of(finding);
+    if curves.loss.non_finite_steps.first().is_some_and(is_behind) {
+        return None;
+    }
     faults::diagnosis(&CAUSE, &curve_rules::GRADIENT_NON_FINITE, curves)
 }

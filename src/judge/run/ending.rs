@@ -68,6 +68,7 @@ fn told(ended: &Ended, path: &str) -> Finding {
         ("step", ended.step.map(|step| step.to_string())),
         ("file", ended.file.as_deref().map(name)),
         ("line", ended.line.map(|line| line.to_string())),
+        ("frame", ended.file.as_deref().zip(ended.line).map(|(file, line)| format!("{}:{line}", name(file)))),
         ("error_code", ended.code.clone()),
     ];
     known.into_iter().fold(finding, |finding, (name, fact)| finding.with(name, fact.unwrap_or_default()))
