@@ -9,7 +9,7 @@ use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
 use precision_gate::read::account::Account;
 use precision_gate::read::curve::series::Series;
-use precision_gate::read::curve::{CurveFile, Logged};
+use precision_gate::read::curve::{CurveFile, Logged, Told};
 
 use crate::{blocks, percent, speaks};
 
@@ -142,6 +142,7 @@ fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
         interval: Some(1),
         margins: BTreeMap::new(),
         updates: None,
+        told: Told::default(),
         account: Account::default(),
         notes: Vec::new(),
     }

@@ -16,6 +16,7 @@ use crate::judge::rule::evidence;
 use crate::judge::unread;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
+use crate::policy::health::{HealthPolicy, Vocabulary};
 use crate::policy::location::Held;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::account::Account;
@@ -181,7 +182,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
         return CheckOutcome::new(ID);
     }
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
-    match of_run(files, settings, &policy.loss) {
+    match of_run(files, settings, policy) {
         Ok(outcome) => outcome,
         Err(error) => {
             let finding = Finding::new(&artifacts::DAMAGED, error.subject())
@@ -195,19 +196,19 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
 }
 
 /// Judges the curves, the updates, the norms by layer and the end of one run.
-fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &LossPolicy) -> Result<CheckOutcome> {
-    let pairing = paired(files, files, policy)?;
+fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Result<CheckOutcome> {
+    let pairing = paired(files, files, &policy.loss)?;
     let [.., updates] = &pairing.updates;
     let growth = loss::growth::alone(files);
     // The end leads: what stands before it may follow from it.
     let mut general: Vec<Finding> =
         loss::ending::finding(files).or_else(|| loss::ending::early(files)).into_iter().collect();
-    general.extend(loss::sources::unclear(&pairing, &policy.metrics));
+    general.extend(loss::sources::unclear(&pairing, &policy.loss.metrics));
     general.extend(loss::updates::alone(&pairing));
     general.extend(loss::updates::overflowed(updates.as_ref()));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
     general.extend(unread::alone(accounts(files)));
-    let curves = loss::alone::judge(&pairing, &declared(files), settings)?;
+    let curves = loss::alone::judge(&pairing, &declared(files, &policy.health), settings)?;
     let mut looked = loss::alone::looked::of_curves(&pairing, &curves, &general)?;
     looked.push(loss::growth::looked(growth.as_ref()));
     looked.push(loss::ending::looked(files, &general));
@@ -219,14 +220,16 @@ fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &LossPolicy) -> R
     Ok(outcome)
 }
 
-/// Settings that the logs of a run declare.
-fn declared(files: &[CurveFile]) -> Declared {
-    files.iter().map(|file| &file.told.declared).fold(Declared::default(), |known, file| Declared {
+/// Settings that the logs of a run declare; where none tells the size of the vocabulary, the policy may.
+fn declared(files: &[CurveFile], policy: &HealthPolicy) -> Declared {
+    let vocabulary = policy.vocabulary.map(Vocabulary::get);
+    let told = files.iter().map(|file| &file.told.declared).fold(Declared::default(), |known, file| Declared {
         total: known.total.or(file.total),
         decay: known.decay.or_else(|| file.decay.clone()),
         classes: known.classes.or(file.classes),
         last: known.last.or(file.last),
-    })
+    });
+    Declared { classes: told.classes.or(vocabulary), ..told }
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
@@ -267,7 +270,12 @@ pub fn judge(
     let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (mut curves, mut general) = loss::judge(&pairing, settings)?;
-    loss::both::add(&pairing, [&declared(baseline), &declared(candidate)], settings, &mut curves)?;
+    loss::both::add(
+        &pairing,
+        [&declared(baseline, &policy.health), &declared(candidate, &policy.health)],
+        settings,
+        &mut curves,
+    )?;
     let growth = loss::growth::pair(baseline, candidate);
     general.extend(loss::updates::overflowed_in_pair(&pairing));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));

@@ -47,13 +47,13 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     for folder in folders {
         steps.entry(folder.step).or_default().push(folder);
     }
-    let mut watch = Watch::default();
+    let mut watch = Watch::new(&policy.health.replicas);
     for (at, ranks) in steps {
         watch.take(at, step(&ranks, policy, progress, &mut outcome));
     }
     let (told, looked) = watch.finish(training_steps(candidate));
     carry_checksums(&mut outcome, &looked);
-    outcome.say(told.into_iter().map(|finding| finding.of_check(CheckId::Dump)));
+    outcome.say(told);
     outcome.looked.extend(looked);
     let twice = doubled.into_iter().map(|folder| {
         let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(CheckId::Dump);

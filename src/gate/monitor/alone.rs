@@ -56,7 +56,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         ranks.par_iter().map(|(rank, places)| Walking::new(open(candidate, *rank, places), policy)).collect();
     let steps: BTreeSet<i64> = walking.iter().flat_map(|rank| rank.steps.iter().copied()).collect();
     progress.begin("looking through monitors", steps.len() as u64);
-    let mut replicas = Replicas::default();
+    let mut replicas = Replicas::new(&policy.health.replicas);
     for step in steps {
         let copies: Vec<(u64, [Copies; 2])> = walking.par_iter_mut().filter_map(|rank| rank.step(step)).collect();
         // A parameter before the update and after it are two places in time.
@@ -76,6 +76,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
     if !ranks.is_empty() {
+        outcome.say(replicas.unused());
         let (finding, looked) = replicas.finish();
         outcome.say(finding.map(|finding| finding.of_check(CheckId::Monitor)));
         outcome.looked.push(looked);

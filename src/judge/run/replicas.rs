@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::rules::{REPLICAS_DIFFER, SHOWN};
 use crate::compare::run::copies::Copy;
 use crate::compare::run::snapshot::Parameter;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::policy::health::ReplicaPolicy;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 
@@ -21,6 +23,8 @@ pub type ByRank<'a> = BTreeMap<u64, &'a BTreeMap<String, Parameter>>;
 /// Copies of parameters, step by step.
 #[derive(Debug, Default)]
 pub struct Replicas {
+    /// Copies and parts that the policy names.
+    policy: ReplicaPolicy,
     /// Whether a parameter is a copy, as its first step tells.
     known: BTreeMap<String, bool>,
     /// Whether all parameters are equal over the ranks at the first step.
@@ -44,6 +48,11 @@ struct Broken {
 }
 
 impl Replicas {
+    /// No step yet; what `policy` names is a copy or a part, whatever its first step tells.
+    pub fn new(policy: &ReplicaPolicy) -> Self {
+        Self { policy: policy.clone(), ..Self::default() }
+    }
+
     /// Takes the parameters of a step; steps come in order.
     pub fn take(&mut self, step: u64, ranks: &ByRank<'_>) {
         self.steps += 1;
@@ -86,6 +95,9 @@ impl Replicas {
 
     /// Whether a parameter of a first step is a copy on every rank that holds it.
     fn is_copy(&self, name: &str, copies: &[(u64, &Copy)]) -> bool {
+        if let Some(is_copy) = self.policy.is_copy(name) {
+            return is_copy;
+        }
         let is_constant = copies.iter().all(|(_, copy)| copy.is_constant());
         are_equal(copies) && (!is_constant || is_never_cut(name) || self.are_all_equal == Some(true))
     }
@@ -108,6 +120,13 @@ impl Replicas {
         let mut found = copies.iter().filter(still);
         let first = found.next()?.0;
         found.next().is_none().then_some(first)
+    }
+
+    /// Patterns of the policy that fit no parameter, where there are copies at all.
+    pub fn unused(&self) -> Vec<Finding> {
+        let names = self.known.keys().map(String::as_str);
+        let unused = if self.known.is_empty() { Vec::new() } else { self.policy.unused(names) };
+        unused.into_iter().map(|pattern| Finding::new(&SELECTOR_UNUSED, pattern)).collect()
     }
 
     /// The finding, and what was looked at.
@@ -237,6 +256,21 @@ mod tests {
         assert_eq!(looked.counts["parameters"], 1, "the norm alone is a copy");
         let (finding, _) = judge(&[shards([0.0; 2], [1.0; 2]), shards([0.1, 0.2], [1.1, 1.2])]);
         assert_eq!(finding.expect("the norm differs").place, "ln.weight");
+    }
+
+    #[test]
+    fn the_policy_says_what_is_a_copy() {
+        let policy = ReplicaPolicy {
+            sharded: vec!["fc.*".to_owned().try_into().expect("a pattern")],
+            replicated: vec!["nothing.*".to_owned().try_into().expect("a pattern")],
+        };
+        let mut replicas = Replicas::new(&policy);
+        for values in [[1.0, 1.0], [1.1, 1.2]] {
+            let held = of(&[&[("fc.weight", values[0])], &[("fc.weight", values[1])]]);
+            replicas.take(0, &held.iter().map(|(rank, parameters)| (*rank, parameters)).collect());
+        }
+        assert_eq!(replicas.unused().iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), ["nothing.*"]);
+        assert_eq!(replicas.finish().1.reason, "no-replicas");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Sums {
 impl Sums {
     /// Takes a step of all ranks; steps come in order.
     pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
-        let (mut grown, mut standing) = (BTreeSet::new(), [0_usize; 2]);
+        let (mut grown, mut adding, mut resetting) = (BTreeSet::new(), 0_usize, 0_usize);
         let mut kept = BTreeMap::new();
         for (rank, snapshot) in ranks {
             let bias = |name: &String| snapshot.parameters.get(name).map(|parameter| parameter.copy.clone());
@@ -40,16 +40,17 @@ impl Sums {
                     (Some(copy), Some(now)) => !copy.is_same(&now),
                     _ => continue,
                 };
-                if !has_moved {
-                    standing[usize::from(adds_up && !sum.holds())] += 1;
-                } else if adds_up && !sum.holds() {
-                    grown.insert(name.clone());
+                match (has_moved, adds_up && !sum.holds()) {
+                    (false, true) => adding += 1,
+                    (false, false) => resetting += 1,
+                    (true, true) => drop(grown.insert(name.clone())),
+                    (true, false) => {}
                 }
             }
             kept.insert(*rank, snapshot.sums.iter().map(|(name, sum)| (name.clone(), (*sum, bias(name)))).collect());
         }
         self.steps += 1;
-        self.adds_up = standing[1] > standing[0];
+        self.adds_up = adding > resetting;
         if self.broken.is_none() && !grown.is_empty() {
             self.broken = Some((step, grown));
         }

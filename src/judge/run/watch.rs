@@ -9,6 +9,8 @@ use super::motion::{Interval, Motion};
 use super::replicas::Replicas;
 use super::sums::Sums;
 use crate::compare::run::Snapshot;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::policy::health::ReplicaPolicy;
 use crate::result::finding::Finding;
 use crate::result::run::Looked;
 use crate::verdict::Severity;
@@ -27,6 +29,11 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// A watch that has seen no step; `policy` names copies and parts of parameters.
+    pub fn new(policy: &ReplicaPolicy) -> Self {
+        Self { replicas: Replicas::new(policy), ..Self::default() }
+    }
+
     /// Takes a step of all ranks; steps come in order.
     pub fn take(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
         self.first = self.first.or(Some(step));
@@ -53,13 +60,15 @@ impl Watch {
         let last = self.before.as_ref().map(|(step, _)| *step);
         let recorded = self.first.zip(last).map(|(first, last)| last.saturating_sub(first) + 1);
         let is_counted = training_steps.zip(recorded).is_some_and(|(counted, recorded)| counted >= recorded);
+        let unused = self.replicas.unused();
         let (replicas, of_replicas) = self.replicas.finish();
         let (motion, of_motion) = self.motion.finish(is_counted);
         let (gradients, of_gradients) = self.gradients.finish();
         let (sums, of_sums) = self.sums.finish();
         let (modes, of_modes) = self.modes.finish();
         let (data, of_data) = self.data.finish();
-        let findings = replicas.into_iter().chain(motion).chain(gradients).chain(sums).chain(modes).chain(data);
+        let findings =
+            replicas.into_iter().chain(motion).chain(gradients).chain(sums).chain(modes).chain(data).chain(unused);
         (findings.collect(), vec![of_replicas, of_motion, of_gradients, of_sums, of_modes, of_data])
     }
 }
@@ -72,6 +81,11 @@ pub struct Both {
 }
 
 impl Both {
+    /// A watch that has seen no step; `policy` names copies and parts of parameters.
+    pub fn new(policy: &ReplicaPolicy) -> Self {
+        Self { baseline: Watch::new(policy), candidate: Watch::new(policy) }
+    }
+
     /// Takes a step of all ranks of baseline and candidate; steps come in order.
     pub fn take(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
         self.baseline.take(step, baseline);
@@ -83,7 +97,10 @@ impl Both {
     pub fn finish(self) -> Vec<Finding> {
         let (of_baseline, _) = self.baseline.finish(None);
         let (of_candidate, _) = self.candidate.finish(None);
-        let is_shared = |finding: &Finding| of_baseline.iter().any(|other| other.code == finding.code);
+        // What a policy names and no run has is told of one of them, and is no note.
+        let is_shared = |finding: &Finding| {
+            !finding.is(&SELECTOR_UNUSED) && of_baseline.iter().any(|other| other.code == finding.code)
+        };
         let told = of_candidate.into_iter().filter(|finding| finding.severity >= Severity::Warn);
         told.map(|finding| if is_shared(&finding) { finding.with_severity(Severity::Info) } else { finding }).collect()
     }
