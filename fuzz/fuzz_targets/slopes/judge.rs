@@ -62,7 +62,7 @@ fn request(case: &Case, folder: &Path, items: usize) -> Request {
     let text = case.policy.map(|policy| policy(items)).unwrap_or_default();
     let mut policy = Policy::parse("policy.yml", &text, &codes).expect(case.name);
     policy.today = Date::try_from("2026-11-26".to_owned()).expect("a day");
-    policy.health = case.command == Command::Alone;
+    policy.health.alone = case.command == Command::Alone;
     let of_pair = matches!(case.command, Command::Compare | Command::History);
     let baseline = if of_pair { folder.join("gpu").display().to_string() } else { String::new() };
     let candidate = folder.join("npu").display().to_string();
