@@ -9,10 +9,11 @@ use crate::result::diagnosis::Diagnosis;
 pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("gradient-non-finite") };
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    // Of a loss that broke first, or at the same step, the gradient only follows.
+    // Of a loss that broke first, or at the same step, the gradient only follows; one that is written as 0.0 broke with it.
     let finding = curves.finding(&[&curve_rules::GRADIENT_NON_FINITE])?;
     let is_behind = |first: &u64| *first <= faults::step_of(finding);
-    if curves.loss.non_finite_steps.first().is_some_and(is_behind) {
+    let is_hidden = curves.finding(&[&curve_rules::HIDDEN_FAILURE]).is_some();
+    if is_hidden || curves.loss.non_finite_steps.first().is_some_and(is_behind) {
         return None;
     }
     faults::diagnosis(&CAUSE, &curve_rules::GRADIENT_NON_FINITE, curves)
