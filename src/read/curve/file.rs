@@ -26,6 +26,8 @@ pub enum Note {
     LongLines(u64),
     /// Canonical name of a metric with zeros that may be small numbers rounded.
     RoundedZeros(String),
+    /// Some lines count, and others that count nothing could not be given their places.
+    UnusedCounter,
 }
 
 /// Canonical name of the training loss.

@@ -32,6 +32,7 @@ use super::expression::constant;
 use super::file::{CurveFile, Note};
 use super::format::{Format, Logged};
 use super::lines::{self, Lines};
+use super::series::Counter;
 use super::stored::StoredSeries;
 use super::updates::UpdateLines;
 use crate::error::Result;
@@ -288,9 +289,12 @@ fn read_lines(
     bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &reading.blocks.names))?;
     let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
     let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
+    let has_uncounted = file.series.iter().any(|series| series.counter() == Counter::Position);
+    let unused = (has_uncounted && reading.blocks.has_headers).then_some(Note::UnusedCounter);
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
     file.notes
         .extend(rounded.chain(has_nul.then_some(Note::NulBytes)).chain((cut > 0).then_some(Note::LongLines(cut))));
+    file.notes.extend(unused);
     Ok(CurveFile { updates: updates.finish(), account: reading.blocks.account, ..file })
 }
 
