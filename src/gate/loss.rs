@@ -13,6 +13,7 @@ use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unread;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
@@ -183,18 +184,17 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     let judged = paired(files, files, &policy.loss).and_then(|pairing| {
         let mut general = loss::sources::unclear(&pairing, &policy.loss.metrics);
         general.extend(loss::updates::alone(&pairing));
-        general.extend(unread::alone(accounts(files)));
         Ok((loss::alone::judge(&pairing, settings)?, general))
     });
     match judged {
-        Ok((curves, general)) => outcome_of(curves, general),
+        Ok((curves, general)) => outcome_of(curves, general, unread::alone(accounts(files))),
         Err(error) => {
             let finding = Finding::new(&artifacts::DAMAGED, error.subject())
                 .of_check(ID)
                 .with("side", Side::Candidate.as_str())
                 .with("reason", error.message())
                 .with("help", error.help().unwrap_or_default());
-            outcome_of(Vec::new(), vec![finding])
+            outcome_of(Vec::new(), vec![finding], Vec::new())
         }
     }
 }
@@ -236,17 +236,17 @@ pub fn judge(
     }
     let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
-    let (mut curves, mut general) = loss::judge(&pairing, settings)?;
+    let (mut curves, general) = loss::judge(&pairing, settings)?;
     let points = curves.iter().map(|curve| curve.unit.evidence.telling()).sum();
     let is_broken = |curve: &&JudgedCurve| !curve.unit.non_finite_steps.is_empty();
     let broken = curves.iter().filter(is_broken).map(|curve| curve.unit.metric.clone()).collect();
     let judged = unread::Judged { points, broken: &broken };
     let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, judged);
     if let Some(first) = curves.first_mut() {
-        first.unit.evidence.unread += unread.count;
+        unread.note(&mut first.unit.evidence);
     }
-    general.extend(unread.findings);
-    Ok(outcome_of(curves, general))
+    let unused = unread.unused.iter().map(|shape| Finding::new(&SELECTOR_UNUSED, shape));
+    Ok(outcome_of(curves, general, unread.findings.iter().cloned().chain(unused).collect()))
 }
 
 /// Accounts of some files.
@@ -254,15 +254,17 @@ fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
     files.iter().map(|file| &file.account)
 }
 
-/// Judged curves, and findings that belong to none of them.
-fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>) -> CheckOutcome {
+/// Judged curves, and findings that belong to none of them: those in `general`, and those about what was not read, which follow
+/// from whatever a curve lacks.
+fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let is_told = general.iter().any(|finding| finding.severity >= Severity::Incomplete);
+    let is_told = general.iter().chain(&unread).any(|finding| finding.severity >= Severity::Incomplete);
     outcome.say(general);
     for JudgedCurve { unit, findings, counts } in curves {
         let unit = CurveUnit { is_shown_only: !counts, ..unit };
         outcome.add_unit(Unit::Curve(Box::new(unit)), findings);
     }
+    outcome.say(unread);
     if outcome.check.units.is_empty() && !is_told {
         outcome.say([Finding::new(&evidence::MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
     }
