@@ -22,6 +22,7 @@ mod samples;
 mod setting;
 mod texts;
 mod tokens;
+mod unread;
 
 pub use assemble::{EvaluationFile, Evaluations, read};
 pub use damage::Damage;

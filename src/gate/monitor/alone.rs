@@ -12,7 +12,9 @@ use crate::gate::outcome::CheckOutcome;
 use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
+use crate::judge::unread;
 use crate::policy::Policy;
+use crate::read::account::Account;
 use crate::read::monitor::RankTables;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
@@ -23,6 +25,8 @@ struct Judged {
     unit: MonitorUnit,
     findings: Vec<Finding>,
     steps: BTreeSet<i64>,
+    /// Numbers that were not read.
+    account: Account,
 }
 
 /// Judges the candidate's monitors. Damage is a finding of its rank.
@@ -40,9 +44,11 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         })
         .collect();
     tell_missing_steps(&mut judged);
+    let unread = unread::alone(judged.iter().map(|one| &one.account));
     for Judged { unit, findings, .. } in judged {
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
+    outcome.say(unread::of_cells(unread, CheckId::Monitor));
     outcome
 }
 
@@ -91,7 +97,7 @@ fn judge(tables: &RankTables, policy: &Policy) -> Judged {
         culprit: culprit.filter(counts),
         ..MonitorUnit::empty(rank)
     };
-    Judged { unit, findings, steps: steps.into_keys().collect() }
+    Judged { unit, findings, steps: steps.into_keys().collect(), account: tables.account() }
 }
 
 /// Says of each rank which steps of other ranks it lacks.

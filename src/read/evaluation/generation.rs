@@ -10,6 +10,7 @@ use super::place;
 use super::samples;
 use super::setting;
 use super::tokens::{Generation, Generations, Token};
+use super::unread;
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json};
 
@@ -56,7 +57,8 @@ fn generation(record: &Json, line: u64) -> Result<Generation, String> {
     let body = record.get("response").map_or(record, |response| response.get("body").unwrap_or(response));
     let prompts = ["prompt", "messages", "prompt_token_ids"].into_iter();
     let prompt = prompts.filter_map(|key| record.get(key)).find(|prompt| **prompt != Json::Null).map(text_of);
-    let base = Generation { key, line, prompt, is_sampled: is_sampled(record), ..Generation::default() };
+    let (is_sampled, broken) = (is_sampled(record), broken(record, false));
+    let base = Generation { key, line, prompt, is_sampled, broken, ..Generation::default() };
     if let Some(outputs) = record.get("outputs").and_then(Json::as_array) {
         return Ok(outputs.first().map_or_else(|| failed(base.clone()), |output| vllm(base.clone(), output)));
     }
@@ -72,6 +74,25 @@ fn generation(record: &Json, line: u64) -> Result<Generation, String> {
     let is_first = |choice: &&Json| choice.get("index").and_then(Json::as_i64) == Some(0);
     let choice = choices.iter().find(is_first).or(choices.first());
     Ok(choice.map_or_else(|| failed(base.clone()), |choice| of_choice(base.clone(), choice)))
+}
+
+/// Number of log-probabilities in a value that are NaN, of which `is_below` says that it stands below their key. One of minus
+/// infinity is that of a token that was ruled out.
+fn broken(value: &Json, is_below: bool) -> u64 {
+    match value {
+        Json::Object(entries) => entries
+            .iter()
+            .filter(|(key, value)| !(is_token(key) && matches!(value, Json::Text(_))))
+            .map(|(key, value)| broken(value, is_below && key != "tokens" || key.contains("logprob")))
+            .sum(),
+        Json::Array(items) => items.iter().map(|item| broken(item, is_below)).sum(),
+        other => u64::from(is_below && unread::number(other).is_some_and(f64::is_nan)),
+    }
+}
+
+/// Whether a key names a token, whose text may be any.
+fn is_token(key: &str) -> bool {
+    matches!(key, "token" | "decoded_token" | "text")
 }
 
 fn failed(record: Generation) -> Generation {
@@ -192,6 +213,18 @@ mod tests {
         assert_eq!((dump.key.as_deref(), dump.prompt.as_deref()), (Some("7"), Some("[1, 2]")));
         let token = dump.tokens.first().expect("a token");
         assert_eq!((token.name.as_str(), token.log_probability), ("5", Some(-0.25)));
+    }
+
+    #[test]
+    fn log_probabilities_that_are_nan_are_counted() {
+        let of = |logs: &str| {
+            let text = format!(r#"{{"prompt": "P", "id": "c", "choices": [{{"text": "ab", "logprobs": {logs}}}]}}"#);
+            record(&text).expect("a record").broken
+        };
+        assert_eq!(of(r#"{"tokens": ["NaN"], "token_logprobs": [-0.5], "top_logprobs": [{"ab": -Infinity}]}"#), 0);
+        assert_eq!(of(r#"{"content": [{"token": "nan", "logprob": NaN}]}"#), 1);
+        assert_eq!(of(r#"{"tokens": ["ab"], "token_logprobs": [NaN], "top_logprobs": [{"ab": "nan", "c": -2.0}]}"#), 2);
+        assert_eq!(of(r#"{"tokens": ["ab"], "token_logprobs": [null], "top_logprobs": null}"#), 0);
     }
 
     #[test]

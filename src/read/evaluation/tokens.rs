@@ -36,6 +36,8 @@ pub struct Generation {
     pub finish: Option<String>,
     /// Whether the request failed, so that it has no answer.
     pub is_failed: bool,
+    /// Log-probabilities that are NaN, wherever the record has them.
+    pub broken: u64,
 }
 
 /// One generated token.
