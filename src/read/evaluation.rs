@@ -17,6 +17,7 @@ mod lm_eval;
 mod names;
 mod place;
 mod question;
+mod room;
 mod run;
 mod samples;
 mod setting;

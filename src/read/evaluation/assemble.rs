@@ -11,6 +11,7 @@ use super::generation;
 use super::kind::FileKind;
 use super::lm_eval;
 use super::place;
+use super::room;
 use super::run::{Harness, Run};
 use super::tokens::Generations;
 use crate::fetch::Files;
@@ -56,6 +57,9 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     ));
     tell_apart(&mut runs);
     runs.sort_by(|one, other| (one.harness, &one.model, &one.path).cmp(&(other.harness, &other.model, &other.path)));
+    // Files of a side grant the same memory.
+    let first = recognised.iter().find_map(|file| files.open(&file.path).ok());
+    room::keep(&mut runs, first.map_or(u64::MAX, |source| source.memory()));
     let read = |path: &&str| match files.open(path) {
         Ok(source) => generation::read(path, source.as_ref()),
         Err(error) => {
