@@ -24,9 +24,10 @@ pub(super) fn diagnosis(cause: &Cause, rule: &'static Rule, curves: &Curves<'_>)
 
 /// The step of a fault; one without a step is there from the beginning.
 pub(super) fn step_of(finding: &Finding) -> u64 {
-    let text = ["step", "first"].into_iter().find_map(|name| match finding.facts.get(name) {
-        Some(Fact::Text(text)) => text.parse().ok(),
+    let step = ["step", "first"].into_iter().find_map(|name| match finding.facts.get(name)? {
+        Fact::Text(text) => text.parse().ok(),
+        Fact::Count(step) => Some(*step),
         _ => None,
     });
-    text.unwrap_or_default()
+    step.unwrap_or_default()
 }

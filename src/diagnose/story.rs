@@ -5,9 +5,10 @@ use super::context::Context;
 use super::curves::Curves;
 use super::entry::Cause;
 use super::evidence::finding_as_evidence;
+use super::faults::step_of;
 use super::rl::Rollouts;
 use crate::result::diagnosis::{Diagnosis, Sureness};
-use crate::result::finding::{Fact, Finding};
+use crate::result::finding::Finding;
 use crate::result::unit::{Check, dumps as dumps_of};
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -80,14 +81,6 @@ fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
     let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
     let diagnosis = Diagnosis::new(cause, finding.place.as_str(), Sureness::Certain);
     Some(diagnosis.because(finding_as_evidence(finding)))
-}
-
-/// The step that a finding names; those without one come last.
-fn step_of(finding: &Finding) -> u64 {
-    match finding.facts.get("step") {
-        Some(Fact::Count(step)) => *step,
-        _ => u64::MAX,
-    }
 }
 
 /// Adds a diagnosis, or its evidence to one of the same cause; what curves show may be explained by another cause too.

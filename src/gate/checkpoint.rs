@@ -1,7 +1,5 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
-mod motion;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
@@ -13,14 +11,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
 use crate::judge::rule::{artifacts, policy as policy_rules};
+use crate::judge::run::checkpoints::Checkpoints;
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
 use crate::result::finding::Finding;
+use crate::result::run::Looked;
 use crate::result::unit::{CheckpointUnit, Evidence as Account, Unit};
 use crate::verdict::{CheckId, Side};
-use motion::{Motion, in_order};
 
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -84,16 +83,27 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
         outcome.add_unit(Unit::Checkpoint(Box::new(unit)), findings);
     }
     if !places.is_empty() {
-        let mut motion = Motion::default();
-        for (step, place) in in_order(&places) {
-            // Damage is a finding of its unit.
-            open(candidate, place, &policy.checkpoint).into_iter().for_each(|it| motion.take(step, it.checkpoint));
-        }
-        let (finding, looked) = motion.finish();
+        let (finding, looked) = motion(candidate, &places, &policy.checkpoint);
         outcome.say(finding);
         outcome.looked.push(looked);
     }
     outcome
+}
+
+/// Whether parameters move between the checkpoints of the run. Damage is a finding of its unit, and such a checkpoint is passed over.
+fn motion(candidate: &Inventory, places: &[CheckpointPlace], section: &CheckpointPolicy) -> (Option<Finding>, Looked) {
+    let (mut motion, mut count) = (Checkpoints::default(), 0);
+    let mut before: Option<(u64, Checkpoint)> = None;
+    for (step, place) in pair::in_order(places) {
+        let Ok(Opened { checkpoint, .. }) = open(candidate, place, section) else { continue };
+        count += 1;
+        if let Some((since, before)) = &before {
+            let pairs = pair::parameters(before, &checkpoint, &BTreeMap::new());
+            motion.take(*since, pairs.matched.len(), compare::has_moved(&pairs));
+        }
+        before = Some((step, checkpoint));
+    }
+    motion.finish(count)
 }
 
 /// One checkpoint alone: compared with itself, its statistics count what is not finite.

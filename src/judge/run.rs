@@ -3,6 +3,7 @@
 //! Each invariant has its file, with the codes it may give. [`NEEDS`] lists all of them with the reason why one is not looked
 //! at where a run holds nothing of the kind, so that none can be forgotten.
 
+pub mod checkpoints;
 pub mod data;
 pub mod gradients;
 pub mod modes;
@@ -45,11 +46,10 @@ pub fn all_of(looked: &[Looked]) -> Vec<Looked> {
 
 /// Two words about one invariant as one.
 fn joined(mut one: Looked, other: &Looked) -> Looked {
-    let reason = one.state == InvariantState::NotLooked && other.state != InvariantState::NotLooked;
-    one.state = one.state.max(other.state);
-    if reason {
+    if other.state != InvariantState::NotLooked {
         one.reason.clear();
     }
+    one.state = one.state.max(other.state);
     for (name, count) in &other.counts {
         let known = one.counts.entry(name.clone()).or_default();
         *known = (*known).max(*count);

@@ -1,10 +1,14 @@
 //! Pairing of checkpoints by place, and of their parameters by name.
 
+mod order;
+
 use std::collections::{BTreeMap, HashSet};
 
 use super::parameter::{prefix_of, rewritten};
 use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter};
 use crate::verdict::Side;
+
+pub use order::in_order;
 
 /// Checkpoints of both sides, paired.
 #[derive(Debug, Default)]

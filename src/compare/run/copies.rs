@@ -63,12 +63,6 @@ impl Copy {
         matches!((max, min), (Some(max), Some(min)) if (max - min).abs() <= 0.0)
     }
 
-    /// Whether nothing of it is other than 0.
-    pub fn is_zero(&self) -> bool {
-        let mut known = self.statistics.iter().flatten().peekable();
-        known.peek().is_some() && known.all(|value| value.abs() <= 0.0)
-    }
-
     /// Whether both were recorded as the same numbers, to the last bit.
     pub fn is_same(&self, other: &Self) -> bool {
         let bits = |copy: &Self| copy.statistics.map(|one| one.map(f64::to_bits));

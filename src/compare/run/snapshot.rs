@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::copies::Copy;
 use super::modes::Mode;
 use super::sums::{Given, Sum};
-use crate::kind::TensorKind;
+use crate::kind::{MonitorKind, Statistic, TensorKind};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
+use crate::read::monitor::{Keyed, Step};
 
 /// A parameter at a step and rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +19,26 @@ pub struct Parameter {
     pub is_trainable: Option<bool>,
 }
 
+/// Parameters of a rank at one moment, by name.
+pub type Parameters = BTreeMap<String, Parameter>;
+
+/// Parameters of one kind among the rows of a monitor's step, by stage and name.
+pub fn of_monitor(rows: &Step, kind: MonitorKind) -> Parameters {
+    let parameter = |keyed: &Keyed| {
+        let statistics = [Statistic::Max, Statistic::Min, Statistic::Mean, Statistic::Norm];
+        let copy = Copy::of_statistics(statistics.map(|one| keyed.row.statistics.get(one)));
+        let (stage, name) = (keyed.key.stage, &keyed.key.name);
+        let name = if stage > 0 { format!("{stage}:{name}") } else { name.to_string() };
+        (name, Parameter { copy, is_trainable: None })
+    };
+    rows.rows.iter().filter(|keyed| keyed.key.kind == kind).map(parameter).collect()
+}
+
 /// One step and rank.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Parameters of the modules that ran, by the module's path and their own name.
-    pub parameters: BTreeMap<String, Parameter>,
+    pub parameters: Parameters,
     /// Their gradients.
     pub gradients: BTreeMap<String, Copy>,
     /// Gradients of biases beside the gradients of the outputs that they are the sums of.
@@ -99,12 +115,6 @@ impl Snapshot {
             let own = leaf.row.below_operation().trim_start_matches('.');
             self.gradients.entry(joined(module, own)).or_insert_with(|| Copy::of(&record));
         }
-    }
-
-    /// Whether gradients were recorded, and some are of this parameter's step.
-    pub fn largest_gradient(&self) -> f64 {
-        let norms = self.gradients.values().filter_map(|copy| copy.statistics[3]);
-        norms.filter(|norm| norm.is_finite()).fold(0.0, f64::max)
     }
 }
 

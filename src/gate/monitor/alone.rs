@@ -6,8 +6,7 @@ use rayon::prelude::*;
 
 use super::rank::{is_ignored, note_damage};
 use super::tables::{open, ranks};
-use crate::compare::run::copies::Copy;
-use crate::compare::run::snapshot::Parameter;
+use crate::compare::run::snapshot::{self, Parameters};
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
 use crate::gate::outcome::CheckOutcome;
@@ -15,9 +14,9 @@ use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
 use crate::judge::run::replicas::Replicas;
-use crate::kind::{MonitorKind, Statistic};
+use crate::kind::MonitorKind;
 use crate::policy::Policy;
-use crate::read::monitor::{Keyed, RankTables, Step};
+use crate::read::monitor::RankTables;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::run::Looked;
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
@@ -25,9 +24,6 @@ use crate::verdict::{CheckId, Side, Verdict};
 
 /// Decimals from which on every update shows that a number of 32 bits takes.
 const ENOUGH: u32 = 10;
-
-/// Parameters of a rank at one moment.
-type Copies = BTreeMap<String, Parameter>;
 
 /// A judged rank, with its steps.
 struct Judged {
@@ -58,12 +54,12 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     progress.begin("looking through monitors", steps.len() as u64);
     let mut replicas = Replicas::new(&policy.health.replicas);
     for step in steps {
-        let copies: Vec<(u64, [Copies; 2])> = walking.par_iter_mut().filter_map(|rank| rank.step(step)).collect();
+        let copies: Vec<(u64, [Parameters; 2])> = walking.par_iter_mut().filter_map(|rank| rank.step(step)).collect();
         // A parameter before the update and after it are two places in time.
         let before = copies.iter().map(|(rank, [before, _])| (*rank, before)).collect();
         let after = copies.iter().map(|(rank, [_, after])| (*rank, after)).collect();
         for ranks in [before, after] {
-            let ranks: BTreeMap<u64, &Copies> = ranks;
+            let ranks: BTreeMap<u64, &Parameters> = ranks;
             if ranks.values().any(|copies| !copies.is_empty()) {
                 replicas.take(u64::try_from(step).unwrap_or(0), &ranks);
             }
@@ -95,7 +91,7 @@ impl<'a> Walking<'a> {
     }
 
     /// Walks over a step, and gives its parameters before and after the update.
-    fn step(&mut self, step: i64) -> Option<(u64, [Copies; 2])> {
+    fn step(&mut self, step: i64) -> Option<(u64, [Parameters; 2])> {
         if self.is_stopped || !self.steps.contains(&step) {
             return None;
         }
@@ -110,7 +106,8 @@ impl<'a> Walking<'a> {
                     }
                     !is_left_out
                 });
-                let copies = [MonitorKind::ParamOrigin, MonitorKind::ParamUpdated].map(|kind| copies_of(&rows, kind));
+                let copies =
+                    [MonitorKind::ParamOrigin, MonitorKind::ParamUpdated].map(|kind| snapshot::of_monitor(&rows, kind));
                 self.walk.step(step, rows);
                 Some((self.tables.rank, copies))
             }
@@ -148,24 +145,6 @@ impl<'a> Walking<'a> {
         };
         Judged { unit, findings, steps }
     }
-}
-
-/// Parameters of a kind, by stage and name.
-fn copies_of(rows: &Step, kind: MonitorKind) -> Copies {
-    let of_kind = rows.rows.iter().filter(|keyed| keyed.key.kind == kind);
-    let parameter = |keyed: &Keyed| {
-        let [max, min, mean, norm] =
-            [Statistic::Max, Statistic::Min, Statistic::Mean, Statistic::Norm].map(|one| keyed.row.statistics.get(one));
-        let copy = Copy::of_statistics([max, min, mean, norm]);
-        (parameter_name(keyed), Parameter { copy, is_trainable: None })
-    };
-    of_kind.map(parameter).collect()
-}
-
-/// Name of a parameter, with its stage where there are several.
-fn parameter_name(keyed: &Keyed) -> String {
-    let (stage, name) = (keyed.key.stage, &keyed.key.name);
-    if stage > 0 { format!("{stage}:{name}") } else { name.to_string() }
 }
 
 /// Says of each rank which steps of other ranks it lacks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::account::Account;
 use super::rules;
-use crate::judge::run::rules::{NEVER_MOVE, PARAMETER_FROZEN};
+use crate::judge::run::motion;
 use crate::kind::{MonitorKind, Statistic};
 use crate::read::monitor::{Keyed, Row, Statistics, Step};
 use crate::result::finding::Finding;
@@ -218,26 +218,16 @@ impl Walk {
                 () => Looked::over(ID, true, [("parameters", of), ("updates", most(updated()))]),
             };
         };
-        let names: Vec<String> = frozen.iter().take(SHOWN).map(|one| one.name.to_string()).collect();
         let counts = [("parameters", of), ("updates", most(updated()))];
-        let finding = if !has_moved && first.recorded >= STANDSTILL {
-            Finding::new(&NEVER_MOVE, "parameters")
-                .of_check(CheckId::Monitor)
-                .with("rank", self.rank)
-                .with("step", first.since)
-                .with("count", frozen.len())
-                .with("intervals", first.recorded)
-                .with("what", "updates")
+        let names: Vec<&str> = frozen.iter().map(|one| &*one.name).collect();
+        let told = if !has_moved && first.recorded >= STANDSTILL {
+            let intervals = usize::try_from(first.recorded).unwrap_or(usize::MAX);
+            Some(motion::standstill("updates", first.since, frozen.len(), intervals))
         } else {
-            Finding::new(&PARAMETER_FROZEN, &*first.name)
-                .of_check(CheckId::Monitor)
-                .with("rank", self.rank)
-                .with("count", frozen.len())
-                .with("of", of)
-                .with("updates", first.recorded)
-                .with("names", names)
+            motion::frozen(&names, of, first.recorded)
         };
-        self.findings.push(finding);
+        let told = told.map(|finding| finding.of_check(CheckId::Monitor).with("rank", self.rank));
+        self.findings.extend(told);
         Looked::over(ID, false, counts)
     }
 }
@@ -247,9 +237,6 @@ fn most<'a>(mut updated: impl Iterator<Item = &'a Updates>) -> usize {
     let first = updated.next().map_or(0, |one| one.recorded);
     usize::try_from(updated.fold(first, |most, one| most.max(one.recorded))).unwrap_or(usize::MAX)
 }
-
-/// Parameters that a finding lists.
-const SHOWN: usize = 5;
 
 /// Whether all statistics are the same numbers.
 fn is_same(before: &Statistics, after: &Statistics) -> bool {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::rules::{NEVER_MOVE, PARAMETER_FROZEN, SHOWN};
 use crate::compare::run::copies::Copy;
-use crate::compare::run::snapshot::Parameter;
+use crate::compare::run::snapshot::Parameters;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::Severity;
@@ -24,9 +24,9 @@ const FROZEN: usize = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     /// Parameters at its begin.
-    pub before: &'a BTreeMap<String, Parameter>,
+    pub before: &'a Parameters,
     /// Parameters at its end.
-    pub after: &'a BTreeMap<String, Parameter>,
+    pub after: &'a Parameters,
     /// Gradients at its begin.
     pub gradients: &'a BTreeMap<String, Copy>,
 }
@@ -123,12 +123,8 @@ impl Motion {
         if are_micro_steps && !is_counted {
             return (frozen.into_iter().collect(), Looked::not(ID, "no-update-seen"));
         }
-        let finding = Finding::new(&NEVER_MOVE, "parameters")
-            .with("step", self.since)
-            .with("count", self.with_gradient)
-            .with("intervals", self.standing)
-            .with("what", "steps")
-            .with("adds_up", u64::from(are_micro_steps));
+        let finding = standstill("steps", self.since, self.with_gradient, self.standing);
+        let finding = finding.with("adds_up", u64::from(are_micro_steps));
         let finding = if are_micro_steps { finding.with_severity(Severity::Warn) } else { finding };
         (vec![finding], over(false))
     }
@@ -137,15 +133,27 @@ impl Motion {
     fn frozen(&self) -> Option<Finding> {
         let stood = || self.parameters.iter().filter(|(_, track)| track.stood >= FROZEN);
         let told = stood().any(|(_, track)| !track.is_hidden);
-        let names: Vec<&String> = stood().filter(|(_, track)| track.is_hidden != told).map(|(name, _)| name).collect();
+        let names: Vec<&str> =
+            stood().filter(|(_, track)| track.is_hidden != told).map(|(name, _)| name.as_str()).collect();
         let intervals = stood().map(|(_, track)| track.stood).max()?;
-        let finding = Finding::new(&PARAMETER_FROZEN, names.first()?.as_str())
-            .with("count", names.len())
-            .with("of", self.parameters.len())
-            .with("updates", intervals)
-            .with("names", names.into_iter().take(SHOWN).cloned().collect::<Vec<_>>());
+        let finding = frozen(&names, self.parameters.len(), intervals as u64)?;
         Some(if told { finding } else { finding.with_severity(Severity::Info) })
     }
+}
+
+/// The finding that nothing moves in intervals between `what`, from `since` on.
+pub fn standstill(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
+    // The place of checkpoints is their own, as nothing was recorded of single parameters.
+    let place = if what == "checkpoints" { what } else { "parameters" };
+    let finding = Finding::new(&NEVER_MOVE, place).with("step", since);
+    finding.with("count", count).with("intervals", intervals).with("what", what)
+}
+
+/// The finding that these of `of` parameters stand in `updates` updates; `None` without any.
+pub fn frozen(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
+    let finding = Finding::new(&PARAMETER_FROZEN, *names.first()?).with("count", names.len());
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| (*name).to_owned()).collect();
+    Some(finding.with("of", of).with("updates", updates).with("names", shown))
 }
 
 /// The largest change of an end of a parameter.
@@ -163,9 +171,8 @@ fn half_rounding(copy: &Copy) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::run::snapshot::Parameter;
     use crate::result::run::InvariantState;
-
-    type Parameters = BTreeMap<String, Parameter>;
 
     fn parameters(values: &[(&str, f64)]) -> Parameters {
         let parameter = |value: f64| {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::rules::{REPLICAS_DIFFER, SHOWN};
 use crate::compare::run::copies::Copy;
-use crate::compare::run::snapshot::Parameter;
+use crate::compare::run::snapshot::Parameters;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::health::ReplicaPolicy;
 use crate::result::finding::Finding;
@@ -18,7 +18,7 @@ use crate::result::run::{Invariant, Looked};
 const APART: f64 = 1e-6;
 
 /// Parameters of a step, by rank.
-pub type ByRank<'a> = BTreeMap<u64, &'a BTreeMap<String, Parameter>>;
+pub type ByRank<'a> = BTreeMap<u64, &'a Parameters>;
 
 /// Copies of parameters, step by step.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl Replicas {
             let names = apart.iter().map(|(name, _)| (*name).to_owned()).collect();
             self.broken = Some(Broken { step, names, rank, of });
         }
-        let keep = |parameters: &BTreeMap<String, Parameter>| {
+        let keep = |parameters: &Parameters| {
             parameters.iter().map(|(name, parameter)| (name.clone(), parameter.copy.clone())).collect()
         };
         self.before = ranks.iter().map(|(rank, parameters)| (*rank, keep(parameters))).collect();
@@ -197,6 +197,7 @@ fn is_never_cut(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::run::snapshot::Parameter;
     use crate::result::finding::Fact;
     use crate::result::run::InvariantState;
 
