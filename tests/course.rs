@@ -129,6 +129,24 @@ fn holds(value: &Value, wanted: &Value) -> bool {
 }
 
 #[test]
+fn a_checkpoint_that_ends_within_its_header_is_damage_and_no_other_format() {
+    let folder = TempDir::new().expect("a folder");
+    let case = root().join("tests/fixtures/onerun/checkpoints-equal-0/npu");
+    for step in [10, 20, 30] {
+        let name = format!("checkpoint-{step}");
+        let bytes = fs::read(case.join(&name).join("model.safetensors")).expect("a checkpoint");
+        let kept = if step == 20 { 200 } else { bytes.len() };
+        fs::create_dir(folder.path().join(&name)).expect("a folder");
+        fs::write(folder.path().join(&name).join("model.safetensors"), &bytes[..kept]).expect("a file");
+    }
+    let candidate = folder.path().display().to_string();
+    let out = TempDir::new().expect("a folder");
+    let (text, result) = gate(&["run", "--candidate", &candidate, "--health"], out.path());
+    assert_eq!(result["verdict"], "incomplete", "{text}");
+    assert!(text.contains("checkpoint-20/model.safetensors") && text.contains("does not fit the file"), "{text}");
+}
+
+#[test]
 fn causes_of_a_pair_and_notes_on_one_run_are_given() {
     for (name, part, code) in [
         ("pair-freeze-forgotten", "diagnoses", "trainable-differs"),

@@ -15,11 +15,12 @@ use crate::fetch::{Source, hold};
 /// Longest header, the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// Whether a file of `len` bytes starting with `head` looks like safetensors: a plausible header length, then JSON.
-pub(crate) fn recognise(head: &[u8], len: u64) -> bool {
+/// Whether a file starting with `head` looks like safetensors: a plausible header length, then JSON. One that ends within its
+/// header is of that format too, and damaged.
+pub(crate) fn recognise(head: &[u8]) -> bool {
     let Some((length, rest)) = head.split_first_chunk::<8>() else { return false };
     let header = u64::from_le_bytes(*length);
-    rest.starts_with(b"{") && (2..=MAX_HEADER).contains(&header) && header <= len.saturating_sub(8)
+    rest.starts_with(b"{") && (2..=MAX_HEADER).contains(&header)
 }
 
 /// Every tensor of a file, by offset.

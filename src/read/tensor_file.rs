@@ -53,7 +53,7 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
     let head = head(&source)?;
     if torch::recognise(&head) {
         torch::open(source)
-    } else if safetensors::recognise(&head, source.len()) {
+    } else if safetensors::recognise(&head) {
         safetensors::open(source)
     } else {
         Err(Error::corrupt(source.name(), "is not a tensor file (.pt, .npy or .safetensors)")
@@ -67,7 +67,7 @@ pub fn holds_names(head: &[u8], source: &Source) -> bool {
     if head.starts_with(b"PK") {
         return torch::holds_storages(source).is_some();
     }
-    torch::recognise(head) || safetensors::recognise(head, source.len())
+    torch::recognise(head) || safetensors::recognise(head)
 }
 
 /// Whether a torch archive holds no tensor at all: arguments, a scheduler's state.
