@@ -17,6 +17,7 @@ mod noise;
 mod pairs;
 mod record;
 mod survey;
+mod telling;
 mod tokens;
 pub mod unknown;
 mod words;
@@ -24,7 +25,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use regex::{Regex, bytes};
+use regex::Regex;
 
 use super::collector::Collector;
 use super::expression::constant;
@@ -52,13 +53,6 @@ const SEARCHED: u64 = 8 << 20;
 const SURVEYED: u64 = 4 << 20;
 
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
-
-/// Words without which a line with letters holds neither a value of a run nor a counter.
-static TELLING: LazyLock<bytes::Regex> = LazyLock::new(|| {
-    const WORDS: &str = "(?i-u:loss|step|iter|epoch|grad|norm|batch|reward|acc|score|lr|rate|updat|val|eval|test|cost|nll|ppl|perp|bleu|rouge|[wc]er|dice|iou|map|psnr|ssim|recall|prec|f1|auc|mse|mae|em\\b|bp[bc]|err|objective|entropy|tick|rollout|perf|verflow|skipped|\\bep\\b|\\bup\\b|\\bit\\b|\\dit\\b|[ _/]ap\\b|top|l\\.r|traceback|xception|exit|killed|out of mem|time ?out|timed out|complet|finish|done|class|label|vocab|sched|decay|succe)";
-    bytes::Regex::new(&format!("{WORDS}|损失|学习|梯度|率|精度|困惑|第|轮|步|迭代|训练"))
-        .expect("invariant: the words of logs are constants, and tests use them")
-});
 
 /// Lines of a text with what they mean so far.
 struct Reading<'a> {
@@ -89,7 +83,7 @@ impl<'a> Reading<'a> {
             return Ok(Some(ahead));
         }
         if !self.blocks.is_within_table() && self.pattern.is_none() && !self.told.is_open() {
-            self.lines.pass_over(|lines| TELLING.find(lines).map(|found| found.start()), is_numeric)?;
+            self.lines.pass_over(telling::first, is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
         let text = String::from_utf8_lossy(line).into_owned();

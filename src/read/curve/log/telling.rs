@@ -1,0 +1,267 @@
+//! The words without which a line with letters holds neither a value of a run nor a counter.
+//!
+//! A log may have a million lines between two that count, so that this search decides how fast it is read. An automaton takes
+//! a step per byte that waits for the one before it. Here four bytes are looked at together: for each place a table says
+//! which words have a byte there, a word per bit, and where no bit is in all four tables no word begins (R. Baeza-Yates and
+//! G. Gonnet, "A New Approach to Text Searching", 1992, over the first four places alone). No place waits for another, and
+//! what passes is compared whole.
+
+use std::sync::LazyLock;
+
+/// The words. A letter stands for both cases, `|` for an end of a word, `#` for a digit.
+const WORDS: &[&str] = &[
+    "loss",
+    "step",
+    "iter",
+    "epoch",
+    "grad",
+    "norm",
+    "batch",
+    "reward",
+    "acc",
+    "score",
+    "lr",
+    "rate",
+    "updat",
+    "val",
+    "eval",
+    "test",
+    "cost",
+    "nll",
+    "ppl",
+    "perp",
+    "bleu",
+    "rouge",
+    "wer",
+    "cer",
+    "dice",
+    "iou",
+    "map",
+    "psnr",
+    "ssim",
+    "recall",
+    "prec",
+    "f1",
+    "auc",
+    "mse",
+    "mae",
+    "em|",
+    "bpb",
+    "bpc",
+    "err",
+    "objective",
+    "entropy",
+    "tick",
+    "rollout",
+    "perf",
+    "verflow",
+    "skipped",
+    "|ep|",
+    "|up|",
+    "|it|",
+    "#it|",
+    " ap|",
+    "_ap|",
+    "/ap|",
+    "top",
+    "l.r",
+    "traceback",
+    "xception",
+    "exit",
+    "killed",
+    "out of mem",
+    "timeout",
+    "time out",
+    "timed out",
+    "complet",
+    "finish",
+    "done",
+    "class",
+    "label",
+    "vocab",
+    "sched",
+    "decay",
+    "succe",
+    "损失",
+    "学习",
+    "梯度",
+    "率",
+    "精度",
+    "困惑",
+    "第",
+    "轮",
+    "步",
+    "迭代",
+    "验证",
+    "测试",
+    "训练",
+];
+
+/// Places whose tables are looked at together.
+const WIDTH: usize = 4;
+/// Places of a text that are looked at before one of them is told from the others.
+const AT_ONCE: usize = 8;
+
+/// The words, and for each byte which of them have it in each of the first places.
+struct Search {
+    words: Vec<Vec<Sign>>,
+    /// The rest of the words that begin with an end of the one before them.
+    behind: Vec<Vec<Sign>>,
+    tables: [[u64; 256]; WIDTH],
+}
+
+/// A place of a word.
+#[derive(Clone, Copy, Debug)]
+enum Sign {
+    Byte(u8),
+    Digit,
+    /// A byte that is no part of a word, or none at all.
+    End,
+}
+
+impl Sign {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b'|' => Self::End,
+            b'#' => Self::Digit,
+            other => Self::Byte(other),
+        }
+    }
+
+    fn is_end(self) -> bool {
+        matches!(self, Self::End)
+    }
+
+    fn is(self, byte: u8) -> bool {
+        match self {
+            Self::Byte(letter) => letter == byte.to_ascii_lowercase(),
+            Self::Digit => byte.is_ascii_digit(),
+            Self::End => !byte.is_ascii_alphanumeric() && byte != b'_',
+        }
+    }
+}
+
+static SEARCH: LazyLock<Search> = LazyLock::new(|| Search::of(WORDS));
+
+/// A place in the first line of a text that has one of the words; the text begins with a line.
+pub(super) fn first(lines: &[u8]) -> Option<usize> {
+    // A word may begin with the end of the line in front of it.
+    let is_end = |place: usize| matches!(lines.get(place), Some(b'\n' | b'\r'));
+    SEARCH.first(lines).map(|place| place + usize::from(is_end(place)))
+}
+
+impl Search {
+    fn of(words: &[&str]) -> Self {
+        let words: Vec<Vec<Sign>> = words.iter().map(|word| word.bytes().map(Sign::of).collect()).collect();
+        let mut tables = [[0; 256]; WIDTH];
+        for (place, table) in tables.iter_mut().enumerate() {
+            for (byte, bits) in (0..=u8::MAX).zip(table) {
+                let has = |word: &Vec<Sign>| word.get(place).is_none_or(|sign| sign.is(byte));
+                let found = words.iter().enumerate().filter(|(_, word)| has(word));
+                *bits = found.fold(0, |bits, (nth, _)| bits | bit(nth));
+            }
+        }
+        let behind = words.iter().filter_map(|word| word.split_first().filter(|(first, _)| first.is_end()));
+        let behind = behind.map(|(_, rest)| rest.to_vec()).collect();
+        Self { behind, words, tables }
+    }
+
+    fn first(&self, text: &[u8]) -> Option<usize> {
+        if self.behind.iter().any(|rest| is_at(rest, text)) {
+            return Some(0);
+        }
+        let mut place = 0;
+        while let Some(bytes) = text.get(place..).and_then(|rest| rest.first_chunk::<{ AT_ONCE + WIDTH - 1 }>()) {
+            let mut found = [0; AT_ONCE];
+            for (bits, window) in found.iter_mut().zip(bytes.windows(WIDTH)) {
+                *bits = self.may_begin(window);
+            }
+            if found.iter().fold(0, |all, bits| all | bits) != 0 {
+                let begins =
+                    |(nth, bits): (usize, &u64)| (*bits != 0 && self.has(*bits, text, place + nth)).then_some(nth);
+                if let Some(nth) = found.iter().enumerate().find_map(begins) {
+                    return Some(place + nth);
+                }
+            }
+            place += AT_ONCE;
+        }
+        (place..text.len()).find(|place| self.has(u64::MAX, text, *place))
+    }
+
+    /// The words of which some bytes may be the first ones.
+    #[inline]
+    fn may_begin(&self, window: &[u8]) -> u64 {
+        let places = self.tables.iter().zip(window);
+        let bits = places.map(|(table, byte)| table.get(usize::from(*byte)).copied().unwrap_or_default());
+        bits.fold(u64::MAX, |all, bits| all & bits)
+    }
+
+    /// Whether one of the words of `bits` stands at a place of a text.
+    fn has(&self, bits: u64, text: &[u8], place: usize) -> bool {
+        let rest = text.get(place..).unwrap_or_default();
+        self.words.iter().enumerate().any(|(nth, word)| bits & bit(nth) != 0 && is_at(word, rest))
+    }
+}
+
+/// The bit of a word; a few words share one.
+fn bit(nth: usize) -> u64 {
+    1 << (nth % 64)
+}
+
+/// Whether a word stands at the beginning of a text.
+fn is_at(word: &[Sign], text: &[u8]) -> bool {
+    word.iter().enumerate().all(|(place, sign)| text.get(place).map_or(sign.is_end(), |byte| sign.is(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regex::bytes::Regex;
+
+    use super::*;
+
+    /// The same words as one expression.
+    fn expression() -> Regex {
+        let sign = |sign: char| match sign {
+            '|' => r"\b".to_owned(),
+            '#' => r"\d".to_owned(),
+            other => regex::escape(&other.to_string()),
+        };
+        let (ascii, wide): (Vec<&str>, Vec<&str>) = WORDS.iter().partition(|word| word.is_ascii());
+        let ascii: Vec<String> = ascii.into_iter().map(|word| word.chars().map(sign).collect()).collect();
+        Regex::new(&format!("(?i-u:{})|{}", ascii.join("|"), wide.join("|"))).expect("sound")
+    }
+
+    /// Line of a place, by its number.
+    fn line_of(text: &[u8], place: usize) -> usize {
+        text.iter().take(place).filter(|byte| **byte == b'\n').count()
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_word_is_the_one_that_an_expression_finds(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    3 => "[a-zA-Z0-9 _./|:\n-]{0,12}",
+                    1 => proptest::sample::select(WORDS).prop_map(|word| word.replace(['|', '#'], " ")),
+                    1 => proptest::sample::select(WORDS).prop_map(|word| word.to_uppercase().replace(['|', '#'], "7")),
+                ],
+                0..12,
+            ),
+        ) {
+            let text = format!("{}\n", parts.concat()).into_bytes();
+            let expected = expression().find(&text).map(|found| line_of(&text, found.start()));
+            prop_assert_eq!(first(&text).map(|place| line_of(&text, place)), expected);
+        }
+    }
+
+    #[test]
+    fn words_are_found_at_both_ends_of_a_text() {
+        for text in ["ep 1\n", "it\n", "x 3it\n", "a/ap\n", "the item\n", "loss", "LR", "步\n", " l.r\n"] {
+            assert!(first(text.as_bytes()).is_some(), "{text}");
+        }
+        for text in ["", "\n", "epic\n", "up1\n", "items \n", "lo", "los\n", "emo\n", "apt\n", "1ap\n"] {
+            assert_eq!(first(text.as_bytes()), None, "{text}");
+        }
+    }
+}
