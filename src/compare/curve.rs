@@ -35,11 +35,13 @@ const ROUNDED: f64 = 1.0 + 1e-6;
 
 /// Scale that differences are measured on.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct Scale<'s> {
     /// Differences up to this, times max(1, median |b|), count as 0.
     pub floor: f64,
     /// One unit of the last printed digit, where values are printed; differences up to this count as 0 too.
     pub resolution: f64,
+    /// Steps of a run, of which each stands in the mean for those since the one before it; `None` where every point weighs the same.
+    pub steps: Option<&'s Steps>,
 }
 
 /// A value and where it was taken.
@@ -92,7 +94,7 @@ pub struct CurveMeasures {
     pub head: Option<At>,
     /// The largest r_t.
     pub max: Option<At>,
-    /// Mean of r_t.
+    /// Mean of r_t, by the steps that each point stands for where the scale says so.
     pub mean_rel: f64,
     /// Median of r_t.
     pub median_rel: f64,
@@ -113,7 +115,7 @@ pub struct CurveMeasures {
 }
 
 /// Measures a pair of curves; `None` where no step is finite on both sides.
-pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
+pub fn measure(points: &Aligned<'_>, scale: Scale<'_>) -> Option<CurveMeasures> {
     let (steps, baseline, candidate) = finite(points);
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution * ROUNDED);
@@ -133,7 +135,7 @@ pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
         first: at(0),
         head: largest(HEAD),
         max: largest(rel.len()),
-        mean_rel: mean(&rel),
+        mean_rel: scale.steps.map_or_else(|| mean(&rel), |own| mean_by_steps(&rel, &steps, own)),
         median_rel: robust::median_magnitude(&rel)?,
         mean_abs: mean_of(baseline.iter().zip(candidate.iter()).map(|(b, c)| (c - b).abs())),
         tail: tail(&baseline, &candidate, floor),
@@ -187,6 +189,25 @@ fn mean_of(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
         _ if !sum.is_finite() => values.map(|value| value / count as f64).sum(),
         _ => sum / count as f64,
     }
+}
+
+/// The mean in which each value weighs the steps since the one before it among `own`: where a run logs its first steps one by one
+/// and then every five hundredth, those are few of all it ran. The first stands for the steps up to it, and for no more than the
+/// second; what one side lacks adds no weight to what follows.
+#[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
+fn mean_by_steps(values: &[f64], steps: &Steps, own: &Steps) -> f64 {
+    let Steps::Listed(own) = own else { return mean(values) };
+    let behind = own.iter().zip(own.iter().skip(1)).map(|(before, step)| (*step, step.saturating_sub(*before).max(1)));
+    let second = behind.clone().next().map_or(1, |(_, distance)| distance);
+    let first = own.first().map(|first| (*first, (*first).clamp(1, second)));
+    let mut distances = first.into_iter().chain(behind).peekable();
+    let weight = |step: u64| {
+        while distances.next_if(|(other, _)| *other < step).is_some() {}
+        distances.next_if(|(other, _)| *other == step).map_or(1, |(_, distance)| distance) as f64
+    };
+    let weights: Vec<f64> = steps.iter().map(weight).collect();
+    let all: f64 = weights.iter().sum();
+    values.iter().zip(weights).map(|(value, weight)| value * (weight / all)).sum()
 }
 
 /// Number of steps in the tail of `n`: a tenth, 5 to 50, and never more than there are.
@@ -305,7 +326,35 @@ mod tests {
         Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None }
     }
 
-    const SCALE: Scale = Scale { floor: 1e-5, resolution: 0.0 };
+    const SCALE: Scale<'static> = Scale { floor: 1e-5, resolution: 0.0, steps: None };
+
+    #[test]
+    fn a_point_weighs_the_steps_since_the_one_before_it() {
+        let steps: Vec<u64> = (1..=10).chain((1..=20).map(|nth| nth * 500)).collect();
+        let early: Vec<f64> = steps.iter().map(|step| if *step <= 10 { 0.1 } else { 0.0 }).collect();
+        let listed = |steps: &[u64]| Steps::Listed(steps.to_vec());
+        let mean = |values: &[f64], steps: &Steps| mean_by_steps(values, steps, steps);
+        let of_early = mean(&early, &listed(&steps));
+        assert!((of_early - 0.1 * 10.0 / 10_000.0).abs() < 1e-12, "{of_early}");
+        assert!((mean(&[0.1, 0.2, 0.3], &listed(&[3, 6, 9])) - 0.2).abs() < 1e-12);
+        let regular = Steps::Regular { first: 1, interval: 100, len: 3 };
+        assert!((mean(&[0.1, 0.2, 0.3], &regular) - 0.2).abs() < 1e-12);
+        assert!(mean(&[], &listed(&[])).abs() < 1e-12);
+        // Steps 3 to 98 are there, and paired with nothing.
+        let every = Steps::Regular { first: 1, interval: 1, len: 100 };
+        assert!((mean_by_steps(&[0.1, 0.1, 0.4], &listed(&[1, 2, 99]), &every) - 0.2).abs() < 1e-12);
+        let some: Vec<u64> = (1..=98).chain([99, 199]).collect();
+        assert!((mean_by_steps(&[0.1, 0.1, 0.4], &listed(&[1, 2, 99]), &listed(&some)) - 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn only_a_scale_with_steps_weighs_by_them() {
+        let mut points = points(vec![2.0, 2.0, 2.0], vec![2.2, 2.0, 2.0]);
+        points.steps = Steps::Listed(vec![1, 2, 100]);
+        let plain = measure(&points, SCALE).expect("finite").mean_rel;
+        let weighed = measure(&points, Scale { steps: Some(&points.steps), ..SCALE }).expect("finite").mean_rel;
+        assert!((plain - 0.1 / 3.0).abs() < 1e-12 && (weighed - 0.1 / 100.0).abs() < 1e-12, "{plain} {weighed}");
+    }
 
     #[test]
     fn nothing_finite_measures_nothing() {

@@ -63,7 +63,7 @@ use mode::ResolvedMode;
 use noise::{MetricNoise, Repeated};
 use other_batches::OtherBatches;
 use rule_results::RuleResults;
-use scale::scale;
+use scale::{scale, weighing};
 pub use settings::{Settings, own_policy};
 use start::Start;
 
@@ -94,9 +94,10 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
 pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>> {
     let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
     // No floor: what is recorded is what the case does, however small.
-    let scale = Scale { floor: 0.0, resolution: 0.0 };
+    let scale = Scale { floor: 0.0, resolution: 0.0, steps: None };
     let of = |pair: &PairedSources<'_>| {
         let pair = pair.load()?;
+        let scale = Scale { steps: weighing(&pair), ..scale };
         let measured = match pair.is_rl {
             true => rl::repeated(&pair),
             false => measure(&pair.points, scale).map(|measures| Repeated::Level(Box::new(measures))),
@@ -363,6 +364,8 @@ impl<'r, 'a> Run<'r, 'a> {
             verdict: Verdict::Skipped,
             paired: pair.points.len() as u64,
             paired_by: pair.paired_by().to_owned(),
+            values: pair.points.values.map(|values| values.as_str().to_owned()).unwrap_or_default(),
+            values_source: pair.points.values.map(|values| values.source().to_owned()).unwrap_or_default(),
             replaced: replaced(pair),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
             is_shown_only: false,

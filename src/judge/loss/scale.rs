@@ -3,17 +3,27 @@
 use crate::compare::curve::Scale;
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
+use crate::pair::curve::align::PairedBy;
 use crate::pair::curve::source::resolution;
 use crate::policy::loss::LossPolicy;
+use crate::read::curve::series::Steps;
 
 /// Scale of a pair's differences.
 ///
 /// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
-pub(super) fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
+pub(super) fn scale<'p>(pair: &'p CurvePair<'_>, policy: &LossPolicy) -> Scale<'p> {
     let printed = if matches!(pair.role, Role::Loss | Role::EvalLoss) {
         resolution(&pair.baseline.series).max(resolution(&pair.candidate.series))
     } else {
         0.0
     };
-    Scale { floor: policy.absolute_floor.get(), resolution: printed }
+    Scale { floor: policy.absolute_floor.get(), resolution: printed, steps: weighing(pair) }
+}
+
+/// Steps of the baseline that points weigh by, as those of the loss that is trained do: an evaluation is a point, and so is what
+/// sampled answers give. Joined windows stand for what they cover.
+pub(super) fn weighing<'p>(pair: &'p CurvePair<'_>) -> Option<&'p Steps> {
+    let is_trained = pair.role == Role::Loss && !pair.is_rl;
+    let steps = if pair.points.by == PairedBy::Window { &pair.points.steps } else { &pair.baseline.series.steps };
+    is_trained.then_some(steps)
 }

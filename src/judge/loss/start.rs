@@ -131,7 +131,7 @@ mod tests {
         let (baseline, candidate) = (baseline.into(), candidate.into());
         let points =
             Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default(), values: None };
-        Start::of(&measure(&points, Scale { floor: 1e-5, resolution })?)
+        Start::of(&measure(&points, Scale { floor: 1e-5, resolution, steps: None })?)
     }
 
     /// A fall from `first` in which the candidate differs by `apart` of the loss from the second step on.

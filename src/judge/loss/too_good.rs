@@ -73,7 +73,7 @@ mod tests {
         let (baseline, candidate) = ([file(metric, baseline)], [file(metric, candidate)]);
         let pairing = pair_curves(&baseline, &candidate).expect("in memory");
         let pair = pairing.pairs[0].load().expect("in memory");
-        let measures = measure(&pair.points, Scale { floor: 1e-5, resolution: 0.0 }).expect("finite");
+        let measures = measure(&pair.points, Scale { floor: 1e-5, resolution: 0.0, steps: None }).expect("finite");
         let mut results = RuleResults::new(metric.into(), Profile::Default);
         judge(&pair, &measures, &mut results);
         let [finding] = &results.findings[..] else { return None };

@@ -61,6 +61,18 @@ pub struct Values {
     pub by_data: bool,
 }
 
+impl Values {
+    /// The name in results.
+    pub fn as_str(self) -> &'static str {
+        if self.are_means { "mean" } else { "sample" }
+    }
+
+    /// The name of what showed it, in results.
+    pub fn source(self) -> &'static str {
+        if self.by_data { "data" } else { "form" }
+    }
+}
+
 /// Manner in which a metric is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {

@@ -52,6 +52,13 @@ pub struct CurveUnit {
     /// `tokens`, `epoch`, `position`.
     #[serde(default)]
     pub paired_by: String,
+    /// Meaning of the values, where the sides log at other intervals: `mean` over the steps since the last, or `sample` of the
+    /// step alone; absent elsewhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub values: String,
+    /// Source of that meaning: `data`, which showed it, or `form` of the files.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub values_source: String,
     /// Points of both sides that gave way to later ones of the same step.
     #[serde(default)]
     pub replaced: Replaced,
@@ -95,6 +102,8 @@ impl CurveUnit {
             verdict: Verdict::Skipped,
             paired: 0,
             paired_by: String::new(),
+            values: String::new(),
+            values_source: String::new(),
             replaced: Replaced::default(),
             first_diverging_step: None,
             is_shown_only: false,
