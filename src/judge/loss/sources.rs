@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::code;
+use super::completeness::must_be_whole;
 use super::rule_results::RuleResults;
 use super::settings::own_policy;
 use crate::judge::rule::Rule;
@@ -35,7 +36,15 @@ pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
 /// Notes about a pair's files and steps.
 pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.by == PairedBy::Position && pair.obstacle().is_none() {
-        results.say(&code::BY_POSITION, |finding| finding.with("paired", pair.points.len()));
+        let sides = [&pair.baseline, &pair.candidate];
+        let counted = sides.into_iter().find(|source| source.notes.contains(&Note::UnusedCounter));
+        let blocks = must_be_whole(pair.role, pair.is_rl);
+        results.say(&code::BY_POSITION, |finding| {
+            let finding = finding.with("paired", pair.points.len());
+            let Some(source) = counted else { return finding };
+            let severity = if blocks { Severity::Incomplete } else { Severity::Warn };
+            finding.with_severity(severity).with("counted", source.path.as_str())
+        });
     }
     if pair.shift != 0 {
         results.say(&code::STEP_OFFSET, |finding| {
@@ -67,6 +76,8 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                 }),
                 // It says something of a zero alone.
                 Note::RoundedZeros(_) | Note::Decimals(..) => {}
+                // It says something of what is paired by position alone.
+                Note::UnusedCounter => {}
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
                 }),

@@ -29,6 +29,8 @@ pub enum Note {
     RoundedZeros(String),
     /// Canonical name of a learning rate with the number of decimals, at most six, that all of its values are printed with.
     Decimals(String, u8),
+    /// Some lines count, and others that count nothing could not be given their places.
+    UnusedCounter,
 }
 
 /// Canonical name of the training loss.

@@ -32,6 +32,7 @@ use super::expression::constant;
 use super::file::{CurveFile, Note};
 use super::format::{Format, Logged};
 use super::lines::{self, Lines};
+use super::series::Counter;
 use super::stored::StoredSeries;
 use super::told::ToldLines;
 use super::updates::UpdateLines;
@@ -300,12 +301,15 @@ fn read_lines(
     let decimals = decimals.filter(|(_, (least, most))| least == most && *most < 7);
     let decimals: Vec<Note> = decimals.map(|(name, (decimals, _))| Note::Decimals(name, decimals)).collect();
     let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
+    let has_uncounted = file.series.iter().any(|series| series.counter() == Counter::Position);
+    let unused = (has_uncounted && reading.blocks.has_headers).then_some(Note::UnusedCounter);
     file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
     file.notes.extend(
         rounded
             .chain(decimals)
             .chain(has_nul.then_some(Note::NulBytes))
-            .chain((cut > 0).then_some(Note::LongLines(cut))),
+            .chain((cut > 0).then_some(Note::LongLines(cut)))
+            .chain(unused),
     );
     Ok(CurveFile { updates: updates.finish(), told: reading.told.finish(), account: reading.blocks.account, ..file })
 }

@@ -58,6 +58,8 @@ pub(super) struct Blocks {
     epoch: Option<u64>,
     columns: Option<Columns>,
     rows: Option<Rows>,
+    /// Whether lines hold a counter alone, for those below them.
+    pub(super) has_headers: bool,
     /// The record of rows that the last line ended without a ruler.
     ended: Option<Record>,
     /// A line with a metric's name and no number, whose value may stand in the next.
@@ -234,6 +236,7 @@ impl Blocks {
         if values.is_empty() {
             if has_counter {
                 let is_open = counters.bar.is_none() && (self.is_surveying || self.survey.is_header(&counters));
+                self.has_headers |= is_open;
                 self.current = Some(Current { record, is_open, is_header: true, taken: HashSet::new() });
             }
             return None;

@@ -96,6 +96,15 @@ fn prose_that_quotes_one_line_is_no_log() {
 }
 
 #[test]
+fn a_counter_that_lines_below_it_cannot_use_is_noted() {
+    let uses = |text: &str| !log(text).notes.contains(&Note::UnusedCounter);
+    let several: String =
+        (1..=3).map(|epoch| format!("Epoch {epoch}/3\n{}", "loss: 2.5\nloss: 2.4\n".repeat(4))).collect();
+    let one: String = (1..=3).map(|epoch| format!("Epoch {epoch}/3\nloss: {epoch}.5\n")).collect();
+    assert!(!uses(&several) && uses(&one) && uses("loss: 2.5 acc: 0.1\nloss: 2.4 acc: 0.2\nloss: 2.3 acc: 0.2\n"));
+}
+
+#[test]
 fn the_users_pattern_names_its_metrics() {
     let pattern = LogPattern::parse(r"^it=(?<step>\d+) L=(?<loss>\S+)").expect("sound");
     let source = Memory::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
