@@ -13,6 +13,7 @@ use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unread;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
@@ -190,7 +191,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
                 .with("side", Side::Candidate.as_str())
                 .with("reason", error.message())
                 .with("help", error.help().unwrap_or_default());
-            outcome_of(Vec::new(), vec![finding])
+            outcome_of(Vec::new(), vec![finding], Vec::new())
         }
     }
 }
@@ -207,13 +208,12 @@ fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Resul
     general.extend(loss::updates::alone(&pairing));
     general.extend(loss::updates::overflowed(updates.as_ref()));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
-    general.extend(unread::alone(accounts(files)));
     let curves = loss::alone::judge(&pairing, &declared(files, &policy.health), settings)?;
     let mut looked = loss::alone::looked::of_curves(&pairing, &curves, &general)?;
     looked.push(loss::growth::looked(growth.as_ref()));
     looked.push(loss::ending::looked(files, &general));
     let course = loss::timeline::course(files, updates.as_ref())?;
-    let mut outcome = outcome_of(curves, general);
+    let mut outcome = outcome_of(curves, general, unread::alone(accounts(files)));
     outcome.looked = looked;
     outcome.timeline = loss::timeline::is_telling(&course).then_some(Timeline { candidate: course, baseline: None });
     outcome.growth = growth.map(|(growth, _)| growth);
@@ -277,8 +277,11 @@ pub fn judge(
         &mut curves,
     )?;
     let growth = loss::growth::pair(baseline, candidate);
+    // The end leads: what stands before it may follow from it.
+    general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
     general.extend(loss::updates::overflowed_in_pair(&pairing));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
+    general.extend(loss::ending::early(candidate).filter(|_| loss::ending::early(baseline).is_none()));
     let [of_baseline, of_candidate] = &pairing.updates;
     let timeline = Timeline {
         candidate: loss::timeline::course(candidate, of_candidate.as_ref())?,
@@ -290,16 +293,11 @@ pub fn judge(
     let judged = unread::Judged { points, broken: &broken };
     let unread = unread::judge(accounts(baseline), accounts(candidate), &policy.loss.unread, judged);
     if let Some(first) = curves.first_mut() {
-        first.unit.evidence.unread += unread.count;
+        unread.note(&mut first.unit.evidence);
     }
-    general.extend(unread.findings);
-    // The end leads: what stands before it may follow from it.
-    general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
-    let early = loss::ending::early(candidate).filter(|_| loss::ending::early(baseline).is_none());
-    general.extend(early);
-    let mut outcome = outcome_of(curves, general);
-    let is_telling = loss::timeline::is_telling(&timeline.candidate);
-    outcome.timeline = is_telling.then_some(timeline);
+    let unused = unread.unused.iter().map(|shape| Finding::new(&SELECTOR_UNUSED, shape));
+    let mut outcome = outcome_of(curves, general, unread.findings.iter().cloned().chain(unused).collect());
+    outcome.timeline = loss::timeline::is_telling(&timeline.candidate).then_some(timeline);
     outcome.growth = growth.map(|(growth, _)| growth);
     Ok(outcome)
 }
@@ -309,15 +307,17 @@ fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
     files.iter().map(|file| &file.account)
 }
 
-/// Judged curves, and findings that belong to none of them.
-fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>) -> CheckOutcome {
+/// Judged curves, and findings that belong to none of them: those in `general`, and those about what was not read, which follow
+/// from whatever a curve lacks.
+fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let is_told = general.iter().any(|finding| finding.severity >= Severity::Incomplete);
+    let is_told = general.iter().chain(&unread).any(|finding| finding.severity >= Severity::Incomplete);
     outcome.say(general);
     for JudgedCurve { unit, findings, counts } in curves {
         let unit = CurveUnit { is_shown_only: !counts, ..unit };
         outcome.add_unit(Unit::Curve(Box::new(unit)), findings);
     }
+    outcome.say(unread);
     if outcome.check.units.is_empty() && !is_told {
         outcome.say([Finding::new(&evidence::MISSING, ID.as_str()).of_check(ID).with("check", ID.as_str())]);
     }

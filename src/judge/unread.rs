@@ -11,6 +11,7 @@ use crate::policy::loss::UnreadPolicy;
 use crate::read::account::{Account, Unread};
 use crate::read::metric;
 use crate::result::finding::{Fact, Finding};
+use crate::result::unit::Evidence;
 use crate::verdict::{Severity, Side};
 
 /// Mean relative difference up to which unread numbers agree.
@@ -34,6 +35,20 @@ pub struct UnreadValues {
     pub findings: Vec<Finding>,
     /// Numbers of both sides, those of shapes that are not told among them.
     pub count: u64,
+    /// Numbers of both sides that the policy leaves out, and their shapes.
+    pub left_out: (u64, Vec<String>),
+    /// Texts of the policy that are part of no shape.
+    pub unused: Vec<String>,
+}
+
+impl UnreadValues {
+    /// Enters the numbers that were not read, and those that the policy leaves out, into the account of a unit.
+    pub fn note(&self, evidence: &mut Evidence) {
+        let (left_out, shapes) = &self.left_out;
+        evidence.unread = evidence.unread.saturating_add(self.count);
+        evidence.left_out = evidence.left_out.saturating_add(*left_out);
+        shapes.iter().for_each(|shape| evidence.example("left-out", shape.as_str()));
+    }
 }
 
 /// Kind of a shape: what its names say that it holds.
@@ -64,14 +79,18 @@ pub fn judge<'a>(
     let (ours, beyond) = merged(baseline);
     let (theirs, more) = merged(candidate);
     let is_ignored = |shape: &str| policy.iter().any(|own| own.ignore && shape.contains(own.shape.as_str()));
-    let mut shapes: Vec<&String> =
-        ours.keys().chain(theirs.keys().filter(|shape| !ours.contains_key(*shape))).collect();
+    let all: Vec<&String> = ours.keys().chain(theirs.keys().filter(|shape| !ours.contains_key(*shape))).collect();
+    // A shape that is not kept may be the one that is meant.
+    let is_unused = |own: &&UnreadPolicy| beyond + more == 0 && !all.iter().any(|shape| shape.contains(&own.shape));
+    let unused = policy.iter().filter(is_unused).map(|own| own.shape.clone()).collect();
     let is_told =
         |shape: &String| theirs.get(shape).is_some_and(|unread| !is_finite(unread) && is_told(unread, judged.broken));
-    shapes.retain(|shape| !is_ignored(shape) && !is_told(shape));
+    let (ignored, mut shapes): (Vec<&String>, Vec<&String>) = all.into_iter().partition(|shape| is_ignored(shape));
+    shapes.retain(|shape| !is_told(shape));
     let numbers =
         |shape: &&String| [&ours, &theirs].map(|side| side.get(*shape).map_or(0, Unread::numbers)).iter().sum::<u64>();
     let count = shapes.iter().map(numbers).sum::<u64>() + beyond + more;
+    let left_out = (ignored.iter().map(numbers).sum(), ignored.into_iter().cloned().collect());
     let mut told: Vec<(Severity, u64, Finding)> = shapes
         .into_iter()
         .map(|shape| {
@@ -86,7 +105,7 @@ pub fn judge<'a>(
         .collect();
     told.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.place.cmp(&b.2.place)));
     told.truncate(SHOWN);
-    UnreadValues { findings: told.into_iter().map(|(.., finding)| finding).collect(), count }
+    UnreadValues { findings: told.into_iter().map(|(.., finding)| finding).collect(), count, left_out, unused }
 }
 
 /// Judges the account of a run without a baseline: what is not finite is told, whatever holds it.
@@ -267,12 +286,22 @@ mod tests {
             let found = judge(ours.iter(), theirs.iter(), &[], Judged { points, broken: &BTreeSet::new() });
             assert_eq!(found.findings[0].severity, expected, "{name} {ours:?} {theirs:?} {points}");
         }
-        let ignored = UnreadPolicy { shape: "text".into(), ignore: true };
-        let ours = account("loss", &same);
-        assert!(
-            judge([&ours].into_iter(), [].into_iter(), &[ignored], Judged { points: 9, broken: &BTreeSet::new() })
-                .findings
-                .is_empty()
-        );
+    }
+
+    #[test]
+    fn a_policy_leaves_shapes_out_and_one_that_fits_none_is_told() {
+        let policy = ["text", "prose"].map(|shape| UnreadPolicy { shape: shape.into(), ignore: true });
+        let ours = account("loss", &[1.0, 2.0]);
+        let judged = Judged { points: 9, broken: &BTreeSet::new() };
+        let found = judge([&ours].into_iter(), [].into_iter(), &policy, judged);
+        assert!(found.findings.is_empty() && found.count == 0);
+        assert_eq!(found.left_out, (2, vec!["~ text ~ #".to_owned()]));
+        assert_eq!(found.unused, ["prose"]);
+        let mut full = Account::default();
+        for nth in 0..300 {
+            full.take(&format!("{} dice ~ 0.5", "x".repeat(nth + 1)), vec!["dice".into()], &[0.5]);
+        }
+        let found = judge([&full].into_iter(), [].into_iter(), &policy, judged);
+        assert!(found.unused.is_empty(), "a shape that is not kept may be the one that is meant");
     }
 }

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::data::{beside, fixture};
-use super::{codes, folders, json, judge, units};
+use super::{codes, folders, json, judge, real_files, real_pairs, units};
 
 /// Cases of this folder, and those beside the checkout.
 fn cases() -> Vec<PathBuf> {
@@ -55,8 +55,11 @@ fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
     pattern.captures_iter(text).filter_map(|found| found.get(1)).map(|number| number.range()).collect()
 }
 
-/// Files of text in a case's candidate.
+/// Files of text in a case's candidate, which may be one itself.
 fn texts(side: &Path) -> Vec<PathBuf> {
+    if side.is_file() {
+        return vec![side.to_owned()];
+    }
     let entries = fs::read_dir(side).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_text = |path: &PathBuf| {
         path.is_file()
@@ -79,11 +82,18 @@ fn pairs() -> Vec<(PathBuf, PathBuf, String)> {
         pairs.extend(folders(&root).into_iter().map(|case| (case.join("gpu"), case.join("npu"), String::new())));
     }
     pairs.retain(|(gpu, npu, _)| gpu.is_dir() && npu.is_dir());
+    for case in real_pairs() {
+        let (baseline, candidate) = real_files(&case, &json(&case.join("pair.json")));
+        pairs.push((baseline, candidate, String::new()));
+    }
     pairs
 }
 
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
+    if from.is_file() {
+        return fs::copy(from, to.join(from.file_name().expect("a name"))).map(drop).expect("copied");
+    }
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let (path, target) = (entry.path(), to.join(entry.file_name()));
         if path.is_dir() { copied(&path, &target) } else { fs::copy(&path, &target).map(drop).expect("copied") }
@@ -108,7 +118,8 @@ fn no_number_beside_a_metric_turns_into_nan_without_a_word() {
                 let nan = if is_json { "NaN" } else { "nan" };
                 let mutated = format!("{}{nan}{}", &text[..place.start], &text[place.end..]);
                 fs::write(changed.join(path.file_name().expect("a name")), mutated).expect("written");
-                let result = judge(&baseline, &changed, &policy);
+                let file = changed.join(path.file_name().expect("a name"));
+                let result = judge(&baseline, if candidate.is_file() { &file } else { &changed }, &policy);
                 let speaks = |code: &str| {
                     code.starts_with("curve-non-finite") || code == "unread-values" || code == "artifact-damaged"
                 };
@@ -122,8 +133,67 @@ fn no_number_beside_a_metric_turns_into_nan_without_a_word() {
             }
         }
     }
+    eprintln!("{mutations} mutations, {} without a word", silent.len());
     assert!(mutations > 100, "{mutations} mutations");
     assert!(silent.is_empty(), "{} of {mutations}: {}", silent.len(), silent.join("\n"));
+}
+
+/// Rank of a verdict: a failure and what could not be compared block alike.
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail | Verdict::Incomplete => 2,
+        Verdict::Warn => 1,
+        Verdict::Pass | Verdict::Skipped => 0,
+    }
+}
+
+/// A log whose lines hold their numbers in a form that no log has, where `is_changed` says so of a line's number.
+fn reshaped(text: &str, is_changed: impl Fn(usize) -> bool) -> String {
+    let beside = Regex::new(r"([A-Za-z_)\]%])['\x22]?\s*[:=|]?\s*([-+]?\d+\.\d+)").expect("sound");
+    let line = |(nth, line): (usize, &str)| match is_changed(nth) {
+        true => beside.replace_all(line, "$1 ~> $2 <~").into_owned(),
+        false => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').enumerate().map(line).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn no_half_of_the_lines_in_another_form_gives_a_better_verdict() {
+    let (mut changes, mut better) = (0, Vec::new());
+    for (baseline, candidate, policy) in pairs() {
+        for path in texts(&candidate) {
+            let is_log = path.extension().is_some_and(|end| end == "log" || end == "txt");
+            let Some(text) = fs::read_to_string(&path).ok().filter(|_| is_log) else { continue };
+            let before = judge(&baseline, &candidate, &policy);
+            let half = text.lines().count() / 2;
+            let halves: [(&str, &dyn Fn(usize) -> bool); 2] =
+                [("every second", &|nth| nth % 2 == 1), ("later", &|nth| nth >= half)];
+            for (name, is_changed) in halves {
+                let folder = tempfile::tempdir().expect("a folder");
+                let changed = folder.path().join("npu");
+                copied(&candidate, &changed);
+                let file = changed.join(path.file_name().expect("a name"));
+                fs::write(&file, reshaped(&text, is_changed)).expect("written");
+                let after = judge(&baseline, if candidate.is_file() { &file } else { &changed }, &policy);
+                changes += 1;
+                if rank(after.verdict) < rank(before.verdict) {
+                    let told = |codes: Vec<&str>| codes.join(", ");
+                    better.push(format!(
+                        "{} {name}: {:?} after {:?}: {} after {}",
+                        path.display(),
+                        after.verdict,
+                        before.verdict,
+                        told(codes(&after)),
+                        told(codes(&before))
+                    ));
+                }
+            }
+        }
+    }
+    eprintln!("{changes} logs with half of their lines in another form, {} better verdicts", better.len());
+    assert!(changes > 60, "{changes} changes");
+    assert!(better.is_empty(), "{} of {changes}: {}", better.len(), better.join("\n"));
 }
 
 /// A pair of logs in which a line of another form stands after each step.
@@ -151,7 +221,28 @@ fn unread_numbers_are_told_with_their_shape_and_a_policy_leaves_them_out() {
     assert_eq!((&finding.facts["agrees"], &finding.facts["count"]), (&Fact::Flag(Some(false)), &Fact::Count(20)));
     assert_eq!(units(&result)[0].evidence.unread, 40);
     let quiet = judge(&gpu, &npu, "loss: {unread: [{shape: '~ dice', ignore: true}]}");
-    assert!(!codes(&quiet).contains(&"unread-values"));
+    assert!(!codes(&quiet).contains(&"unread-values") && !codes(&quiet).contains(&"selector-unused"));
+    let evidence = &units(&quiet)[0].evidence;
+    assert_eq!((evidence.unread, evidence.left_out), (0, 40));
+    let slip = judge(&gpu, &npu, "loss: {unread: [{shape: '~ dyce', ignore: true}]}");
+    let told = slip.findings.iter().find(|finding| finding.code == "selector-unused").expect("told");
+    assert_eq!((told.place.as_str(), told.severity), ("~ dyce", Severity::Warn));
+}
+
+#[test]
+fn of_a_log_that_is_cut_its_coverage_leads_and_not_the_lines_that_it_lacks() {
+    let (_folder, gpu, npu) = with_lines(|step, _| format!("~ loss ~~ 0.{step:02} ~"));
+    let text = fs::read_to_string(npu.join("train.log")).expect("readable");
+    let half: Vec<&str> = text.lines().take(20).collect();
+    fs::write(npu.join("train.log"), half.join("\n") + "\n").expect("written");
+    let result = judge(&gpu, &npu, "");
+    let blocks: Vec<&str> = result
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Incomplete)
+        .map(|finding| finding.code.as_str())
+        .collect();
+    assert_eq!(blocks, ["curve-coverage", "unread-values"]);
 }
 
 #[test]
