@@ -316,15 +316,16 @@ impl Inventory {
 
     /// Answer of `explain` for the first text that looks like a training log and is none.
     pub fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
+        self.unread_logs().find_map(|file| explain(&file))
+    }
+
+    /// Texts that look like a training log and are none.
+    pub fn unread_logs(&self) -> impl Iterator<Item = Source> {
         /// Files that are looked at once more.
         const MOST_FILES: usize = 16;
         let is_unread = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == UNREAD_LOG);
-        self.seen
-            .iter()
-            .filter(is_unread)
-            .take(MOST_FILES)
-            .filter_map(|seen| self.files.open(&seen.path).ok())
-            .find_map(|file| explain(&file))
+        let unread = self.seen.iter().filter(is_unread).take(MOST_FILES);
+        unread.filter_map(|seen| self.files.open(&seen.path).ok())
     }
 
     /// Whether anything belongs to `check`, readable or not.

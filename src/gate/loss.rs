@@ -126,8 +126,9 @@ pub(super) enum UnreadLog {
 }
 
 impl UnreadLog {
-    /// Looks at some lines of a file; `None` for what is no text.
-    pub(super) fn of(file: &Source, pattern: Option<&LogPattern>) -> Option<Self> {
+    /// Looks at some lines of a file; `None` for what is no text. A pattern is advised where it reads all lines of their shape in
+    /// it, and in each of `others`, such texts of the other side.
+    pub(super) fn of(file: &Source, pattern: Option<&LogPattern>, others: &[Source]) -> Option<Self> {
         /// Characters of a line that are shown.
         const WIDTH: usize = 200;
         let (name, has_pattern) = (file.name().to_owned(), pattern.is_some());
@@ -139,10 +140,11 @@ impl UnreadLog {
             let reads = |pattern: &String| {
                 let parsed = pattern::LogPattern::try_from(pattern.clone()).ok();
                 let parsed = parsed.and_then(|pattern| LogPattern::parse(pattern.as_str()).ok());
-                parsed.is_some_and(|pattern| curve::log::matches(file.as_ref(), &pattern))
+                let mut texts = [file].into_iter().chain(others);
+                parsed.is_some_and(|pattern| texts.all(|text| unknown.is_read(text.as_ref(), &pattern)))
             };
-            let line = quoted(&unknown.line);
-            return Some(Self::Unknown { path: name, line, pattern: unknown.pattern.filter(reads), has_pattern });
+            let (line, pattern) = (quoted(&unknown.line), unknown.pattern.clone().filter(reads));
+            return Some(Self::Unknown { path: name, line, pattern, has_pattern });
         }
         let lines: Vec<String> = curve::log::sample(file.as_ref())?.iter().map(quoted).collect();
         Some(Self::Other { name, lines: lines.join(", "), has_pattern })

@@ -37,7 +37,7 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
         sides.baseline.about.extend(standing);
     }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
-        let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref());
+        let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref(), &[]);
         let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss).map(|log| log.error());
         sides.baseline.expect_file_of(*check, explain);
         sides.candidate.expect_file_of(*check, explain);

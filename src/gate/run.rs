@@ -14,8 +14,8 @@ use crate::compare::measurements::Measurements;
 use crate::diagnose;
 use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::error::Result;
-use crate::fetch::Fetcher;
 use crate::fetch::progress::Progress;
+use crate::fetch::{Fetcher, Source};
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::run::all_of;
@@ -103,13 +103,13 @@ fn check(
     }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
-        part.say(unknown_format(id, request, &sides.candidate, Side::Candidate));
+        part.say(unknown_format(id, request, sides, Side::Candidate));
         return Ok(Some(part));
     }
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides);
-    for (side, inventory) in [(Side::Baseline, &sides.baseline), (Side::Candidate, &sides.candidate)] {
-        part.say(unknown_format(id, request, inventory, side));
+    for side in [Side::Baseline, Side::Candidate] {
+        part.say(unknown_format(id, request, sides, side));
     }
     part.say(identical::same_files(id, sides, policy));
     let wide = known_defects::wide_limits(&part, policy);
@@ -203,7 +203,7 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         findings.extend(inventory.damage_findings(side, &request.checks));
         let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
         let is_explained =
-            inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, inventory, side).is_some();
+            inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, sides, side).is_some();
         if !is_explained && !is_recognised(inventory) {
             findings.push(nothing_recognised(request, sides, side));
         }
@@ -212,13 +212,19 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
     findings
 }
 
-/// Finding about a text on a side without curves whose lines hold a loss that no rule reads.
-fn unknown_format(check: CheckId, request: &Request, inventory: &Inventory, side: Side) -> Option<Finding> {
+/// Finding about a text on a side without curves whose lines hold a loss that no rule reads. A pattern that it advises reads
+/// such texts of both sides.
+fn unknown_format(check: CheckId, request: &Request, sides: &Sides, side: Side) -> Option<Finding> {
+    let (inventory, other) = match side {
+        Side::Baseline => (&sides.baseline, &sides.candidate),
+        Side::Candidate => (&sides.candidate, &sides.baseline),
+    };
     if check != CheckId::Loss || !request.checks.contains(&check) || inventory.has(check) {
         return None;
     }
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
-    inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())?.finding(side))
+    let others: Vec<Source> = other.unread_logs().collect();
+    inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref(), &others)?.finding(side))
 }
 
 /// Finding of a side that holds nothing to judge: files of another command, or a log that cannot be read, say what to do.
@@ -240,7 +246,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     }
     let judges_curves = request.checks.contains(&CheckId::Loss);
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
-    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
+    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref(), &[])).filter(|_| judges_curves) {
         Some(UnreadLog::Other { name, lines, has_pattern }) => {
             finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
         }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{DECIMAL, SEARCHED, constant};
+use super::{DECIMAL, LogPattern, Names, SEARCHED, constant, parse_with};
 use crate::fetch::ByteSource;
 use crate::read::curve::lines::Lines;
 
@@ -27,8 +27,29 @@ const WIDTH: usize = 2000;
 pub struct Unknown {
     /// The first of them.
     pub line: String,
+    /// Their text with `#` in place of each number.
+    shape: String,
     /// Pattern for `loss.log-pattern` that reads them, as far as one can be told.
     pub pattern: Option<String>,
+}
+
+impl Unknown {
+    /// Whether a pattern reads every line of this shape in a text, which has one.
+    pub fn is_read(&self, source: &dyn ByteSource, pattern: &LogPattern) -> bool {
+        let (mut lines, mut names, mut count) = (Lines::new(source), Names::default(), 0_u64);
+        while lines.consumed() < SEARCHED {
+            let Ok(Some(line)) = lines.next() else { break };
+            let line: String = String::from_utf8_lossy(line).chars().take(WIDTH).collect();
+            if NUMBER.replace_all(&line, "#") != self.shape {
+                continue;
+            }
+            if parse_with(&line, pattern, &mut names).is_none() {
+                return false;
+            }
+            count += 1;
+        }
+        count > 0
+    }
 }
 
 /// The first lines of one shape that speak of a loss beside a decimal number; `None` where there are not three.
@@ -48,10 +69,10 @@ pub fn find(source: &dyn ByteSource) -> Option<Unknown> {
         if shapes.len() >= MAX_SHAPES && !shapes.contains_key(&shape) {
             continue;
         }
-        let alike = shapes.entry(shape).or_default();
+        let alike = shapes.entry(shape.clone()).or_default();
         alike.push(line);
         if alike.len() == ALIKE {
-            return Some(Unknown { pattern: pattern(alike), line: alike.first()?.clone() });
+            return Some(Unknown { pattern: pattern(alike), line: alike.first()?.clone(), shape });
         }
     }
     None
@@ -167,12 +188,27 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_reads_every_line_of_the_shape_or_none() {
+        let text = |losses: [&str; 4]| {
+            let lines = (1..).zip(losses).map(|(step, loss)| format!("LOSS@<{step}> ==> {loss} units\n"));
+            Memory::new("train.log", lines.collect::<String>().into_bytes())
+        };
+        let own = text(["9.5", "8.5", "nan", "7.5"]);
+        let found = find(&own).expect("lines");
+        let whole = LogPattern::parse(r"LOSS@<(?<step>\d+)> ==> (?<loss>\S+) units").expect("sound");
+        let digits = LogPattern::parse(r"LOSS@<(?<step>\d+)> ==> (?<loss>\d+\.\d+) units").expect("sound");
+        assert!(found.is_read(&own, &whole) && found.is_read(&text(["1.5", "inf", "1.4", "1.3"]), &whole));
+        assert!(!found.is_read(&own, &digits), "a line with NaN is not read");
+        let other = Memory::new("train.log", b"loss of step 1 is 2.5\nloss of step 2 is 2.4\n".to_vec());
+        assert!(!found.is_read(&other, &whole), "the other text has no such line");
+    }
+
+    #[test]
     fn numbers_between_both_are_passed_over() {
         let found = unknown(|step| format!("round {step} of 60 | loss ~ {}.5 |", 9 - step)).expect("lines");
         let pattern = found.pattern.expect("a pattern");
-        let pattern = super::super::LogPattern::parse(&pattern).expect("sound");
-        let record = super::super::parse_with(&found.line, &pattern, &mut super::super::Names::default())
-            .expect("it reads the line");
+        let pattern = LogPattern::parse(&pattern).expect("sound");
+        let record = parse_with(&found.line, &pattern, &mut Names::default()).expect("it reads the line");
         let values: Vec<f64> = record.pairs.iter().map(|pair| pair.value).collect();
         assert_eq!((record.step, values), (Some(1), vec![8.5]));
     }
