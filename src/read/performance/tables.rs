@@ -41,7 +41,11 @@ fn step_row(row: &Row<'_>) -> Option<StepRow> {
     let step = row.cell(0).trim_ascii();
     let step = if step.is_empty() { None } else { Some(whole(step)?) };
     let [computing, communication, free] = [1, 2, 3].map(|nth| finite(row.cell(nth)));
-    let overlapped = finite(row.cell(4)).unwrap_or(0.0);
+    let overlapped = match row.cell(4).trim_ascii() {
+        // Older releases have no such column.
+        [] => 0.0,
+        cell => finite(cell)?,
+    };
     Some(StepRow { step, computing: computing?, communication: communication?, overlapped, free: free? })
 }
 
@@ -121,4 +125,21 @@ pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
         Ok(true)
     })?;
     Ok(peak)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    #[test]
+    fn a_time_that_is_no_number_damages_the_table_of_steps() {
+        let table = |overlapped: &str| {
+            let titles = "Step,Computing,Communication(Not Overlapped),Overlapped,Free";
+            Memory::new("step_trace_time.csv", format!("{titles}\n1,5.5,1.5,{overlapped},0.5\n").into_bytes())
+        };
+        assert!(steps(&table("0.25")).is_ok_and(|rows| (rows[0].overlapped - 0.25).abs() < 1e-12));
+        assert!(steps(&table("")).is_ok_and(|rows| rows[0].overlapped.abs() < 1e-12));
+        assert!(steps(&table("nan")).is_err() && steps(&table("N/A")).is_err());
+    }
 }
