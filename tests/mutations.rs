@@ -11,6 +11,8 @@
 #[path = "changes/mod.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod changes;
+#[path = "mutations/not_finite.rs"]
+mod not_finite;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,7 +5,7 @@ mod found;
 mod required;
 mod rollouts;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
 use super::outcome::CheckOutcome;
@@ -18,8 +18,10 @@ use crate::judge::rule::artifacts::NOTHING_RECOGNISED;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::pair::evaluation::{self as pair, TextPair};
 use crate::policy::Policy;
+use crate::read::account::Account;
 use crate::read::evaluation::{self as read, KeptOpen, Run, TextPlace};
-use crate::result::finding::Finding;
+use crate::read::metric;
+use crate::result::finding::{Fact, Finding};
 use crate::result::observation::Observation;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side};
@@ -61,6 +63,8 @@ pub(super) fn check(
         };
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
+        let broken = broken(&outcome);
+        outcome.judge_unread(accounts(&ours), accounts(&theirs), &broken);
         let missing = required(&outcome, policy);
         outcome.say(missing);
         for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
@@ -100,6 +104,21 @@ fn judge_runs<'a>(
     if !outcome.check.units.is_empty() {
         outcome.say(unused);
     }
+}
+
+/// Accounts of the runs of a side.
+fn accounts(side: &Found) -> impl Iterator<Item = &Account> {
+    side.runs.iter().map(|run| &run.account)
+}
+
+/// Metrics of which it is told that they are not finite, by their canonical names.
+fn broken(outcome: &CheckOutcome) -> BTreeSet<String> {
+    let told = outcome.observations.iter().map(|said| &said.finding).filter(|finding| finding.is(&rules::NON_FINITE));
+    let metric = |finding: &Finding| match finding.facts.get("metric") {
+        Some(Fact::Text(metric)) => Some(metric::canonical(metric).into_owned()),
+        _ => None,
+    };
+    told.filter_map(metric).collect()
 }
 
 /// Keys of margins that fitted no unit.

@@ -78,11 +78,14 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
             judged
         })
         .collect();
-    let mut used = BTreeSet::new();
-    for rank::Judged { unit, findings, used: of_rank } in judged {
+    let (mut used, mut accounts) = (BTreeSet::new(), Vec::new());
+    for rank::Judged { unit, findings, used: of_rank, accounts: of_sides } in judged {
         used.extend(of_rank);
+        accounts.push(of_sides);
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
+    let (ours_left, theirs_left) = (accounts.iter().map(|[ours, _]| ours), accounts.iter().map(|[_, theirs]| theirs));
+    outcome.judge_unread(ours_left, theirs_left, &BTreeSet::new());
     let mut findings = Vec::new();
     // A side without any rank is told as such.
     if !ours.is_empty() && !theirs.is_empty() {

@@ -1,15 +1,19 @@
 //! Outcome of one check, before and after its policy.
 
+use std::collections::BTreeSet;
+
 use crate::diagnose::next_dump::Sizes;
 use crate::judge::settle::{AppliedPolicy, settle_check};
+use crate::judge::unread;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
+use crate::read::account::Account;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::place::Accepted;
 use crate::result::run::{Growth, Looked, Timeline};
-use crate::result::unit::{Check, Unit};
+use crate::result::unit::{Check, Evidence, Unit};
 use crate::verdict::{CheckId, Verdict};
 
 /// Outcome of one check.
@@ -62,6 +66,22 @@ impl CheckOutcome {
         let (id, place) = (self.check.id, self.check.units.len());
         self.check.units.push(unit);
         self.observations.extend(findings.into_iter().map(|finding| Observation::of_unit(id, place, finding)));
+    }
+
+    /// Judges numbers of both sides that their readers left; `broken` are metrics that are told to be not finite already.
+    pub(super) fn judge_unread<'a>(
+        &mut self,
+        baseline: impl Iterator<Item = &'a Account>,
+        candidate: impl Iterator<Item = &'a Account>,
+        broken: &BTreeSet<String>,
+    ) {
+        let points = self.check.units.iter().filter_map(|unit| unit.evidence()).map(Evidence::telling);
+        let judged = unread::Judged { points: points.fold(0, u64::saturating_add), broken };
+        let unread = unread::judge(baseline, candidate, &[], judged);
+        if let Some(evidence) = self.check.units.first_mut().and_then(|unit| unit.evidence_mut()) {
+            unread.note(evidence);
+        }
+        self.say(unread::of_cells(unread.findings, self.check.id));
     }
 
     /// Decides it by `policy`: its findings, and the verdicts of its units and its own.

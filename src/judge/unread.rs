@@ -12,7 +12,7 @@ use crate::read::account::{Account, Unread};
 use crate::read::metric;
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::Evidence;
-use crate::verdict::{Severity, Side};
+use crate::verdict::{CheckId, Severity, Side};
 
 /// Mean relative difference up to which unread numbers agree.
 const AGREES: f64 = 0.01;
@@ -22,7 +22,7 @@ const SHOWN: usize = 5;
 /// Numbers of a run that were read.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'m> {
-    /// Points of curves that were compared in a way that carries a verdict.
+    /// Points of curves, rows or answers that were compared in a way that carries a verdict.
     pub points: u64,
     /// Metrics that are told to be not finite already, by their canonical names.
     pub broken: &'m BTreeSet<String>,
@@ -49,6 +49,11 @@ impl UnreadValues {
         evidence.left_out = evidence.left_out.saturating_add(*left_out);
         shapes.iter().for_each(|shape| evidence.example("left-out", shape.as_str()));
     }
+}
+
+/// Findings under a check that reads no logs: its values stand in cells and under keys.
+pub fn of_cells(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
+    findings.into_iter().map(move |finding| finding.of_check(check).with("cells", 1_u64))
 }
 
 /// Kind of a shape: what its names say that it holds.

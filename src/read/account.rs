@@ -70,6 +70,33 @@ impl Account {
         }
     }
 
+    /// Takes the numbers of another account behind its own.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.beyond += other.beyond;
+        for unread in &other.shapes {
+            let place = match self.known.get(&unread.shape) {
+                Some(place) => *place,
+                None if self.shapes.len() >= SHAPES => {
+                    self.beyond += unread.numbers();
+                    continue;
+                }
+                None => {
+                    self.shapes.push(Unread { count: 0, columns: Vec::new(), ..unread.clone() });
+                    self.known.insert(unread.shape.clone(), self.shapes.len() - 1);
+                    self.shapes.len() - 1
+                }
+            };
+            let Some(known) = self.shapes.get_mut(place) else { continue };
+            known.count += unread.count;
+            known.columns.resize_with(known.columns.len().max(unread.columns.len()), Vec::new);
+            for (column, more) in known.columns.iter_mut().zip(&unread.columns) {
+                let room = NUMBERS.saturating_sub(self.numbers).min(more.len());
+                self.numbers += room;
+                column.extend(more.iter().take(room));
+            }
+        }
+    }
+
     /// The shapes, in the order in which they were met.
     pub fn shapes(&self) -> &[Unread] {
         &self.shapes
@@ -82,7 +109,7 @@ impl Account {
 }
 
 /// The numbers of a text, `nan` and `inf` among them.
-pub(super) fn numbers_of(text: &str) -> Vec<f64> {
+pub(crate) fn numbers_of(text: &str) -> Vec<f64> {
     let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '+' | '-');
     let parts = text.split(|sign: char| !is_part(sign)).filter(|part| !part.is_empty());
     parts.filter_map(|part| part.trim_end_matches(['.', '-']).parse().ok()).collect()
@@ -158,6 +185,22 @@ mod tests {
         ] {
             assert_eq!(shape_of(text), shape);
         }
+    }
+
+    #[test]
+    fn an_account_takes_another_behind_its_own() {
+        let mut account = Account::default();
+        account.take("dice ~ 0.5", vec!["dice".into()], &[0.5]);
+        let mut other = Account::default();
+        (0..2 * SHAPES).for_each(|nth| other.take(&format!("{} dice", "x".repeat(nth)), Vec::new(), &[1.0]));
+        other.take("dice ~ 0.7", vec!["dice".into()], &[0.7]);
+        account.add(&other);
+        assert_eq!(account.shapes().len(), SHAPES);
+        assert_eq!(account.beyond(), other.beyond() + 1, "of the shapes that the other kept one found no place");
+        let mut two = Account::default();
+        two.take("dice ~ 0.7", vec!["dice".into()], &[0.7]);
+        account.add(&two);
+        assert_eq!((account.shapes()[0].count, account.shapes()[0].columns.clone()), (2, vec![vec![0.5, 0.7]]));
     }
 
     #[test]

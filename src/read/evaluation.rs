@@ -24,6 +24,7 @@ mod samples;
 mod setting;
 mod texts;
 mod tokens;
+mod unread;
 
 pub use answer::{Answer, AnswerFile};
 pub use assemble::{EvaluationFile, Evaluations, answers, read, rollouts};

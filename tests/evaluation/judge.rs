@@ -12,6 +12,7 @@ use precision_gate::pair::evaluation::{
     Difference, LeftOut, PairedGenerations, PairedMetric, PairedModel, PairedTask, TextPair, ValuePair,
 };
 use precision_gate::policy::Policy;
+use precision_gate::read::account::Account;
 use precision_gate::read::evaluation::{
     Damage, Generation, Generations, Harness, Run, Sample, SampleTexts, Samples, Score, ScoreName, Task, TextPlace,
     Token, Value,
@@ -125,6 +126,7 @@ fn run_of(tasks: &[PairedTask], value: fn(&ValuePair) -> Value) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
+        account: Account::default(),
     }
 }
 

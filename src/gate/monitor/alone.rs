@@ -14,8 +14,10 @@ use crate::judge::apply_policy::decide;
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
 use crate::judge::run::replicas::Replicas;
+use crate::judge::unread;
 use crate::kind::MonitorKind;
 use crate::policy::Policy;
+use crate::read::account::Account;
 use crate::read::monitor::RankTables;
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::run::Looked;
@@ -30,6 +32,8 @@ struct Judged {
     unit: MonitorUnit,
     findings: Vec<Finding>,
     steps: BTreeSet<i64>,
+    /// Numbers that were not read.
+    account: Account,
 }
 
 /// A rank while its steps are walked over.
@@ -68,6 +72,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     }
     let mut judged: Vec<Judged> = walking.into_iter().map(|rank| rank.finish(&mut outcome.looked)).collect();
     tell_missing_steps(&mut judged);
+    let unread = unread::alone(judged.iter().map(|one| &one.account));
     for Judged { unit, findings, .. } in judged {
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
@@ -77,6 +82,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         outcome.say(finding.map(|finding| finding.of_check(CheckId::Monitor)));
         outcome.looked.push(looked);
     }
+    outcome.say(unread::of_cells(unread, CheckId::Monitor));
     outcome
 }
 
@@ -143,7 +149,7 @@ impl<'a> Walking<'a> {
             culprit: culprit.filter(counts),
             ..MonitorUnit::empty(rank)
         };
-        Judged { unit, findings, steps }
+        Judged { unit, findings, steps, account: tables.account() }
     }
 }
 

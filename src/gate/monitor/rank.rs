@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::shares::{OneSided, Unpaired, other_model};
 use crate::error::Result;
+use crate::judge::monitor::alone::non_finite;
 use crate::judge::monitor::measure::Written;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
@@ -12,11 +13,12 @@ use crate::judge::monitor::walk::{Setting, Walk, Walked};
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::{self as pair, Paired};
 use crate::policy::Policy;
-use crate::read::monitor::{Damage, Keyed, Keys, RankTables, Row};
+use crate::read::account::Account;
+use crate::read::monitor::{Damage, Keyed, Keys, RankTables, Row, Step};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
+use crate::result::unit::{CurveSeries, Evidence, MonitorCause, MonitorSteps, MonitorUnit, unit_place};
 use crate::verdict::{Side, Verdict};
 
 /// Points of the culprit's series.
@@ -32,12 +34,14 @@ pub(super) struct Judged {
     pub(super) findings: Vec<Finding>,
     /// Places of the policy's limits that fitted a row.
     pub(super) used: BTreeSet<usize>,
+    /// Numbers that were not read, of both sides.
+    pub(super) accounts: [Account; 2],
 }
 
 /// Judges a rank.
 pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Room) -> Judged {
     let (baseline, candidate) = sides;
-    let rank = baseline.rank;
+    let (rank, accounts) = (baseline.rank, [baseline.account(), candidate.account()]);
     let mut findings = damage(sides);
     findings.extend(about_files(sides));
     let (ours, theirs) = (baseline.steps(), candidate.steps());
@@ -49,7 +53,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let kinds = kinds(sides);
     if let Some(finding) = other_model(sides, &kinds.difference(&damaged).copied().collect()) {
         findings.push(finding);
-        return Judged { unit, findings, used: BTreeSet::new() };
+        return Judged { unit, findings, used: BTreeSet::new(), accounts };
     }
     let versions_differ = baseline.version() != candidate.version();
     // V1 lacks the moments after the last update, V2 those before the first.
@@ -88,8 +92,11 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         };
         replaced += ours.replaced + theirs.replaced;
         contradicting += ours.contradicting + theirs.contradicting;
+        let broken = broken(&theirs);
         let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
         leave_out(&mut paired, policy, &mut left_out);
+        let without_partner = broken.iter().filter(|row| paired.only_candidate.contains(&row.key));
+        findings.extend(without_partner.map(|row| row.finding(rank)));
         let expected = |keys: &[Keys]| keys.iter().filter(|key| !moments.contains(&key.kind)).count() as u64;
         alone[0] += expected(&paired.only_baseline);
         alone[1] += expected(&paired.only_candidate);
@@ -124,7 +131,37 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         unit.evidence.example("left-out", &*name);
     }
     note_damage(&mut unit.evidence, &[baseline, candidate]);
-    Judged { unit, findings, used }
+    Judged { unit, findings, used, accounts }
+}
+
+/// A row of the candidate that is not finite.
+struct Broken {
+    key: Keys,
+    step: u64,
+    statistic: &'static str,
+}
+
+impl Broken {
+    /// The finding about a row that has no partner: whatever the baseline would have there, this is none.
+    fn finding(&self, rank: u64) -> Finding {
+        Finding::new(&rules::NON_FINITE, &*self.key.name)
+            .with("unit", unit_place(self.step, Some(rank)))
+            .with("rank", rank)
+            .with("step", self.step)
+            .with("kind", self.key.kind.as_str())
+            .with("cause", MonitorCause::NonFinite.as_str())
+            .with("statistic", self.statistic)
+            .with("unpaired", 1_u64)
+    }
+}
+
+/// Rows of a step of the candidate that are not finite.
+fn broken(step: &Step) -> Vec<Broken> {
+    let of = |keyed: &Keyed| {
+        let statistic = non_finite(&keyed.row)?;
+        Some(Broken { key: keyed.key.clone(), step: keyed.row.step, statistic })
+    };
+    step.rows.iter().filter_map(of).collect()
 }
 
 /// Rows of steps that a side alone has, without those that no partner is expected of.

@@ -82,10 +82,20 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     };
     let mut findings = missing(paired, &unit);
     findings.extend(of_divergences(&unit, &different, limit, policy));
+    // Also behind the place where two answers part, and of tokens that were not taken.
+    agreement.non_finite = agreement.non_finite.max(broken(paired));
     findings.extend(of_probabilities(&unit, &agreement, policy));
     let [ours, theirs] = [paired.baseline, paired.candidate].map(Tally::of);
     findings.extend(of_two(&unit.task, &ours, &theirs));
     JudgedGenerations { unit, findings }
+}
+
+/// Log-probabilities of the candidate that are NaN, in records of which the baseline has none.
+fn broken(paired: &PairedGenerations<'_>) -> u64 {
+    let pairs = paired.pairs.iter().filter_map(|(ours, theirs)| {
+        Some((paired.baseline.records.get(*ours)?.broken, paired.candidate.records.get(*theirs)?.broken))
+    });
+    pairs.filter(|(ours, _)| *ours == 0).map(|(_, theirs)| theirs).sum()
 }
 
 /// Account of the prompts. Two answers of no token agree without saying anything.

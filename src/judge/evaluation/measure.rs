@@ -182,7 +182,9 @@ impl Numbers {
                 true => self.likelihoods.push((place, b, c, 1.0)),
                 false => self.plain.push((place, b, c)),
             },
-            (Value::Likelihood { log: b, size }, Value::Likelihood { log: c, .. }) if self.are_finite(b, c) => {
+            (Value::Likelihood { log: b, size }, Value::Likelihood { log: c, size: of_candidate })
+                if self.are_finite(b, if of_candidate.is_finite() { c } else { of_candidate }) =>
+            {
                 self.likelihoods.push((place, b, c, size));
             }
             (Value::Corpus, Value::Corpus) => self.is_corpus = true,
@@ -239,6 +241,13 @@ pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
         if is_without && !has_values {
             of_scores(&mut measured, metric);
         }
+    }
+    // One that no test needs is named all the same.
+    let error = |score: Option<Score>| score.and_then(|score| score.error);
+    let is_broken = matches!((error(metric.baseline), error(metric.candidate)),
+        (Some(ours), Some(theirs)) if ours.is_finite() && !theirs.is_finite());
+    if is_broken && !measured.replaced_errors.contains(&Side::Candidate) {
+        measured.replaced_errors.push(Side::Candidate);
     }
     measured
 }

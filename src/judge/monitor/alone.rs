@@ -247,7 +247,7 @@ fn is_same(before: &Statistics, after: &Statistics) -> bool {
 
 /// The statistic that is NaN or infinite, or `nans`. A row of nothing but NaN may stand for a tensor that is not there, unless it
 /// is a parameter; -inf alone is the mask of an attention.
-fn non_finite(row: &Row) -> Option<&'static str> {
+pub fn non_finite(row: &Row) -> Option<&'static str> {
     if row.is_undecided() && !row.kind.is_parameter() {
         return None;
     }
@@ -262,5 +262,5 @@ fn non_finite(row: &Row) -> Option<&'static str> {
     }
     let mut written = row.statistics.written();
     let broken = written.find(|(_, value)| !value.is_finite()).map(|(one, _)| one.as_str());
-    broken.or_else(|| row.nans.is_some_and(|nans| nans > 0.0).then_some("nans"))
+    broken.or_else(|| row.nans.is_some_and(|nans| nans > 0.0 || nans.is_nan()).then_some("nans"))
 }

@@ -570,7 +570,9 @@ fn non_finite(pair: &RowPair) -> Option<&'static str> {
         return Some(statistic.as_str());
     }
     let more = theirs.nans.unwrap_or(0.0) > ours.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
-    (more && ours.statistics.are_finite()).then_some("nans")
+    // A count that is no number beside statistics that are was not written so.
+    let is_lost = ours.nans.is_none_or(f64::is_finite) && theirs.nans.is_some_and(f64::is_nan);
+    ((more || is_lost) && ours.statistics.are_finite()).then_some("nans")
 }
 
 /// Whether a text of both sides differs; one that a side does not have tells nothing.

@@ -17,8 +17,10 @@ use super::damage::Damage;
 use super::place::{self, InRun};
 use super::question::Samples;
 use super::run::{Harness, Run, Score, ScoreName, Task};
+use super::unread;
 use crate::fetch::Files;
 use crate::kind::SampleId;
+use crate::read::account::Account;
 use draft::Draft;
 use predictions::Predictions;
 use results::Results;
@@ -112,12 +114,21 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
     for (stem, path) in &output.predictions {
         sources.entry(of_part(stem, &known)).or_default().predictions.push(path);
     }
-    let mut tasks: BTreeMap<String, Task> =
-        sources.par_iter().map(|(name, sources)| ((*name).to_owned(), task(files, sources))).collect();
+    let read: Vec<(&str, (Task, Account))> =
+        sources.par_iter().map(|(name, sources)| (*name, task(files, sources))).collect();
+    let (mut tasks, mut account) = (BTreeMap::new(), Account::default());
+    for (name, (task, of_task)) in read {
+        tasks.insert(name.to_owned(), task);
+        account.add(&of_task);
+    }
     for (name, version, scores) in output.summary.iter().flat_map(|(_, table)| table.rows(model)) {
         let is_new = !tasks.contains_key(name);
-        let task = tasks.entry(name.to_owned()).or_default();
+        let task: &mut Task = tasks.entry(name.to_owned()).or_default();
         task.version = version.map(str::to_owned);
+        if let Some((metric, value)) = scores.filter(|_| !is_new) {
+            // The table repeats what stands in the results.
+            unread::note_number(&mut account, metric, value);
+        }
         for (metric, value) in scores.into_iter().filter(|_| is_new) {
             let score = Score { value: fraction(metric, value, None), error: None, higher_is_better: None };
             task.scores.insert(ScoreName { metric: metric.to_owned(), filter: None }, score);
@@ -132,6 +143,7 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
+        account,
     }
 }
 
@@ -144,7 +156,7 @@ fn of_part<'a>(stem: &'a str, known: &BTreeSet<&str>) -> &'a str {
     }
 }
 
-fn task(files: &dyn Files, sources: &Sources<'_>) -> Task {
+fn task(files: &dyn Files, sources: &Sources<'_>) -> (Task, Account) {
     let Sources { results, predictions } = sources;
     let mut task = Task::default();
     let results = results.map(|path| (path, files.open(path).and_then(|source| Results::read(path, source.as_ref()))));
@@ -185,7 +197,7 @@ fn task(files: &dyn Files, sources: &Sources<'_>) -> Task {
     if mean.is_some() {
         task.samples = Some(samples(drafts, &metric));
     }
-    task
+    (task, results.account)
 }
 
 /// Adds what predictions tell to what details tell. Texts come from the predictions, where the whole answer stands.

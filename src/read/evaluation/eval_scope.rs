@@ -18,6 +18,7 @@ use super::question::Value;
 use super::run::{Harness, Run, Task};
 use super::samples::{self, Gathered};
 use crate::fetch::Files;
+use crate::read::account::Account;
 use config::Config;
 use report::Report;
 
@@ -93,9 +94,10 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
             Err(error) => note(path, error.message()),
         }
     }
-    let mut tasks = BTreeMap::new();
+    let (mut tasks, mut account) = (BTreeMap::new(), Account::default());
     for report in &read {
         report.add_to(&mut tasks);
+        report.note_unread(&mut account);
     }
     let gathered: Vec<Gathered> = output.reviews.par_iter().map(|path| gather(files, path)).collect();
     let stems: Vec<&str> = output.reviews.iter().map(|path| place::stem(path)).collect();
@@ -118,6 +120,7 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages,
+        account,
     }
 }
 

@@ -90,6 +90,7 @@ fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation,
         prompt,
         is_sampled: settings().into_iter().flatten().find_map(answer::is_sampled),
         ignores_end: settings().into_iter().flatten().any(answer::ignores_end),
+        broken: broken(record, false),
         ..Generation::default()
     };
     if let Some(outputs) = record.get("outputs").and_then(Json::as_array) {
@@ -113,6 +114,25 @@ fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation,
     })
 }
 
+/// Number of log-probabilities in a value that are NaN, of which `is_below` says that it stands below their key. One of minus
+/// infinity is that of a token that was ruled out.
+fn broken(value: &Json, is_below: bool) -> u64 {
+    match value {
+        Json::Object(entries) => entries
+            .iter()
+            .filter(|(key, value)| !(is_token(key) && matches!(value, Json::Text(_))))
+            .map(|(key, value)| broken(value, is_below && key != "tokens" || key.contains("logprob")))
+            .sum(),
+        Json::Array(items) => items.iter().map(|item| broken(item, is_below)).sum(),
+        other => u64::from(is_below && answer::is_nan(other)),
+    }
+}
+
+/// Whether a key names a token, whose text may be any.
+fn is_token(key: &str) -> bool {
+    matches!(key, "token" | "decoded_token" | "text")
+}
+
 fn failed(record: Generation) -> Generation {
     Generation { is_failed: true, ..record }
 }
@@ -127,13 +147,8 @@ fn vllm(record: Generation, output: &Json, with_tokens: bool) -> Generation {
     let list = |key: &str| output.get(key).and_then(Json::as_array).unwrap_or_default();
     let (ids, places) = (list("token_ids"), list("logprobs"));
     let value = |entry: &Json| entry.get("logprob").unwrap_or(entry).as_f64();
-    let mut entries = places.iter().filter_map(Json::as_object).flatten();
-    let record = Generation {
-        has_nan: entries.any(|(_, entry)| answer::is_nan(entry.get("logprob").unwrap_or(entry))),
-        is_textless: text.is_empty() && ids.len() > 1,
-        finish: finish(output),
-        ..record
-    };
+    let is_textless = text.is_empty() && ids.len() > 1;
+    let record = Generation { is_textless, finish: finish(output), ..record };
     if !with_tokens {
         return Generation { text, ..record };
     }
@@ -159,13 +174,7 @@ fn of_choice(record: Generation, choice: &Json, with_tokens: bool) -> Generation
     let text = text.map(written).filter(|text| !text.is_empty()).or_else(|| reasoning(message?)).unwrap_or_default();
     let logs = choice.get("logprobs");
     let content = logs.and_then(|logs| logs.get("content")).and_then(Json::as_array);
-    let record = Generation {
-        has_nan: content
-            .map_or_else(|| logs.is_some_and(completion_has_nan), |content| content.iter().any(chat_has_nan)),
-        is_textless: message.is_some_and(is_call),
-        finish: finish(choice),
-        ..record
-    };
+    let record = Generation { is_textless: message.is_some_and(is_call), finish: finish(choice), ..record };
     if !with_tokens {
         return Generation { text, ..record };
     }
@@ -201,18 +210,6 @@ fn is_call(message: &Json) -> bool {
         Some(_) => true,
     };
     ["tool_calls", "function_call", "refusal"].into_iter().any(is_there)
-}
-
-fn chat_has_nan(token: &Json) -> bool {
-    let is_nan = |token: &Json| token.get("logprob").is_some_and(answer::is_nan);
-    let top = token.get("top_logprobs").and_then(Json::as_array).unwrap_or_default();
-    is_nan(token) || top.iter().any(is_nan)
-}
-
-fn completion_has_nan(logs: &Json) -> bool {
-    let list = |key: &str| logs.get(key).and_then(Json::as_array).unwrap_or_default();
-    let top = |top: &Json| top.as_object().is_some_and(|top| top.iter().any(|(_, log)| answer::is_nan(log)));
-    list("token_logprobs").iter().any(answer::is_nan) || list("top_logprobs").iter().any(top)
 }
 
 fn characters(text: &str) -> Vec<Token> {
@@ -283,6 +280,18 @@ mod tests {
     }
 
     #[test]
+    fn log_probabilities_that_are_nan_are_counted() {
+        let of = |logs: &str| {
+            let text = format!(r#"{{"prompt": "P", "id": "c", "choices": [{{"text": "ab", "logprobs": {logs}}}]}}"#);
+            record(&text).expect("a record").broken
+        };
+        assert_eq!(of(r#"{"tokens": ["NaN"], "token_logprobs": [-0.5], "top_logprobs": [{"ab": -Infinity}]}"#), 0);
+        assert_eq!(of(r#"{"content": [{"token": "nan", "logprob": NaN}]}"#), 1);
+        assert_eq!(of(r#"{"tokens": ["ab"], "token_logprobs": [NaN], "top_logprobs": [{"ab": "nan", "c": -2.0}]}"#), 2);
+        assert_eq!(of(r#"{"tokens": ["ab"], "token_logprobs": [null], "top_logprobs": null}"#), 0);
+    }
+
+    #[test]
     fn failed_requests_are_told() {
         for text in [
             r#"{"custom_id": "q", "response": null, "error": {"message": "no"}}"#,
@@ -324,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_log_probability_that_is_nan_is_seen_in_all_layouts() {
-        let has_nan = |text: &str| record(text).expect("a record").has_nan;
+        let broken = |text: &str| record(text).expect("a record").broken;
         for value in ["NaN", "-0.5"] {
             for text in [
                 r#"{"request_id": "1", "outputs": [{"text": "a", "token_ids": [5], "logprobs": [{"5": {"logprob": V}}]}]}"#,
@@ -332,7 +341,7 @@ mod tests {
                 r#"{"prompt": "P", "choices": [{"message": {"content": "a"}, "logprobs": {"content": [{"token": "a",
                 "logprob": -1.0, "top_logprobs": [{"token": "b", "logprob": V}]}]}}]}"#,
             ] {
-                assert_eq!(has_nan(&text.replace('V', value)), value == "NaN", "{text}");
+                assert_eq!(broken(&text.replace('V', value)), u64::from(value == "NaN"), "{text}");
             }
         }
     }

@@ -114,6 +114,7 @@ fn build(files: &dyn Files, folder: &str, path: String, results: Result<Results,
         groups: results.groups,
         older: Vec::new(),
         damages,
+        account: results.account,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::damage::Damage;
 use super::question::Samples;
+use crate::read::account::Account;
 
 /// The harness that wrote a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,8 @@ pub struct Run {
     pub older: Vec<String>,
     /// Damage that belongs to no task.
     pub damages: Vec<Damage>,
+    /// Numbers of its documents that became no score.
+    pub account: Account,
 }
 
 /// One task of a run.

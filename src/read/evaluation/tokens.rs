@@ -69,8 +69,8 @@ pub struct Generation {
     pub is_textless: bool,
     /// Whether the end token was ignored on purpose, as measurements of speed do.
     pub ignores_end: bool,
-    /// Whether one of its log-probabilities is NaN.
-    pub has_nan: bool,
+    /// Log-probabilities that are NaN, wherever the record has them.
+    pub broken: u64,
 }
 
 impl Generation {
@@ -85,7 +85,7 @@ impl Generation {
             finish: self.finish.as_deref(),
             ignores_end: self.ignores_end,
             is_sampled: self.is_sampled,
-            has_nan: self.has_nan,
+            has_nan: self.broken > 0,
         }
     }
 }

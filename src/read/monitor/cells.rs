@@ -5,6 +5,8 @@ use super::row::{Row, Statistics, says_absent};
 use super::texts::{Name, Texts};
 use super::version::Version;
 use crate::kind::{MonitorKind, Statistic};
+use crate::read::account::{Account, numbers_of};
+use crate::read::metric;
 
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +20,18 @@ enum Column {
     Nans,
     Shape,
     Dtype,
-    /// A column that is not compared.
-    Other,
+    /// A column that is known to hold no measure.
+    Known,
+    /// A column of a name that is not known.
+    Unread,
 }
+
+/// Columns that hold no measure of a tensor, each with its reason.
+const KNOWN: [&str; 2] = [
+    // A count of elements.
+    "zeros", // An identity of the tensor in its process.
+    "id",
+];
 
 /// The header of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +39,8 @@ pub struct Header {
     /// The tool that wrote it.
     pub version: Version,
     columns: Vec<Column>,
+    /// Places and names of the columns that are not known.
+    unread: Vec<(usize, String)>,
 }
 
 /// One line that cannot be read as a row.
@@ -56,9 +69,13 @@ impl Header {
             other => Statistic::ALL
                 .into_iter()
                 .find(|statistic| statistic.as_str() == other)
-                .map_or(Column::Other, Column::Statistic),
+                .map(Column::Statistic)
+                .unwrap_or(if KNOWN.contains(&other) { Column::Known } else { Column::Unread }),
         };
-        Some(Self { version, columns: names.into_iter().map(column).collect() })
+        let columns: Vec<Column> = names.iter().copied().map(column).collect();
+        let unread = columns.iter().enumerate().filter(|(_, column)| **column == Column::Unread);
+        let unread = unread.filter_map(|(place, _)| Some((place, (*names.get(place)?).to_owned()))).collect();
+        Some(Self { version, columns, unread })
     }
 
     /// Whether a statistic with a number that can be compared is recorded.
@@ -69,6 +86,23 @@ impl Header {
     /// Whether the last column holds a text of known form, by which a cut cell is told from a whole one.
     pub(super) fn ends_in_text(&self) -> bool {
         matches!(self.columns.last(), Some(Column::Dtype))
+    }
+
+    /// Notes the numbers of a line in columns that are not known.
+    pub(super) fn note_unread(&self, line: &[u8], account: &mut Account) {
+        let Some(line) = Some(line).filter(|_| !self.unread.is_empty()).and_then(|line| std::str::from_utf8(line).ok())
+        else {
+            return;
+        };
+        let cells: Vec<&str> = Cells(Some(line)).collect();
+        for (place, name) in &self.unread {
+            let cell = cells.get(*place).copied().unwrap_or_default();
+            let values = numbers_of(cell);
+            if !values.is_empty() {
+                let names = Some(name.clone()).filter(|name| metric::is_told(&metric::canonical(name)));
+                account.take(&format!("{name}: {cell}"), names.into_iter().collect(), &values);
+            }
+        }
     }
 
     /// Reads a line; `None` where it is no row under this header.
@@ -187,7 +221,7 @@ impl<'l> Raw<'l> {
             Column::Nans => self.nans = Some(number(cell)?),
             Column::Shape => *shape = Some(cell),
             Column::Dtype => *dtype = Some(cell),
-            Column::Other => {}
+            Column::Known | Column::Unread => {}
         }
         Ok(())
     }
@@ -331,6 +365,20 @@ mod tests {
             let (form, read) = (form(cell).ok(), float(cell).ok());
             assert_eq!(form.map(f64::is_nan), read.map(f64::is_nan), "{cell}");
         }
+    }
+
+    #[test]
+    fn numbers_of_a_column_that_is_not_known_are_noted() {
+        let header = header("vpp_stage,name,step,norm,kurtosis,zeros,id,dtype");
+        let mut account = Account::default();
+        header.note_unread(b"0,fc.weight,1,2.5,3.5,7,140233,torch.float32", &mut account);
+        header.note_unread(b"0,fc.bias,1,2.5,nan,7,140233,torch.float32", &mut account);
+        let [unread] = account.shapes() else { panic!("{account:?}") };
+        assert_eq!((unread.shape.as_str(), unread.count, unread.names.len()), ("kurtosis: #", 2, 0));
+        assert!(unread.columns[0][1].is_nan());
+        let known = Header::parse(b"vpp_stage,name,step,norm,zeros").expect("a header");
+        known.note_unread(b"0,fc.bias,1,2.5,7", &mut account);
+        assert_eq!(account.shapes().len(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::table::{Damage, Table};
 use super::version::Version;
 use crate::error::Result;
 use crate::kind::MonitorKind;
+use crate::read::account::Account;
 
 /// Name of a tensor within a step, by which rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,6 +121,13 @@ impl RankTables {
     /// Lines of communication that were left out.
     pub fn left_out(&self) -> u64 {
         self.tables.iter().map(|table| table.left_out).sum()
+    }
+
+    /// Numbers of its tables that are not read.
+    pub fn account(&self) -> Account {
+        let mut account = Account::default();
+        self.tables.iter().for_each(|table| account.add(&table.account));
+        account
     }
 
     /// MonitorKind and name of its tensors.

@@ -11,6 +11,7 @@ use super::version::Version;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source, hold};
 use crate::kind::MonitorKind;
+use crate::read::account::Account;
 use crate::read::curve::lines::Lines;
 
 /// Largest part of a table that belongs to one step.
@@ -65,6 +66,8 @@ pub struct Table {
     pub decimals: Option<u32>,
     /// Lines of communication that were left out.
     pub left_out: u64,
+    /// Numbers in columns that are not known.
+    pub account: Account,
     source: Source,
     texts: Texts,
     runs: Vec<Run>,
@@ -99,6 +102,7 @@ impl Table {
             header: None,
             decimals: None,
             left_out: 0,
+            account: Account::default(),
             source,
             texts: Texts::default(),
             runs: Vec::new(),
@@ -121,6 +125,7 @@ impl Table {
             match header.line(line, &self.place, form) {
                 Ok(Some(read)) => {
                     note_digits(&mut self.decimals, &header, line);
+                    header.note_unread(line, &mut self.account);
                     self.add(&header, &read, bytes)?;
                 }
                 Ok(None) => self.left_out += 1,

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use super::super::document;
 use super::super::question::TextPlace;
 use super::super::samples;
+use super::super::unread::{self, number};
 use super::draft::Draft;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::kind::SampleId;
+use crate::read::account::Account;
 use crate::read::json::{Json, Parser};
 
 /// Scores and details of one data set.
@@ -19,6 +21,8 @@ pub(super) struct Results {
     pub(super) scores: Vec<(String, f64)>,
     /// Samples of the details.
     pub(super) details: BTreeMap<SampleId, Draft>,
+    /// Numbers that became no score.
+    pub(super) account: Account,
 }
 
 impl Results {
@@ -39,7 +43,10 @@ impl Results {
             }
             match parser.value()? {
                 Json::Text(text) if key == "error" => failure = Some(text),
-                value => results.scores.extend(value.as_f64().map(|value| (key, value))),
+                value => match number(&value) {
+                    Some(value) => results.scores.push((key, value)),
+                    None => unread::note(&mut results.account, &Json::Object(vec![(key, value)])),
+                },
             }
             Ok(())
         })?;

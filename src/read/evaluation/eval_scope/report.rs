@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::document;
 use super::super::run::{Score, ScoreName, Task};
+use super::super::unread::{self, number};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::read::account::Account;
 use crate::read::json::Json;
 
 /// A report.
@@ -33,6 +35,11 @@ impl Report {
         Ok(Self { model: text("model_name"), dataset, document })
     }
 
+    /// Notes numbers of the report that become no score of a subset.
+    pub(super) fn note_unread(&self, account: &mut Account) {
+        unread::note(account, &self.document);
+    }
+
     /// Adds the tasks of the report.
     pub(super) fn add_to(&self, tasks: &mut BTreeMap<String, Task>) {
         let metrics = self.document.get("metrics").and_then(Json::as_array).unwrap_or_default();
@@ -54,7 +61,7 @@ impl Report {
         let (requested, errors) = self.executed(name);
         task.asked = requested.or(num).max(task.asked);
         task.errors = task.errors.max(errors);
-        if let Some(value) = subset.get("score").and_then(Json::as_f64) {
+        if let Some(value) = subset.get("score").and_then(number) {
             let name = ScoreName { metric: metric.to_owned(), filter: None };
             task.scores.insert(name, Score { value, error: None, higher_is_better: higher });
         }

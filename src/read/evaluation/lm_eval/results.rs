@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::document;
 use super::super::run::{Score, ScoreName, Task};
 use super::super::setting;
+use super::super::unread::{self, number};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::read::account::Account;
 use crate::read::json::Json;
 
 /// Members of groups that are followed, so that groups within groups cannot take for ever.
@@ -27,6 +29,8 @@ pub(super) struct Results {
     pub(super) hashes: BTreeMap<String, String>,
     /// The model's name as the harness makes a folder of it.
     pub(super) model: Option<String>,
+    /// Numbers that became no score.
+    pub(super) account: Account,
 }
 
 /// Reads a results file.
@@ -48,7 +52,13 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
     let hashes = document.get("task_hashes").and_then(Json::as_object).unwrap_or_default();
     let hashes = hashes.iter().filter_map(|(task, hash)| Some((task.clone(), hash.as_str()?.to_owned()))).collect();
     let model = document.get("model_name_sanitized").and_then(Json::as_str).map(str::to_owned);
-    Ok(Results { tasks, groups, settings: settings(&document), hashes, model })
+    let mut account = Account::default();
+    for (name, row) in rows {
+        // What stands for a group is computed again from its tasks.
+        if groups.contains_key(name) { unread::note(&mut account, row) } else { unread::note_row(&mut account, row) }
+    }
+    document.get("groups").into_iter().for_each(|rows| unread::note(&mut account, rows));
+    Ok(Results { tasks, groups, settings: settings(&document), hashes, model, account })
 }
 
 /// Whether the harness itself ran the model, by the name of its kind of model.
@@ -97,7 +107,7 @@ fn scores(row: &Json, directions: Option<&Json>) -> BTreeMap<ScoreName, Score> {
     let mut errors = BTreeMap::new();
     for (key, value) in values() {
         let name = named(key);
-        if let (Some(metric), Some(error)) = (name.metric.strip_suffix("_stderr"), value.as_f64()) {
+        if let (Some(metric), Some(error)) = (name.metric.strip_suffix("_stderr"), number(value)) {
             errors.insert(ScoreName { metric: metric.to_owned(), ..name }, error);
         }
     }
@@ -108,7 +118,7 @@ fn scores(row: &Json, directions: Option<&Json>) -> BTreeMap<ScoreName, Score> {
     let mut scores = BTreeMap::new();
     for (key, value) in values() {
         let name = named(key);
-        let Some(value) = value.as_f64().filter(|_| !name.metric.ends_with("_stderr")) else { continue };
+        let Some(value) = number(value).filter(|_| !name.metric.ends_with("_stderr")) else { continue };
         let direction = of_metric.get(&*name.metric).and_then(|direction| direction.as_bool());
         let score = Score { value, error: errors.get(&name).copied(), higher_is_better: direction };
         scores.insert(name, score);

@@ -1,0 +1,109 @@
+//! Numbers of an evaluation's documents that become no score.
+//!
+//! A harness writes one score in several places: for the task, for its group, for all subsets together, in a table. One of
+//! them is read; the others repeat it, and pooled scores are computed from the answers. So such a number is known noise, until it
+//! is not finite: then it is accounted for as unread. A text under a score's name that holds more than one number is unread, too.
+
+use crate::read::account::{Account, numbers_of};
+use crate::read::json::Json;
+use crate::read::metric;
+
+/// Levels of a document that are searched.
+const DEPTH: usize = 16;
+
+/// A number, also where it stands as a text: `"nan"`, `"0.66"`.
+pub(super) fn number(value: &Json) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// Notes the numbers of a document that are not finite, and texts under a score's name that are no number.
+pub(super) fn note(account: &mut Account, document: &Json) {
+    below(account, "", document, DEPTH);
+}
+
+/// Notes those of the row of a task, whose standard errors are read with its scores.
+pub(super) fn note_row(account: &mut Account, row: &Json) {
+    for (key, value) in row.as_object().unwrap_or_default().iter().filter(|(key, _)| !is_error(key)) {
+        below(account, key, value, DEPTH);
+    }
+}
+
+/// Notes a number that stands for a score and is not read, where it is not finite.
+pub(super) fn note_number(account: &mut Account, name: &str, value: f64) {
+    if !value.is_finite() {
+        account.take(&format!("{name}: {value}"), told(name).into_iter().collect(), &[value]);
+    }
+}
+
+fn below(account: &mut Account, name: &str, value: &Json, depth: usize) {
+    if depth == 0 {
+        return;
+    }
+    match value {
+        Json::Object(entries) => entries.iter().for_each(|(name, value)| below(account, name, value, depth - 1)),
+        Json::Array(items) => items.iter().for_each(|item| below(account, name, item, depth - 1)),
+        Json::Text(text) => {
+            let Some(metric) = told(name) else { return };
+            match text.trim().parse() {
+                Ok(value) => note_number(account, name, value),
+                Err(_) => {
+                    let values = numbers_of(text);
+                    if !values.is_empty() {
+                        account.take(&format!("{name}: {text}"), vec![metric], &values);
+                    }
+                }
+            }
+        }
+        other => other.as_f64().into_iter().for_each(|value| note_number(account, name, value)),
+    }
+}
+
+/// The metric of a key, where it is one that an evaluation is about: `acc` of `acc,none`.
+fn told(key: &str) -> Option<String> {
+    let metric = metric_of(key);
+    (!is_error(key) && metric::is_told(&metric::canonical(metric))).then(|| metric.to_owned())
+}
+
+/// Whether a key names the standard error of a score.
+fn is_error(key: &str) -> bool {
+    metric_of(key).ends_with("_stderr")
+}
+
+fn metric_of(key: &str) -> &str {
+    key.split(',').next().unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::json;
+
+    fn noted(text: &str) -> Vec<(String, Vec<String>, usize)> {
+        let mut account = Account::default();
+        note(&mut account, &json::parse_bytes("results.json", text.as_bytes()).expect("JSON"));
+        let shapes = account.shapes().iter();
+        shapes.map(|unread| (unread.shape.clone(), unread.names.clone(), unread.columns.len())).collect()
+    }
+
+    #[test]
+    fn what_repeats_a_score_is_told_where_it_is_not_finite() {
+        let told = |shape: &str, name: &str| (shape.to_owned(), vec![name.to_owned()], 1);
+        assert_eq!(noted(r#"{"toy": {"acc,none": 0.5, "acc_stderr,none": "N/A", "alias": "nan"}}"#), []);
+        assert_eq!(noted(r#"{"toy": {"acc,none": NaN}}"#), [told("acc,none: #", "acc")]);
+        assert_eq!(noted(r#"{"metrics": [{"score": "nan"}]}"#), [told("score: #", "score")]);
+        assert_eq!(noted(r#"{"toy": {"acc_stderr,none": NaN}}"#), [("acc_stderr,none: #".to_owned(), Vec::new(), 1)]);
+        assert_eq!(
+            noted(r#"{"accuracy": "0.5 of 0.9"}"#),
+            [("accuracy: # of #".to_owned(), vec!["accuracy".to_owned()], 2)]
+        );
+    }
+
+    #[test]
+    fn a_number_may_stand_as_a_text() {
+        for (text, expected) in [("0.5", Some(0.5)), ("\"0.5\"", Some(0.5)), ("\"N/A\"", None), ("true", None)] {
+            let value = json::parse_bytes("x", text.as_bytes()).expect("JSON");
+            assert_eq!(number(&value), expected, "{text}");
+        }
+        assert!(number(&Json::Text("nan".into())).is_some_and(f64::is_nan));
+    }
+}
