@@ -18,6 +18,7 @@ use super::samples;
 use crate::error::Error;
 use crate::fetch::{Budget, Files};
 use crate::kind::SampleId;
+use crate::read::account::Account;
 
 /// The metric of rollouts.
 pub(super) const SCORE: &str = "score";
@@ -274,6 +275,7 @@ fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
+        account: Account::default(),
     }
 }
 
