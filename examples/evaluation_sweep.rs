@@ -18,6 +18,7 @@ use precision_gate::judge::evaluation::run::{self, JudgedUnit};
 use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{LeftOut, PairedMetric, PairedModel, PairedTask, ValuePair};
 use precision_gate::policy::Policy;
+use precision_gate::read::account::Account;
 use precision_gate::read::evaluation::{Harness, Run, Samples, Task, Value};
 use precision_gate::result::finding::verdict_of;
 use precision_gate::result::unit::Shard;
@@ -159,6 +160,7 @@ fn run_of(tasks: &[PairedTask]) -> Run {
         groups: BTreeMap::new(),
         older: Vec::new(),
         damages: Vec::new(),
+        account: Account::default(),
     }
 }
 

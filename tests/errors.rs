@@ -225,6 +225,38 @@ fn what_a_file_holds_is_counted_before_it_is_kept() {
     }
 }
 
+#[test]
+fn scores_beyond_the_memory_are_not_read_and_the_file_and_the_limit_are_named() {
+    let runs = tempfile::tempdir().expect("folder");
+    let task = |name: usize| (format!("task_{name}"), serde_json::json!({"acc,none": 0.5, "acc_stderr,none": 0.01}));
+    let results: serde_json::Map<String, Value> = (0..9).map(task).collect();
+    let file = "model/results_2026-11-22T12-29-39.821141.json";
+    for side in ["gpu", "npu"] {
+        let path = runs.path().join(side).join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        let document = serde_json::json!({"results": results, "configs": {}, "config": {"model": "hf"}});
+        fs::write(path, document.to_string()).expect("written");
+    }
+    let judged = |memory: &str| {
+        let out = runs.path().join("out");
+        let mut command = Command::cargo_bin("precision-gate").expect("built");
+        command.arg("run").arg(runs.path().join("gpu")).arg(runs.path().join("npu")).arg("--out").arg(&out);
+        command.args(["--quiet", "--max-memory", memory]).output().expect("ran");
+        serde_json::from_slice::<Value>(&fs::read(out.join("result.json")).expect("written")).expect("JSON")
+    };
+    let of = |result: &Value| {
+        let checks = result["checks"].as_array().expect("checks").clone();
+        let check = checks.into_iter().find(|check| check["id"] == "evaluation").expect("the check");
+        (check["verdict"].clone(), check["units"].as_array().map_or(0, Vec::len))
+    };
+    let short = judged("400KB");
+    assert_eq!(of(&short), ("incomplete".into(), 4));
+    let text = short.to_string();
+    assert!(text.contains("beyond the 4 that fit into 100000 bytes of memory, a quarter of `--max-memory`"), "{text}");
+    assert!(text.contains(file), "{text}");
+    assert_eq!(of(&judged("1MB")).1, 9);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn where_the_system_refuses_memory_a_sentence_and_the_exit_code_say_so() {

@@ -4,6 +4,8 @@
 //! its element type it agrees; up to what another precision or algorithm makes it drifts (`warn`); above it is wrong
 //! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
 
+mod told;
+
 use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
@@ -14,11 +16,15 @@ use crate::result::finding::{Finding, verdict_of};
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CheckpointUnit, Evidence};
 use crate::verdict::{Profile, Severity, Side};
+use told::Told;
 
 /// Rules a unit shows; a model has hundreds of parameters, and only the worst tell something.
 const SHOWN: usize = 20;
+/// Outcomes that are gathered before the worst of them are taken.
+const GATHERED: usize = 1000;
 
 pub use rules::RULES;
+pub use told::MOST as MOST_FINDINGS;
 
 /// The rules of the checkpoint check.
 pub mod rules {
@@ -53,6 +59,8 @@ pub mod rules {
         STATE = "checkpoint-state", Info;
         /// Nothing could be compared.
         NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
+        /// More parameters have a fault than are listed.
+        UNLISTED = "parameters-unlisted", Incomplete absence;
         /// A checkpoint is there on one side only.
         UNPAIRED = "checkpoint-missing", Incomplete absence;
     }
@@ -75,7 +83,7 @@ pub fn judge(
     settings: Settings<'_>,
     used: &mut [bool],
 ) -> JudgedCheckpoint {
-    let mut judge = Judge { name, settings, findings: Vec::new(), outcomes: Vec::new() };
+    let mut judge = Judge { name, settings, told: Told::about(name), outcomes: Vec::new() };
     let mut evidence = Evidence::default();
     let (states, weights): (Vec<_>, Vec<_>) = comparisons.iter().partition(|comparison| comparison.is_state);
     judge.states(pairs, &states, &mut evidence);
@@ -115,13 +123,13 @@ pub fn judge(
         rules: worst(judge.outcomes),
         ..CheckpointUnit::empty(name)
     };
-    JudgedCheckpoint { unit, findings: judge.findings }
+    JudgedCheckpoint { unit, findings: judge.told.finish() }
 }
 
 /// Judges a checkpoint without a baseline, whose parameters were compared with themselves: NaN and infinity fail.
 pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> JudgedCheckpoint {
     let mut unit = CheckpointUnit::empty(name);
-    let mut findings = Vec::new();
+    let mut told = Told::about(name);
     for comparison in comparisons.iter().filter(|comparison| !comparison.is_state) {
         count(comparison, &mut unit.evidence);
         let finding = match &comparison.outcome {
@@ -137,14 +145,14 @@ pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> Judge
                 .with("reason", reason.as_str()),
             _ => continue,
         };
-        findings.push(finding.with("checkpoint", name));
+        told.add(finding);
     }
     unit.compared = unit.evidence.compared;
     unit.not_compared = unit.evidence.unseen();
     if unit.compared == 0 {
-        findings.push(Finding::new(&rules::NOTHING_COMPARED, name).with("checkpoint", name));
+        told.add(Finding::new(&rules::NOTHING_COMPARED, name));
     }
-    JudgedCheckpoint { unit, findings }
+    JudgedCheckpoint { unit, findings: told.finish() }
 }
 
 /// Counts a parameter of both sides by its outcome. One without an element, or without a finite one in the baseline, offers
@@ -193,13 +201,13 @@ fn worst(mut outcomes: Vec<RuleOutcome>) -> Vec<RuleOutcome> {
 struct Judge<'a> {
     name: &'a str,
     settings: Settings<'a>,
-    findings: Vec<Finding>,
+    told: Told<'a>,
     outcomes: Vec<RuleOutcome>,
 }
 
 impl Judge<'_> {
     fn say(&mut self, finding: Finding) {
-        self.findings.push(finding.with("checkpoint", self.name));
+        self.told.add(finding);
     }
 
     /// A property that has to be the same and is not.
@@ -294,6 +302,9 @@ impl Judge<'_> {
         let limits = (Some(band.noise), Some(band.wrong));
         let of = Note::new(Note::PARAMETER).with(Note::PARAMETER, parameter);
         self.outcomes.push(RuleOutcome::new("relative-l2", Some(error), limits, verdict_of(&finding)).noting([of]));
+        if self.outcomes.len() >= GATHERED {
+            self.outcomes = worst(std::mem::take(&mut self.outcomes));
+        }
         if let Some(finding) = finding {
             self.say(finding.with("error", error));
         }

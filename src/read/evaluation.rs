@@ -19,6 +19,7 @@ mod names;
 mod place;
 mod question;
 mod rollout;
+mod room;
 mod run;
 mod samples;
 mod setting;

@@ -73,13 +73,13 @@ fn hiding_what_the_candidate_saved_never_buys_a_pass() {
 }
 
 /// A checkpoint of float32 tensors.
-fn checkpoint(tensors: &[(&str, &[f32])]) -> Vec<u8> {
+pub(super) fn checkpoint<N: AsRef<str>>(tensors: &[(N, &[f32])]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::json!({}), Vec::new());
     for (name, values) in tensors {
         let start = data.len();
         values.iter().for_each(|value| data.extend(value.to_le_bytes()));
         let place = [start, data.len()];
-        header[name] = serde_json::json!({"dtype": "F32", "shape": [values.len()], "data_offsets": place});
+        header[name.as_ref()] = serde_json::json!({"dtype": "F32", "shape": [values.len()], "data_offsets": place});
     }
     joined(&header, &data)
 }

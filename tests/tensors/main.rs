@@ -13,6 +13,7 @@ mod checkpoints;
 mod data;
 mod files;
 mod hiding;
+mod listing;
 mod msprobe_cells;
 #[path = "../changes/tree.rs"]
 #[allow(dead_code, reason = "shared with other tests")]

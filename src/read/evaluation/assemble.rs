@@ -13,6 +13,7 @@ use super::kind::FileKind;
 use super::lm_eval;
 use super::place;
 use super::rollout::{self, Rollouts};
+use super::room;
 use super::run::{Harness, Run};
 use super::tokens::{AnswerSettings, Generations};
 use crate::fetch::Files;
@@ -54,6 +55,9 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     tell_apart(&mut runs);
     runs.sort_by(|one, other| (one.harness, &one.model, &one.path).cmp(&(other.harness, &other.model, &other.path)));
     let settings = Settings::read(files, recognised);
+    // Files of a side grant the same memory.
+    let first = recognised.iter().find_map(|file| files.open(&file.path).ok());
+    room::keep(&mut runs, first.map_or(u64::MAX, |source| source.memory()));
     let read = |path: &&str| match files.open(path) {
         Ok(source) => Generations { settings: settings.of(path), ..generation::read(path, source.as_ref()) },
         Err(error) => {
