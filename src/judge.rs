@@ -11,6 +11,7 @@ pub mod culprit;
 pub mod defect;
 pub mod dump;
 pub mod evaluation;
+pub mod invariants;
 pub mod location;
 pub mod loss;
 pub mod monitor;

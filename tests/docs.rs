@@ -17,6 +17,8 @@ mod command_line;
 mod commands;
 #[path = "docs/fresh.rs"]
 mod fresh;
+#[path = "docs/invariants.rs"]
+mod invariants;
 #[path = "docs/links.rs"]
 mod links;
 #[path = "docs/pages.rs"]

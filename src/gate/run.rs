@@ -16,9 +16,9 @@ use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::error::Result;
 use crate::fetch::progress::Progress;
 use crate::fetch::{Fetcher, Source};
+use crate::judge::invariants;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::run::all_of;
 use crate::judge::settle::settle;
 use crate::report::sink::Kept;
 use crate::report::{Judged, Outcome};
@@ -80,7 +80,7 @@ pub fn run_by(
     }
     asked.refuse_unmatched()?;
     if sides.is_alone {
-        result.looked = all_of(&looked);
+        result.looked = invariants::all_of(&looked);
     }
     add_digests(&mut result, &sides);
     settle(&mut result, &request.policy);

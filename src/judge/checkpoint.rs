@@ -4,6 +4,7 @@
 //! its element type it agrees; up to what another precision or algorithm makes it drifts (`warn`); above it is wrong
 //! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
 
+pub mod rules;
 mod told;
 
 use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
@@ -25,46 +26,6 @@ const GATHERED: usize = 1000;
 
 pub use rules::RULES;
 pub use told::MOST as MOST_FINDINGS;
-
-/// The rules of the checkpoint check.
-pub mod rules {
-    use crate::judge::rule::rules;
-
-    rules! {
-        CheckId::Checkpoint;
-
-        /// A parameter differs by more than another precision explains.
-        DIVERGES = "parameter-diverges", Fail;
-        /// A parameter differs by more than noise, as much as another precision or algorithm makes.
-        DRIFTS = "parameter-drifts", Warn;
-        /// A parameter differs at all, under the profile that allows no difference.
-        NOT_BIT_EXACT = "parameter-not-bit-exact", Fail;
-        /// An integer or boolean tensor differs.
-        INTEGER_DIFFERS = "parameter-integer-differs", Fail;
-        /// Places or signs of NaN and infinity differ.
-        NON_FINITE_DIFFERS = "parameter-non-finite-differs", Fail;
-        /// NaN or infinity at the same places on both sides.
-        NON_FINITE = "parameter-non-finite", Warn;
-        /// Shapes differ.
-        SHAPE_DIFFERS = "parameter-shape-differs", Fail;
-        /// Element types differ; between floating-point types it is a warning.
-        DTYPE_DIFFERS = "parameter-dtype-differs", Fail;
-        /// A parameter is there on one side only.
-        MISSING = "parameter-missing", Incomplete;
-        /// A prefix of all names is there on one side only.
-        PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete absence;
-        /// A parameter cannot be read.
-        UNREAD = "parameter-unread", Incomplete absence;
-        /// States of random generators, and of what hands out data, are there and are not judged.
-        STATE = "checkpoint-state", Info;
-        /// Nothing could be compared.
-        NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
-        /// More parameters have a fault than are listed.
-        UNLISTED = "parameters-unlisted", Incomplete absence;
-        /// A checkpoint is there on one side only.
-        UNPAIRED = "checkpoint-missing", Incomplete absence;
-    }
-}
 
 /// One judged checkpoint; its verdict follows from the findings once the policy has applied them.
 #[derive(Debug)]

@@ -85,7 +85,7 @@ fn reason(code: &str, writer: &Writer) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::run::{NEEDS, all_of};
+    use crate::judge::invariants::{ALL, all_of};
     use crate::report::escape::Target;
     use crate::report::messages::Language;
     use crate::result::run::Invariant;
@@ -96,9 +96,12 @@ mod tests {
             let writer = Writer::new(language, Target::Plain);
             let mut all = all_of(&[]);
             fill(&mut all, &writer).expect("texts");
-            assert_eq!(all.len(), NEEDS.len());
+            assert_eq!(all.len(), ALL.len());
             for one in &all {
                 assert!(!one.because.is_empty() && one.because != one.reason, "{language:?} {one:?}");
+            }
+            for code in ALL.iter().flat_map(|row| row.reasons) {
+                assert_ne!(reason(code, &writer).expect("a text"), writer.name(code), "{language:?}");
             }
         }
     }

@@ -24,6 +24,7 @@ pub struct Data {
     ranks: Vec<u64>,
     /// The first input of each rank, with the steps in a row that had it.
     inputs: BTreeMap<u64, Repeated>,
+    /// Steps with an input that tells.
     told: usize,
     repeated: Option<Repeated>,
 }
@@ -47,9 +48,10 @@ impl Data {
         };
         self.is_replicated = self.is_replicated.or_else(|| Some(is_replicated()));
         self.between_ranks(ranks);
+        let mut is_told = false;
         for (rank, snapshot) in ranks {
             let Some(input) = snapshot.first_input.as_ref().filter(|input| input.is_telling()) else { continue };
-            self.told += 1;
+            is_told = true;
             match self.inputs.get_mut(rank) {
                 Some(known) if known.input.is_same(input) => {
                     known.count += 1;
@@ -66,6 +68,7 @@ impl Data {
                 }
             }
         }
+        self.told += usize::from(is_told);
     }
 
     fn between_ranks(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
@@ -98,7 +101,7 @@ impl Data {
             Looked::not(ID, "no-inputs")
         } else {
             let counts = [("ranks", self.ranks.len().max(self.inputs.len())), ("steps", self.shared.max(self.told))];
-            Looked::over(ID, !is_same, counts)
+            Looked::over(ID, !is_same && self.repeated.is_none(), counts)
         };
         let ranks: Vec<String> = self.ranks.iter().map(u64::to_string).collect();
         let same = is_same.then(|| Finding::new(&SAME_DATA, "data").with("ranks", ranks).with("steps", self.shared));

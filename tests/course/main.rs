@@ -6,10 +6,14 @@
     reason = "a test that indexes beyond what is there fails, as it should; it says what it could not look at"
 )]
 
+mod parts;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use precision_gate::judge::invariants::{ALL, Row};
+use rayon::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -200,6 +204,7 @@ fn every_case_gets_its_verdict_its_finding_and_its_course() {
             assert_eq!(result["diagnoses"][0]["cause"], "amplification", "{name}");
         }
         if truth["mode"] == "health" {
+            assert_eq!(untold(&result), Vec::<String>::new(), "{name}: {text}");
             for finding in findings.iter().filter(|finding| finding["code"] != "no-baseline") {
                 let message = finding["message"].as_str().unwrap_or_default();
                 assert!(!message.contains("baseline"), "{name}: {message}");
@@ -324,31 +329,80 @@ fn each_fault_of_a_curve_is_told_and_its_healthy_twin_is_not() {
     }
 }
 
-/// GPU sides of all fixtures of other checks, where they lie beside the checkout: healthy data that nobody made for these
-/// rules. No new finding is more than information.
-#[test]
-fn healthy_runs_of_other_fixtures_give_no_alarm() {
-    let shared = root().join("../shared/fixtures");
-    let Ok(families) = fs::read_dir(&shared) else {
-        println!("no shared fixtures beside the checkout: nothing was looked at");
-        return;
-    };
-    let curves = ["curve-formats", "curve-steps", "loss", "loss-real", "reading", "rl-curves"];
-    let families = families.flatten().filter(|family| curves.iter().any(|name| family.file_name() == *name));
-    let (mut looked, mut wrong) = (0, Vec::new());
-    for case in families.flat_map(|family| fs::read_dir(family.path()).into_iter().flatten().flatten()) {
-        let gpu = case.path().join("gpu");
-        if !gpu.exists() {
-            continue;
-        }
-        let out = TempDir::new().expect("a folder");
-        let (_, result) = gate(&["run", "--candidate", &gpu.display().to_string(), "--health"], out.path());
-        looked += 1;
-        let counts =
-            |finding: &Value| finding["severity"] != "info" && CODES.iter().any(|code| finding["code"] == *code);
-        let alarms = list(&result["findings"]).into_iter().filter(counts);
-        wrong.extend(alarms.map(|finding| format!("{}: {} {}", gpu.display(), finding["code"], finding["message"])));
+/// The fixtures beside the checkout, where they are.
+fn shared() -> Option<PathBuf> {
+    let folder = root().join("../shared/fixtures");
+    if folder.is_dir() {
+        return Some(folder);
     }
-    println!("{looked} healthy runs were looked at");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("no shared fixtures beside the checkout: they were not looked at");
+    None
+}
+
+/// Folders named `side` below a folder, at any depth.
+fn sides(folder: &Path, side: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
+        match entry.file_name() == side {
+            true => found.push(entry.path()),
+            false => sides(&entry.path(), side, found),
+        }
+    }
+}
+
+/// GPU sides of all fixtures of other checks: healthy data that nobody made for these rules. No new finding is more than
+/// information, and every invariant is told, with its reason where it was not looked at.
+#[test]
+fn healthy_runs_of_other_fixtures_give_no_alarm_and_every_invariant_is_told() {
+    let mut runs = Vec::new();
+    let folders = [Some(root().join("tests/fixtures")), shared()].into_iter().flatten();
+    for family in folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten()) {
+        if family.file_name() != "onerun" {
+            sides(&family.path(), "gpu", &mut runs);
+        }
+    }
+    runs.sort();
+    let wrong: Vec<String> = runs.par_iter().flat_map(|run| alarms(run)).collect();
+    println!("{} runs were looked at", runs.len());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), runs.len(), wrong.join("\n"));
+}
+
+/// Alarms about a healthy run, and invariants that are not told as they should.
+fn alarms(run: &Path) -> Vec<String> {
+    let out = TempDir::new().expect("a folder");
+    let (text, result) = gate(&["run", "--candidate", &run.display().to_string(), "--health"], out.path());
+    let mut wrong = Vec::new();
+    let counts = |finding: &Value| finding["severity"] != "info" && CODES.iter().any(|code| finding["code"] == *code);
+    for finding in list(&result["findings"]).into_iter().filter(counts) {
+        wrong.push(format!("{}: {} {}", run.display(), finding["code"], finding["message"]));
+    }
+    wrong.extend(untold(&result).into_iter().map(|one| format!("{}: {one}\n{text}", run.display())));
+    wrong
+}
+
+/// Invariants of a result without a baseline that are not told as the table of invariants has them.
+fn untold(result: &Value) -> Vec<String> {
+    let (looked, findings) = (list(&result["looked"]), list(&result["findings"]));
+    let names: Vec<&str> = looked.iter().filter_map(|one| one["invariant"].as_str()).collect();
+    if names != ALL.iter().map(|row| row.invariant.as_str()).collect::<Vec<_>>() {
+        return vec![format!("{names:?}")];
+    }
+    let is_told = |(row, one): &(&Row, &Value)| {
+        let breaks = |finding: &Value| row.rules.iter().any(|rule| finding["code"] == rule.code);
+        // NaN in a curve breaks the invariant of that curve alone.
+        let alone = |finding: &Value| breaks(finding) && finding["code"] != "curve-non-finite";
+        match one["state"].as_str() {
+            Some("not-looked") => {
+                let is_worded = one["because"].as_str().is_some_and(|because| !because.is_empty());
+                is_worded && row.reasons.iter().any(|reason| one["reason"] == *reason) && !findings.iter().any(alone)
+            }
+            Some("broken") => findings.iter().any(breaks),
+            _ => !findings.iter().any(alone),
+        }
+    };
+    let wrong = ALL.iter().zip(&looked).filter(|pair| !is_told(pair));
+    wrong
+        .map(|(row, one)| {
+            format!("{one}, to be broken by {:?}", row.rules.iter().map(|rule| rule.code).collect::<Vec<_>>())
+        })
+        .collect()
 }

@@ -1,0 +1,38 @@
+//! The rules of the checkpoint check.
+
+use crate::judge::rule::rules;
+
+rules! {
+    CheckId::Checkpoint;
+
+    /// A parameter differs by more than another precision explains.
+    DIVERGES = "parameter-diverges", Fail;
+    /// A parameter differs by more than noise, as much as another precision or algorithm makes.
+    DRIFTS = "parameter-drifts", Warn;
+    /// A parameter differs at all, under the profile that allows no difference.
+    NOT_BIT_EXACT = "parameter-not-bit-exact", Fail;
+    /// An integer or boolean tensor differs.
+    INTEGER_DIFFERS = "parameter-integer-differs", Fail;
+    /// Places or signs of NaN and infinity differ.
+    NON_FINITE_DIFFERS = "parameter-non-finite-differs", Fail;
+    /// NaN or infinity at the same places on both sides.
+    NON_FINITE = "parameter-non-finite", Warn;
+    /// Shapes differ.
+    SHAPE_DIFFERS = "parameter-shape-differs", Fail;
+    /// Element types differ; between floating-point types it is a warning.
+    DTYPE_DIFFERS = "parameter-dtype-differs", Fail;
+    /// A parameter is there on one side only.
+    MISSING = "parameter-missing", Incomplete;
+    /// A prefix of all names is there on one side only.
+    PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete absence;
+    /// A parameter cannot be read.
+    UNREAD = "parameter-unread", Incomplete absence;
+    /// States of random generators, and of what hands out data, are there and are not judged.
+    STATE = "checkpoint-state", Info;
+    /// Nothing could be compared.
+    NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
+    /// More parameters have a fault than are listed.
+    UNLISTED = "parameters-unlisted", Incomplete absence;
+    /// A checkpoint is there on one side only.
+    UNPAIRED = "checkpoint-missing", Incomplete absence;
+}

@@ -1,0 +1,147 @@
+//! The rules that every sound run keeps, whatever it trains: with what breaks each of them, and why one is not looked at.
+//!
+//! The checks look at them where their artifacts show them; all are listed here, so that none can be forgotten.
+
+use super::evaluation::rules as evaluation;
+use super::loss::code as loss;
+use super::rule::Rule;
+use super::run::rules as run;
+use crate::result::run::{Invariant, InvariantState, Looked};
+
+/// An invariant as the result lists it.
+#[derive(Debug)]
+pub struct Row {
+    /// Its name.
+    pub invariant: Invariant,
+    /// Codes of findings that break it. `curve-non-finite` breaks that of the metric it is about.
+    pub rules: &'static [&'static Rule],
+    /// Reasons why it is not looked at; the first one holds for a run that has nothing of the kind.
+    pub reasons: &'static [&'static str],
+}
+
+/// All invariants, in the order of reports.
+pub const ALL: [Row; 14] = [
+    Row {
+        invariant: Invariant::Replicas,
+        rules: &[&run::REPLICAS_DIFFER],
+        reasons: &["no-copies", "one-rank", "one-step", "no-replicas"],
+    },
+    Row {
+        invariant: Invariant::ParametersMove,
+        rules: &[&run::NEVER_MOVE, &run::PARAMETER_FROZEN],
+        reasons: &[
+            "no-parameters",
+            "one-step",
+            "no-update-seen",
+            "too-few-intervals",
+            "parameters-rounded",
+            "no-gradients",
+        ],
+    },
+    Row { invariant: Invariant::Gradients, rules: &[&run::GRADIENT_MISSING], reasons: &["no-gradients"] },
+    Row { invariant: Invariant::GradientSums, rules: &[&run::ACCUMULATES], reasons: &["no-sums", "one-step"] },
+    Row {
+        invariant: Invariant::Modes,
+        rules: &[&run::DROPOUT_IN_EVALUATION, &run::BATCH_NORM_MODE],
+        reasons: &["no-modes"],
+    },
+    Row { invariant: Invariant::Data, rules: &[&run::SAME_DATA, &run::BATCH_REPEATED], reasons: &["no-inputs"] },
+    Row {
+        invariant: Invariant::LearningRate,
+        rules: &[&loss::LEARNING_RATE_ZERO, &loss::LEARNING_RATE_SCHEDULE],
+        reasons: &["no-learning-rate", "learning-rate-rounded", "too-few-points"],
+    },
+    Row {
+        invariant: Invariant::Updates,
+        rules: &[&loss::UPDATES_SKIPPED, &loss::UPDATES_OVERFLOWED],
+        reasons: &["no-updates"],
+    },
+    Row {
+        invariant: Invariant::GradientNorm,
+        rules: &[&loss::GRADIENT_NON_FINITE, &loss::GRADIENT_ZERO, &loss::NON_FINITE],
+        reasons: &["no-gradient-norm", "constant-norm", "too-few-points"],
+    },
+    Row {
+        invariant: Invariant::Curve,
+        rules: &[
+            &loss::NON_FINITE,
+            &loss::FROZEN,
+            &loss::EXPLODING,
+            &loss::ENDS_HIGH,
+            &loss::OVERFITS,
+            &loss::AT_CHANCE,
+            &loss::PERIODIC,
+        ],
+        reasons: &["no-loss", "too-few-points"],
+    },
+    Row {
+        invariant: Invariant::Throughput,
+        rules: &[&loss::THROUGHPUT_COLLAPSE],
+        reasons: &["no-throughput", "too-few-points"],
+    },
+    Row {
+        invariant: Invariant::NormsByLayer,
+        rules: &[&loss::GROWTH_BY_LAYER],
+        reasons: &["no-norms-by-layer", "few-layers"],
+    },
+    Row {
+        invariant: Invariant::Generations,
+        rules: &[
+            &evaluation::GARBAGE,
+            &evaluation::LOOPS,
+            &evaluation::EMPTY,
+            &evaluation::CUT,
+            &evaluation::NON_FINITE_ANSWERS,
+            &evaluation::DRIFT,
+        ],
+        reasons: &["no-generations", "too-few-answers"],
+    },
+    Row {
+        invariant: Invariant::EndOfRun,
+        rules: &[&loss::RUN_ENDED_WITH_ERROR],
+        reasons: &["no-text-log", "log-stops"],
+    },
+];
+
+/// Every invariant once, in the order of reports: what any check looked at counts before what another could not, and what is
+/// broken before all.
+pub fn all_of(looked: &[Looked]) -> Vec<Looked> {
+    let of = |row: &Row| {
+        let mut told = looked.iter().filter(|one| one.invariant == row.invariant);
+        let nothing = || Looked::not(row.invariant, row.reasons.first().copied().unwrap_or_default());
+        let first = told.next().cloned().unwrap_or_else(nothing);
+        told.fold(first, joined)
+    };
+    ALL.iter().map(of).collect()
+}
+
+/// Two words about one invariant as one.
+fn joined(mut one: Looked, other: &Looked) -> Looked {
+    if other.state != InvariantState::NotLooked {
+        one.reason.clear();
+    }
+    one.state = one.state.max(other.state);
+    for (name, count) in &other.counts {
+        let known = one.counts.entry(name.clone()).or_default();
+        *known = (*known).max(*count);
+    }
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_invariant_is_told_once_and_the_worst_word_counts() {
+        let held = |count| Looked::over(Invariant::Replicas, true, [("parameters", count)]);
+        let broken = Looked::over(Invariant::Replicas, false, [("parameters", 2)]);
+        let all = all_of(&[Looked::not(Invariant::Replicas, "one-rank"), held(3), broken]);
+        assert_eq!(all.iter().map(|one| one.invariant).collect::<Vec<_>>(), Invariant::ALL);
+        assert_eq!((all[0].state, all[0].counts["parameters"]), (InvariantState::Broken, 3));
+        assert!(all[0].reason.is_empty());
+        for one in &all[1..] {
+            assert!(one.state == InvariantState::NotLooked && !one.reason.is_empty(), "{one:?}");
+        }
+    }
+}
