@@ -6,6 +6,7 @@ pub mod course;
 pub mod growth;
 pub mod modes;
 pub mod snapshot;
+mod stretches;
 pub mod sums;
 
 pub use snapshot::Snapshot;

@@ -1,5 +1,6 @@
 //! The course of a curve: its end against its lowest stretch, its repeats, its digits.
 
+use super::stretches::least_median;
 use crate::median::median;
 
 /// Points of the end of a curve, at least.
@@ -47,24 +48,6 @@ pub fn end_of(values: &[f64]) -> Option<End> {
 /// Median distance between neighbours.
 pub fn step_of(values: &[f64]) -> Option<f64> {
     median(values.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?).abs())).collect())
-}
-
-/// The lowest median of `width` neighbours, with the place of its first.
-fn least_median(values: &[f64], width: usize) -> Option<(usize, f64)> {
-    let mut sorted: Vec<f64> = values.get(..width)?.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let mut least = (0, *sorted.get(width / 2)?);
-    for (place, (gone, new)) in (1..).zip(values.iter().zip(values.get(width..)?)) {
-        let at = sorted.partition_point(|value| value.total_cmp(gone).is_lt());
-        sorted.remove(at.min(width - 1));
-        let at = sorted.partition_point(|value| value.total_cmp(new).is_lt());
-        sorted.insert(at, *new);
-        let middle = *sorted.get(width / 2)?;
-        if middle < least.1 {
-            least = (place, middle);
-        }
-    }
-    Some(least)
 }
 
 /// The smallest period with which all values repeat to the last bit; `None` where they do not.
