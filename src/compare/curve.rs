@@ -5,6 +5,7 @@
 //! a share of a value near zero turns noise into failures. All sums are in `f64`.
 
 pub mod factor;
+pub mod numbers;
 pub mod rank;
 pub mod robust;
 pub mod rollback;

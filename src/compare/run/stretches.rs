@@ -26,7 +26,7 @@ pub(super) fn least_median(values: &[f64], width: usize) -> Option<(usize, f64)>
     Some(least)
 }
 
-/// How many there are of each place, as sums over ranges.
+/// Counts of places, as sums over ranges.
 struct Counts {
     sums: Vec<i32>,
 }

@@ -1,0 +1,135 @@
+//! One number of a whole run for each rule about samples: its level, its tail, its best value, the steps to a target, its scatter.
+//!
+//! Values are those of the steps that all runs have, in order, all finite.
+
+use crate::kind::Better;
+use crate::median::median;
+
+/// Values of the rolling median that spikes stand out from.
+const ROLLING: usize = 11;
+/// Robust deviations, and part of the median, that a spike lies above it at least.
+const DEVIATIONS: f64 = 8.0;
+const PART: f64 = 0.1;
+/// Median distance of a normal number from its middle, as a part of the standard deviation, inverted.
+const ROBUST: f64 = 1.4826;
+
+/// The mean: the area under the curve over its length.
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+pub fn level(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Mean of the last values: a tenth of a training curve, 5 to 50 of them; a third of one of evaluations.
+pub fn tail(values: &[f64], is_evaluation: bool) -> Option<f64> {
+    let len = if is_evaluation { values.len().div_ceil(3) } else { (values.len() / 10).clamp(5, 50) };
+    level(values.get(values.len().saturating_sub(len)..)?)
+}
+
+/// The best value.
+pub fn best(values: &[f64], better: Better) -> Option<f64> {
+    let values = values.iter().copied();
+    match better {
+        Better::Lower => values.min_by(f64::total_cmp),
+        Better::Higher => values.max_by(f64::total_cmp),
+    }
+}
+
+/// The middle value, of an even number the mean of both.
+pub fn middle(values: &[f64]) -> Option<f64> {
+    let upper = median(values.to_vec())?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let below = values.iter().copied().filter(|value| value.total_cmp(&upper).is_lt()).max_by(f64::total_cmp);
+    let is_twice = values.iter().filter(|value| value.total_cmp(&upper).is_lt()).count() < values.len() / 2;
+    Some(if is_twice { upper } else { 0.5 * (upper + below.unwrap_or(upper)) })
+}
+
+/// Spread from step to step, as the standard deviation that normal changes of their median size have.
+pub fn spread(values: &[f64]) -> Option<f64> {
+    let changes = values.windows(2).filter_map(|pair| Some((pair.last()? - pair.first()?).abs()));
+    Some(ROBUST * middle(&changes.collect::<Vec<_>>())?)
+}
+
+/// Number of spikes: values far above the median of their neighbours, one of neighbours at most.
+#[allow(clippy::cast_precision_loss, reason = "a count of spikes")]
+pub fn spikes(values: &[f64]) -> Option<f64> {
+    let around = |place: usize| {
+        let start = place.saturating_sub(ROLLING / 2).min(values.len().saturating_sub(ROLLING));
+        middle(values.get(start..(start + ROLLING).min(values.len()))?)
+    };
+    let medians: Vec<f64> = (0..values.len()).map(around).collect::<Option<_>>()?;
+    let above: Vec<f64> = values.iter().zip(&medians).map(|(value, median)| value - median).collect();
+    let deviation = ROBUST * middle(&above.iter().map(|above| above.abs()).collect::<Vec<_>>())?;
+    let (mut count, mut last) = (0_usize, None::<usize>);
+    for (place, (above, median)) in above.iter().zip(&medians).enumerate() {
+        let stands_out = *above > DEVIATIONS * deviation && *above > PART * median.abs();
+        if stands_out && last.is_none_or(|last| place - last >= ROLLING) {
+            (count, last) = (count + 1, Some(place));
+        }
+    }
+    Some(count as f64)
+}
+
+/// The first step at which the curve reaches `target`, between two evaluations by the logarithm of the values where they have
+/// one; `None` where it never does.
+#[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
+pub fn steps_to(points: impl Iterator<Item = (u64, f64)>, target: f64, better: Better) -> Option<f64> {
+    let has_reached = |value: f64| match better {
+        Better::Lower => value <= target,
+        Better::Higher => value >= target,
+    };
+    let mut before: Option<(u64, f64)> = None;
+    for (step, value) in points.filter(|(_, value)| value.is_finite()) {
+        if has_reached(value) {
+            let Some((earlier, from)) = before else { return Some(step as f64) };
+            let logarithm = |value: f64| if from > 0.0 && target > 0.0 && value > 0.0 { value.ln() } else { value };
+            let whole = logarithm(value) - logarithm(from);
+            let part = if whole == 0.0 { 1.0 } else { (logarithm(target) - logarithm(from)) / whole };
+            return Some(earlier as f64 + part.clamp(0.0, 1.0) * (step - earlier) as f64);
+        }
+        before = Some((step, value));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_by_its_numbers() {
+        let values: Vec<f64> = (0..100).map(|step| 1.0 + 1.0 / f64::from(step + 1)).collect();
+        assert!((level(&values).expect("values") - 1.051_873_775).abs() < 1e-6);
+        assert!((tail(&values, false).expect("values") - 1.010_481).abs() < 1e-4);
+        assert_eq!(tail(&[3.0, 2.0, 1.0], true), Some(1.0));
+        assert_eq!((best(&values, Better::Lower), best(&values, Better::Higher)), (Some(1.01), Some(2.0)));
+        assert_eq!(
+            (middle(&[3.0, 1.0, 2.0]), middle(&[4.0, 1.0, 2.0, 3.0]), middle(&[2.0; 4])),
+            (Some(2.0), Some(2.5), Some(2.0))
+        );
+        assert_eq!(level(&[]), None);
+    }
+
+    #[test]
+    fn spikes_are_counted_once_and_noise_is_none() {
+        let noisy = |step: u32| 2.0 + 0.01 * f64::from(step * 7919 % 101) / 101.0;
+        let mut values: Vec<f64> = (0..200).map(noisy).collect();
+        assert_eq!(spikes(&values), Some(0.0));
+        for place in [40, 41, 120] {
+            values[place] = 3.0;
+        }
+        assert_eq!(spikes(&values), Some(2.0));
+        let wide = spread(&values).expect("values");
+        assert!(wide > 0.001 && wide < 0.01, "{wide}");
+    }
+
+    #[test]
+    fn a_target_is_reached_between_two_evaluations() {
+        let points = [(10, 4.0), (20, 2.0), (30, 1.0)];
+        let reached = |target, better| steps_to(points.into_iter(), target, better);
+        assert!((reached(2.828_427_124_746_19, Better::Lower).expect("reached") - 15.0).abs() < 1e-9);
+        assert_eq!((reached(4.0, Better::Lower), reached(0.5, Better::Lower)), (Some(10.0), None));
+        assert_eq!(reached(3.0, Better::Higher), Some(10.0));
+    }
+}

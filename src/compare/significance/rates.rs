@@ -1,0 +1,34 @@
+//! Rates of two samples of runs.
+
+use super::student::log_gamma;
+
+/// Probability of as many or more marked runs on the candidate's side as there are, where the marked ones fall on any run alike
+/// (R. A. Fisher's exact test, one-sided). `marked` runs of `runs`, of baseline and candidate.
+#[allow(clippy::cast_precision_loss, reason = "counts of runs")]
+pub fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
+    let choose = |n: usize, k: usize| {
+        if k > n { f64::NEG_INFINITY } else { of(n) - of(k) - of(n - k) }
+    };
+    let ([ours, theirs], [n, m]) = (marked, runs);
+    let both = ours + theirs;
+    let chance = |count: usize| (choose(m, count) + choose(n, both - count) - choose(n + m, both)).exp();
+    (theirs..=both.min(m)).map(chance).sum::<f64>().min(1.0)
+}
+
+/// The logarithm of a factorial.
+#[allow(clippy::cast_precision_loss, reason = "a count of runs")]
+fn of(n: usize) -> f64 {
+    log_gamma(n as f64 + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fisher;
+
+    #[test]
+    fn chances_are_counted() {
+        assert!((fisher([0, 1], [8, 8]) - 0.5).abs() < 1e-9);
+        assert!((fisher([1, 3], [4, 4]) - 17.0 / 70.0).abs() < 1e-9);
+        assert!((fisher([0, 0], [3, 3]) - 1.0).abs() < 1e-9);
+    }
+}
