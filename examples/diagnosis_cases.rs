@@ -55,6 +55,7 @@ fn row(case: &Path) -> Result<String> {
     let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect("case.json")).expect("JSON");
     let request = Request {
         baseline: Held::own(case.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

@@ -47,6 +47,7 @@ fn row(case: &Path) -> Result<String> {
     let truth = &spec["truth"];
     let request = Request {
         baseline: Held::own(case.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::default(),

@@ -74,6 +74,7 @@ fn case(path: &Path) -> Option<Case> {
 fn judge(case: &Case, policy: Policy) -> Result<GateResult> {
     let request = Request {
         baseline: Held::own(case.baseline.display().to_string()),
+        several: Default::default(),
         candidate: case.candidate.display().to_string(),
         checks: vec![CheckId::Loss],
         policy,

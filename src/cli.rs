@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod baseline;
+pub(crate) mod calibrate;
 pub(crate) mod config_pack;
 pub(crate) mod curves;
 pub(crate) mod explain;
@@ -33,6 +34,7 @@ mod trusted;
 use clap::{Parser, Subcommand};
 
 use answer::AnswerArgs;
+use calibrate::CalibrateArgs;
 use config_pack::ConfigPackArgs;
 use curves::{LossArgs, NoiseArgs, SelftestArgs};
 use flags::PairArgs;
@@ -98,6 +100,9 @@ pub(crate) enum Command {
     /// Record how much repeats of the baseline differ from each other
     #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --out noise.json")]
     Noise(NoiseArgs),
+    /// Find a limit from the scores of past runs, and whether a gate lies inside their scatter
+    #[command(after_help = "Example:\n  precision-gate calibrate nights.csv --metric score --gate 0.85")]
+    Calibrate(CalibrateArgs),
     /// Record, list, show, verify and compare baselines
     #[command(
         after_help = "Example:\n  precision-gate baseline promote runs/gpu --name glm --reason 'torch 2.7' --approved-by ann"

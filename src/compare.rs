@@ -18,5 +18,6 @@ pub mod performance;
 pub mod run;
 pub mod sample;
 mod scalar;
+pub mod significance;
 pub mod tensor;
 pub mod values;

@@ -22,6 +22,7 @@ pub mod performance;
 pub mod register;
 pub mod rule;
 pub mod run;
+pub mod samples;
 pub mod settle;
 pub mod source;
 pub mod unread;

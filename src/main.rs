@@ -15,8 +15,8 @@ use precision_gate::exit;
 use precision_gate::report::escape::cleaned;
 
 use cli::{
-    Cli, Command, answer, baseline, config_pack, curves, explain, history, inputs, judge, merge, publish, reproduce,
-    run, show, signoff, source, tools,
+    Cli, Command, answer, baseline, calibrate, config_pack, curves, explain, history, inputs, judge, merge, publish,
+    reproduce, run, show, signoff, source, tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -80,6 +80,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Source(args) => source::run(&args),
         Command::Merge(args) => merge::merge(args),
         Command::Noise(args) => curves::noise(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Baseline(args) => baseline::run(args),
         Command::History(args) => history::commands::run(&args),
         Command::Selftest(args) => curves::selftest(&args),

@@ -23,6 +23,7 @@ pub mod operators;
 pub mod performance;
 pub mod publish;
 mod reading;
+pub mod samples;
 pub mod signoff;
 pub mod source;
 pub mod value;
@@ -38,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::nearest::question;
 use crate::verdict::{CheckId, Profile, Severity};
-use location::Named;
+use location::{Named, Paths};
 use reading::{File, Path, Step};
 
 /// Everything that decides a verdict.
@@ -85,6 +86,8 @@ pub struct Policy {
     pub monitor: monitor::MonitorPolicy,
     /// Evaluations.
     pub evaluation: evaluation::EvaluationPolicy,
+    /// Several runs of a side.
+    pub samples: samples::SamplesPolicy,
     /// Operator tests.
     pub operators: operators::OperatorsPolicy,
     /// Profiles.
@@ -115,9 +118,11 @@ pub struct Policy {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SidePolicy {
-    /// Location, where the command line gives none.
+    /// Location, where the command line gives none; several are one run each.
     #[schemars(example = &"runs/gpu")]
-    pub location: Named,
+    pub location: Paths,
+    /// Whether each entry of the folder is one run.
+    pub runs: bool,
     /// A short name for people: `A100`.
     #[schemars(example = &"A100")]
     pub label: String,

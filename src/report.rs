@@ -39,6 +39,7 @@ pub mod reference;
 pub mod rewrite;
 pub mod rows;
 mod run;
+mod samples;
 pub mod sarif;
 mod sentence;
 mod sides;

@@ -16,6 +16,7 @@
 //! # Ok::<(), precision_gate::error::Error>(())
 //! ```
 
+pub mod confirm;
 pub mod diagnosis;
 pub mod finding;
 pub mod history;
@@ -27,6 +28,7 @@ pub mod operation;
 pub mod outcome;
 pub mod place;
 pub mod run;
+pub mod samples;
 pub mod seal;
 pub mod trend;
 pub mod unit;
@@ -92,6 +94,15 @@ pub struct GateResult {
     /// Every invariant of a run judged alone, those that could not be looked at too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked: Vec<Looked>,
+    /// Runs of both sides and how they were tested, where several were judged together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<samples::Samples>,
+    /// The first run and those that were made again, where the verdict waits for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reruns: Vec<confirm::Rerun>,
+    /// Outcome of these runs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<confirm::Confirm>,
     /// The course of the runs, where a log tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,

@@ -1,5 +1,7 @@
 //! Verdicts, severities and profiles.
 
+use std::ops::{Index, IndexMut};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +135,9 @@ pub enum Side {
 }
 
 impl Side {
+    /// Both, the trusted one first.
+    pub const BOTH: [Self; 2] = [Self::Baseline, Self::Candidate];
+
     /// The name as it is written.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -147,6 +152,52 @@ impl Side {
         match self {
             Self::Baseline => Self::Candidate,
             Self::Candidate => Self::Baseline,
+        }
+    }
+}
+
+/// One of something for each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerSide<T> {
+    /// That of the trusted run.
+    pub baseline: T,
+    /// That of the run being judged.
+    pub candidate: T,
+}
+
+impl<T> PerSide<T> {
+    /// One that `of` gives for each side.
+    pub fn of(mut of: impl FnMut(Side) -> T) -> Self {
+        Self { baseline: of(Side::Baseline), candidate: of(Side::Candidate) }
+    }
+
+    /// Both, the trusted side's first.
+    pub fn each(&self) -> impl Iterator<Item = &T> {
+        [&self.baseline, &self.candidate].into_iter()
+    }
+
+    /// Both as a list, the trusted side's first.
+    pub fn into_array(self) -> [T; 2] {
+        [self.baseline, self.candidate]
+    }
+}
+
+impl<T> Index<Side> for PerSide<T> {
+    type Output = T;
+
+    fn index(&self, side: Side) -> &T {
+        match side {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        }
+    }
+}
+
+impl<T> IndexMut<Side> for PerSide<T> {
+    fn index_mut(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Baseline => &mut self.baseline,
+            Side::Candidate => &mut self.candidate,
         }
     }
 }

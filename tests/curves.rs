@@ -46,6 +46,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Loss],
         policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy").of_own_files(),

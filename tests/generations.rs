@@ -46,6 +46,7 @@ fn judge(baseline: Option<&Path>, candidate: &Path, policy: &str) -> GateResult 
     let text = format!("{health}{policy}");
     let request = Request {
         baseline: baseline.map(|path| Held::own(path.display().to_string())).unwrap_or_default(),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", &text, &codes).expect("a sound policy") },

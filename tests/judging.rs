@@ -37,6 +37,7 @@ fn judge_by(checks: &[CheckId], baseline: &Path, candidate: &Path, policy: &str)
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: checks.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },

@@ -40,6 +40,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },

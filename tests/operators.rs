@@ -33,6 +33,7 @@ fn run(baseline: &Path, candidate: &Path, policy: &str) -> Outcome {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
+        several: Default::default(),
         baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),

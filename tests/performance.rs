@@ -45,6 +45,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
 fn try_judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<GateResult, Error> {
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: parsed(policy),

@@ -35,6 +35,7 @@ fn against_itself(location: &Path) -> Option<String> {
     let location = location.display().to_string();
     let request = Request {
         baseline: Held::own(location.clone()),
+        several: Default::default(),
         candidate: location.clone(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

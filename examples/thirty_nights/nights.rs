@@ -126,6 +126,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
             sources.write(&night, suite, number, &mut random)?;
             let request = Request {
                 baseline: Held::own(folder.join("baseline").display().to_string()),
+                several: Default::default(),
                 candidate: night.display().to_string(),
                 checks: vec![CheckId::Loss, CheckId::Dump],
                 policy: Policy::default(),

@@ -12,12 +12,14 @@ use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::verify;
 use precision_gate::gate::baseline_name;
 use precision_gate::gate::promote::{Promoted, Promotion, old_against_new, promote};
+use precision_gate::gate::renew::{self, RenewRequest, Renewed};
 use precision_gate::gate::repeats::band_file;
 use precision_gate::policy::Policy;
 use precision_gate::policy::location::Held;
 use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::messages::Language;
+use precision_gate::report::escape;
+use precision_gate::report::messages::{Language, short};
 
 use super::fetching::{FetchArgs, environment};
 use super::pinned::{BRANCHES, pinned};
@@ -53,6 +55,9 @@ enum BaselineCommand {
     /// Verify byte by byte that a baseline still matches its manifest
     #[command(after_help = "Example:\n  precision-gate baseline verify glm")]
     Verify(NameArgs),
+    /// Judge the new runs of many baselines against their old ones, and write those that a reviewed request accepts
+    #[command(after_help = "Example:\n  precision-gate baseline renew renew.yml")]
+    Renew(RenewArgs),
     /// Show what would change if another run became the baseline
     #[command(after_help = "Example:\n  precision-gate baseline diff glm s3://golden/glm/2026-12")]
     Diff(DiffArgs),
@@ -143,6 +148,28 @@ struct DiffArgs {
     common: CommonArgs,
 }
 
+/// `baseline renew`
+#[derive(Debug, Args)]
+struct RenewArgs {
+    /// The request: `renew: [{suite, baseline, candidate, because}]`, with locations below the file's folder
+    #[arg(value_name = "REQUEST")]
+    request: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Promote the new runs, where every suite is accepted
+    #[arg(long)]
+    write: bool,
+    /// With --write, promote those that are accepted although others are refused
+    #[arg(long, requires = "write")]
+    accepted_only: bool,
+    /// Person who is responsible [default: the person who started the job, or the user]
+    #[arg(long, value_name = "WHO")]
+    approved_by: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
 /// Flags of every command on baselines.
 #[derive(Debug, Args)]
 struct CommonArgs {
@@ -176,6 +203,7 @@ pub(crate) fn run(args: BaselineArgs) -> Result<u8> {
         BaselineCommand::Show(args) => show_one(&args),
         BaselineCommand::Verify(args) => run_verify(&args),
         BaselineCommand::Diff(args) => diff(&args),
+        BaselineCommand::Renew(args) => run_renew(&args),
     }
 }
 
@@ -251,6 +279,67 @@ fn propose(promotion: &Promotion, common: &CommonArgs, dry_run: bool, language: 
     let text = proposing::propose(onto.session, &proposal, language)?;
     show::say(&format!("{text}\n"))?;
     publishing.close(exit::PASS)
+}
+
+fn run_renew(args: &RenewArgs) -> Result<u8> {
+    let name = args.request.display().to_string();
+    let text = std::fs::read_to_string(&args.request).map_err(|error| Error::io(&name, &error))?;
+    let request: RenewRequest = serde_yaml::from_str(&text).map_err(|error| {
+        let help = "expected `renew: [{suite: NAME, baseline: OLD, candidate: NEW, because: REASON}]`";
+        Error::new(ErrorKind::Policy, &name, error).with_help(help)
+    })?;
+    let folder = args.request.parent().map(PathBuf::from).unwrap_or_default();
+    let place = |location: &str| match Location::parse(location) {
+        Ok(Location::Local(_)) => folder.join(location).display().to_string(),
+        _ => location.to_owned(),
+    };
+    let (policy, fetcher) = (args.common.policy()?, args.common.fetching.fetcher());
+    let progress = progress::of(args.common.quiet || args.json);
+    let suites = renew::judge(&request, &policy, &place, &fetcher, progress.as_ref());
+    drop(progress);
+    if args.json {
+        show::say(&super::curves::json(&serde_json::json!({ "suites": suites }))?)?;
+    } else {
+        show::say(&told(&suites))?;
+    }
+    let are_all = suites.iter().all(|suite| suite.accepted);
+    if args.write && (are_all || args.accepted_only) {
+        let by = args.approved_by.clone().or_else(|| environment().first(&PEOPLE).map(str::to_owned));
+        for (suite, _) in request.renew.iter().zip(&suites).filter(|(_, judged)| judged.accepted) {
+            let promotion = Promotion {
+                root: args.common.root.clone(),
+                name: suite.suite.clone(),
+                location: place(&suite.candidate),
+                branch: "*".to_owned(),
+                reason: suite.because.clone(),
+                by: by.clone().unwrap_or_default(),
+                recorded: Recorded::default(),
+                noise: None,
+                accept_change: true,
+            };
+            write(&promotion, &args.common)?;
+        }
+    }
+    Ok(if are_all { exit::PASS } else { exit::FAIL })
+}
+
+/// The suites as a table of Markdown, which a reviewer reads in the request.
+fn told(suites: &[Renewed]) -> String {
+    let mut text =
+        String::from("| suite | accepted | verdict | shift | because, or why not |\n| --- | --- | --- | --- | --- |\n");
+    for suite in suites {
+        let shift = match (suite.effect, suite.interval) {
+            (Some(effect), Some([low, high])) => {
+                format!("{} ({} to {})", short(effect.0), short(low.0), short(high.0))
+            }
+            _ => String::new(),
+        };
+        let verdict = suite.verdict.map_or("", |verdict| verdict.as_str());
+        let (yes, why) = if suite.accepted { ("yes", &suite.because) } else { ("no", &suite.reason) };
+        let cells = [suite.suite.as_str(), yes, verdict, &shift, why].map(escape::cell);
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
 }
 
 fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::loss::noise::NoiseBand> {

@@ -82,6 +82,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
             checks: Command::Loss.checks(),
             policy,
             matching: Matching::default(),
+            several: Default::default(),
         }
     })?;
     judge::judge(common, output, &case)
@@ -142,7 +143,7 @@ pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
     Ok(if found.ok { exit::PASS } else { exit::FAIL })
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
+pub(super) fn json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     Ok(text + "\n")
 }

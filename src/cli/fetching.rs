@@ -87,6 +87,18 @@ pub(crate) fn version(text: &str) -> Result<(String, String), String> {
     Ok((what.trim().to_ascii_lowercase(), version.trim().to_owned()))
 }
 
+/// A run that was made again: the machine and the location.
+///
+/// # Errors
+/// A text without `=`, or without one of its sides.
+pub(crate) fn rerun(text: &str) -> Result<(String, String), String> {
+    let (node, location) = text.split_once('=').unwrap_or_default();
+    if node.trim().is_empty() || location.is_empty() {
+        return Err(format!("`{text}` is not NODE=LOCATION"));
+    }
+    Ok((node.trim().to_owned(), location.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::size;

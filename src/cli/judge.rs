@@ -123,6 +123,7 @@ fn some_checks(
         checks: command.checks(),
         policy: with_flags(policy),
         matching,
+        several: Default::default(),
     })?;
     let (common, selection) = (&args.common, quick.selection()?);
     match task {

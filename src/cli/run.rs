@@ -4,7 +4,7 @@ use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::training::Training;
-use precision_gate::gate::{self, Asked, Progress, Request};
+use precision_gate::gate::{self, Asked, Progress, Request, Several};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
 use precision_gate::policy::Policy;
@@ -16,6 +16,7 @@ use precision_gate::report::Judged;
 use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
+use super::fetching;
 use super::flags::CommonArgs;
 use super::history::{HistoryFlags, Recording};
 use super::judge::{self, Evaluated, Task};
@@ -34,12 +35,21 @@ pub(crate) struct RunArgs {
     /// The candidate, in place of --candidate
     #[arg(value_name = "CANDIDATE")]
     pub(crate) second: Option<String>,
-    /// The baseline: a folder, a file or a location (s3://, https://, baseline:NAME and others)
+    /// The baseline: a folder, a file or a location (s3://, https://, baseline:NAME and others); given several times, one run each
     #[arg(long, value_name = "LOCATION")]
-    pub(crate) baseline: Option<String>,
-    /// The candidate: a folder, a file or a location
+    pub(crate) baseline: Vec<String>,
+    /// The candidate: a folder, a file or a location; given several times, one run each
     #[arg(long, value_name = "LOCATION")]
-    pub(crate) candidate: Option<String>,
+    pub(crate) candidate: Vec<String>,
+    /// Each entry of a folder is one run: several runs of a side are judged together, as samples
+    #[arg(long)]
+    pub(crate) runs: bool,
+    /// The machine that the candidate was made on
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) node: String,
+    /// The candidate made again, and the machine: judged by itself where the first run fails; may be given several times
+    #[arg(long, value_name = "NODE=LOCATION", value_parser = fetching::rerun)]
+    pub(crate) rerun: Vec<(String, String)>,
     /// Severity of the gate [default: that of the policy file]
     #[arg(long, value_enum)]
     pub(crate) profile: Option<Profile>,
@@ -77,7 +87,7 @@ impl RunArgs {
     /// Takes two folders without flags as baseline and candidate, in this order.
     fn take_folders(&mut self) -> Result<()> {
         let usage = |message: &str| Error::new(ErrorKind::Usage, "", message).with_help(BOTH_SIDES);
-        let is_flagged = self.baseline.is_some() || self.candidate.is_some();
+        let is_flagged = !self.baseline.is_empty() || !self.candidate.is_empty();
         match (self.first.take(), self.second.take()) {
             (None, _) => Ok(()),
             (Some(_), Some(_)) if is_flagged => {
@@ -85,12 +95,12 @@ impl RunArgs {
             }
             (Some(_), None) if is_flagged => Err(usage("one run is given without --baseline or --candidate")),
             (candidate, None) if self.health => {
-                self.candidate = candidate;
+                self.candidate = candidate.into_iter().collect();
                 Ok(())
             }
             (Some(_), None) => Err(usage("only one run is given")),
             (baseline, candidate) => {
-                (self.baseline, self.candidate) = (baseline, candidate);
+                (self.baseline, self.candidate) = (baseline.into_iter().collect(), candidate.into_iter().collect());
                 Ok(())
             }
         }
@@ -213,9 +223,18 @@ fn request(args: &RunArgs, mut policy: Policy) -> Asked {
     if let Some(reference) = &args.reference {
         policy.reference.location = reference.clone().into();
     }
+    let are_runs = [policy.baseline.runs, policy.candidate.runs].map(|of_policy| args.runs || of_policy);
+    let [(baseline, ours), (candidate, theirs)] =
+        [(&args.baseline, &policy.baseline), (&args.candidate, &policy.candidate)].map(|(given, of_policy)| {
+            let all = if given.is_empty() { of_policy.location.written() } else { given.clone() };
+            let mut all = all.into_iter();
+            (all.next().unwrap_or_default(), all.collect())
+        });
+    let (node, reruns) = (args.node.clone(), args.rerun.clone());
     Asked {
-        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.written().to_owned()),
-        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.written().to_owned()),
+        baseline,
+        candidate,
+        several: Several { baseline: ours, candidate: theirs, are_runs, node, reruns },
         checks: Request::ALL_CHECKS.to_vec(),
         policy,
         matching: Matching::default(),

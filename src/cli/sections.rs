@@ -11,7 +11,7 @@ pub(crate) const TEMPLATE: &str =
 /// Sections with their commands. A command that stands in none of them is shown in the last one.
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("Judge", &["run", "loss", "compare", "config-check", "source", "merge"]),
-    ("Baselines", &["baseline", "noise", "config-pack"]),
+    ("Baselines", &["baseline", "noise", "calibrate", "config-pack"]),
     ("Publish", &["publish", "answer", "signoff"]),
     ("Reports", &["report", "explain", "next-dump", "reproduce", "history"]),
     ("Tools", &["init", "selftest", "schema", "completions"]),

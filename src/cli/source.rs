@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SourceArgs) -> Result<u8> {
 fn request(args: &SourceArgs, policy: Policy) -> Asked {
     let candidate = args.path.display().to_string();
     let (baseline, checks) = (String::new(), vec![CheckId::Source]);
-    Asked { baseline, candidate, checks, policy, matching: Matching::default() }
+    Asked { baseline, candidate, checks, policy, matching: Matching::default(), several: Default::default() }
 }
 
 /// The tree that a run judges beside its artifacts, where its policy asks for that.

@@ -30,6 +30,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
         Ok(check(&sides.baseline, &sides.candidate, policy, shared.measurements, shared.progress))
     },
     health: Some(alone),
+    several: None,
     measure: Some(measure),
     of_tree: None,
 };

@@ -20,6 +20,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: discover::Evidence::Signature, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
     health: Some(alone),
+    several: None,
     measure: None,
     of_tree: None,
 };

@@ -53,6 +53,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: discover::Evidence::Place, extent: Extent::Content, look: recognise },
     judge: of_sides,
     health: Some(alone::check),
+    several: None,
     measure: Some(measure),
     of_tree: None,
 };
@@ -127,7 +128,7 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
     let recording = Recording::new(runs.len().try_into().unwrap_or(u32::MAX));
     let (baseline, candidate) = Default::default();
     let (policy, matching) = (Policy::default(), Matching::default());
-    let request = Request { baseline, candidate, checks: vec![ID], policy, matching };
+    let request = Request { baseline, candidate, several: Default::default(), checks: vec![ID], policy, matching };
     let measurements = Measurements::default();
     let shared = Shared {
         request: &request,

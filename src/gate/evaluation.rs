@@ -4,6 +4,7 @@ mod alone;
 mod found;
 mod required;
 mod rollouts;
+mod samples;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -34,6 +35,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: found::recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     health: Some(alone::check),
+    several: Some(samples::check),
     measure: None,
     of_tree: None,
 };

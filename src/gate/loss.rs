@@ -1,5 +1,8 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
+mod paired;
+mod samples;
+
 use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::outcome::CheckOutcome;
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
@@ -9,31 +12,35 @@ use super::wiring::GateCheck;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
-use crate::judge::loss::noise::NoiseBand;
+use crate::judge::loss::noise::{NoiseBand, RecordedCurve, SampleRun};
+use crate::judge::loss::repeats::Difference;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::judge::samples::runs::seed_of;
 use crate::judge::unread;
-use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
 use crate::policy::health::{HealthPolicy, Vocabulary};
 use crate::policy::location::Held;
-use crate::policy::loss::{Kind, LossPolicy, pattern};
+use crate::policy::loss::{LossPolicy, pattern};
 use crate::read::account::Account;
 use crate::read::curve::log::{LogPattern, unknown};
 use crate::read::curve::{self, CurveFile, Declared, Format, Readable, mlflow, results};
 use crate::read::sqlite;
 use crate::result::finding::Finding;
+use crate::result::number::Number;
 use crate::result::run::Timeline;
 use crate::result::unit::{CurveUnit, Unit};
 use crate::verdict::{CheckId, Severity, Side};
+use paired::paired;
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Lines, extent: Extent::Content, look: recognise },
     judge: |sides, surroundings, shared| of_sides(sides, surroundings, shared),
     health: Some(alone),
+    several: Some(samples::check),
     measure: None,
     of_tree: None,
 };
@@ -326,16 +333,6 @@ fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Findi
     outcome
 }
 
-/// The curves of two runs, of the kind that the policy declares.
-fn paired<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile], policy: &LossPolicy) -> Result<CurvePairing<'a>> {
-    let pairing = pair_curves(baseline, candidate)?;
-    Ok(match policy.kind {
-        Kind::Auto => pairing,
-        Kind::Rl => pairing.declared(true),
-        Kind::Supervised => pairing.declared(false),
-    })
-}
-
 /// The user's pattern for log lines, ready to use.
 pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
     let parse = |pattern: &pattern::LogPattern| {
@@ -345,12 +342,17 @@ pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
     policy.log_pattern.as_ref().map(parse).transpose()
 }
 
+/// Help where runs are not repeats of each other.
+const OTHER_RUN: &str = "a band of runs that differ hides every difference as large: give runs of the same model, data, seed and \
+                         settings; record it with `precision-gate noise --allow-different-runs`; or give the runs as several \
+                         baselines";
+
 /// The noise band the policy names: a recorded file, or repeats to record one from. A file of dumps alone says nothing here.
 fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
     let band = match policy.noise.0.as_slice() {
         [] => return Ok(None),
         [named] => match band_file(named.held()?, repeats.fetcher)? {
-            Some(band) => band,
+            Some(band) => as_band(band)?,
             None => record(&policy.noise.held()?, policy, repeats, false)?,
         },
         _ => record(&policy.noise.held()?, policy, repeats, false)?,
@@ -369,23 +371,38 @@ pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs
     if found.len() < 2 {
         return Err(too_few(&locations, &format!("{} with curves", found.len())));
     }
-    record_of(&found, policy, any_runs)
+    as_band(record_of(&found, policy, any_runs)?)
 }
 
-/// The band of the curves of `runs`.
+/// A file of runs that are no repeats of each other is no band.
+fn as_band(band: NoiseBand) -> Result<NoiseBand> {
+    if band.no_band.is_empty() {
+        return Ok(band);
+    }
+    Err(Error::new(ErrorKind::Usage, "noise", band.no_band).with_help(OTHER_RUN))
+}
+
+/// The band of the curves of `runs`; of runs that are not repeats of each other the reason why there is none, unless
+/// `any_runs` are taken.
 ///
 /// # Errors
-/// `Usage` where two are not repeats of one case, unless `any_runs` are taken.
+/// Errors of the disk, where points lie there.
 pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
-    const HELP: &str = "a band of runs that differ hides every difference as large: give runs of the same model, data, seed \
-                        and settings; or record it with `precision-gate noise --allow-different-runs`";
-    let mut band = NoiseBand::new(runs.iter().map(|run| run.name.clone()).collect());
+    let names = || runs.iter().map(|run| run.name.clone()).collect();
+    let mut band = NoiseBand::new(names());
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
             let pairing = paired(&first.curves, &second.curves, policy)?;
             let measured = loss::measures_of(&pairing)?;
-            if let Some(why) = loss::repeats::difference(&pairing, &measured)?.filter(|_| !any_runs) {
-                return Err(other_run([&first.name, &second.name], &why, HELP));
+            match loss::repeats::difference(&pairing, &measured)?.filter(|_| !any_runs) {
+                Some(Difference { why, is_other: true }) => {
+                    return Err(other_run([&first.name, &second.name], &why, OTHER_RUN));
+                }
+                Some(Difference { why, .. }) => {
+                    let no_band = format!("{} is not a repeat of {}: {why}", second.name, first.name);
+                    return Ok(NoiseBand { no_band, ..NoiseBand::new(names()) });
+                }
+                None => {}
             }
             for (metric, measures) in measured {
                 band.record(&metric, &measures);
@@ -393,4 +410,29 @@ pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result
         }
     }
     Ok(band)
+}
+
+/// The finite points of the curves of `runs`, by run.
+///
+/// # Errors
+/// Errors of the disk, where points lie there; `Usage` where a run holds NaN or infinity.
+pub fn sample_of(runs: &[Repeat], policy: &LossPolicy) -> Result<Vec<SampleRun>> {
+    let mut sample = Vec::new();
+    for run in runs {
+        let pairing = paired(&run.curves, &run.curves, policy)?;
+        let mut curves = Vec::new();
+        for pair in &pairing.pairs {
+            let source = pair.candidate.load()?;
+            let (steps, values): (Vec<u64>, Vec<f64>) = source.series.points().unzip();
+            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+                let message = format!("its {} holds {value}, so that it is no run of a baseline", pair.metric);
+                return Err(Error::new(ErrorKind::Usage, &run.name, message).with_help("leave the run out"));
+            }
+            let values = values.into_iter().map(Number).collect();
+            curves.push(RecordedCurve { metric: pair.metric.clone(), rank: pair.rank, steps, values });
+        }
+        let name = run.name.rsplit('/').next().unwrap_or(&run.name).to_owned();
+        sample.push(SampleRun { seed: seed_of(&name), name, curves });
+    }
+    Ok(sample)
 }

@@ -29,6 +29,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     health: Some(of_candidate),
+    several: None,
     measure: None,
     of_tree: None,
 };

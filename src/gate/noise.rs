@@ -23,6 +23,7 @@ pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs
         (0 | 1, _) => NoiseBand::new(dumps.iter().map(|run| run.name.clone()).collect()),
         _ => loss::record_of(&curves, policy, any_runs)?,
     };
+    let band = if curves.len() > 1 { band.with_sample(loss::sample_of(&curves, policy)?) } else { band };
     let of_dumps = if dumps.len() > 1 { dump::record_of(&dumps)? } else { Vec::new() };
     Ok(band.with_dumps(of_dumps))
 }

@@ -4,6 +4,7 @@ use super::baseline;
 use super::checks::search;
 use super::loss::{self, UnreadLog};
 use super::request::Request;
+use super::samples;
 use super::side;
 use super::sides::Sides;
 use super::surroundings::Surroundings;
@@ -23,6 +24,9 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     if request.is_alone() {
         return open_alone(request, opening, training);
     }
+    if request.several.is_any() {
+        return samples::open(request, opening);
+    }
     let (baseline, candidate) = rayon::join(
         || side::open(&request.baseline, Side::Baseline, opening),
         || side::open_candidate(&request.candidate, opening, training),
@@ -30,7 +34,8 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     let reference = &policy.reference.location;
     let open = || side::open_reference(reference.held()?, opening);
     let reference = if reference.is_empty() { None } else { Some(open()?) };
-    let mut sides = Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, is_alone: false };
+    let mut sides =
+        Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, samples: None, is_alone: false };
     if !sides.baseline.is_unknown() {
         let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
         sides.verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
@@ -51,5 +56,5 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
 fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Sides> {
     let candidate = side::open_candidate(&request.candidate, opening, training)?;
     let baseline = side::nothing(opening)?;
-    Ok(Sides { baseline, candidate, reference: None, verified: None, is_alone: true })
+    Ok(Sides { baseline, candidate, reference: None, verified: None, samples: None, is_alone: true })
 }

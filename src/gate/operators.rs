@@ -29,6 +29,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty or cut within its header; its name still says what it would be.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    several: None,
     measure: None,
     health: Some(health),
     of_tree: None,

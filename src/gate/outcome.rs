@@ -43,7 +43,14 @@ impl CheckOutcome {
     /// A check that has not judged anything yet.
     pub fn new(id: CheckId) -> Self {
         Self {
-            check: Check { id, verdict: Verdict::Skipped, culprit: None, items: Vec::new(), units: Vec::new() },
+            check: Check {
+                id,
+                verdict: Verdict::Skipped,
+                culprit: None,
+                samples: None,
+                items: Vec::new(),
+                units: Vec::new(),
+            },
             observations: Vec::new(),
             tables: Vec::new(),
             sizes: None,

@@ -177,6 +177,7 @@ impl Parts {
             candidate: self.candidate().to_owned(),
             checks: self.header.checks.clone(),
             matching: self.header.matching.clone(),
+            several: Default::default(),
             policy,
         }
     }

@@ -33,6 +33,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, surroundings, shared| check([&sides.baseline, &sides.candidate], surroundings, shared),
     health: None,
+    several: None,
     measure: None,
     of_tree: None,
 };

@@ -201,6 +201,7 @@ pub fn old_against_new(
     let request = Request {
         baseline: Held::own(old.location.as_str()),
         candidate: new.location.clone(),
+        several: Default::default(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },
         matching: Matching::default(),

@@ -111,7 +111,7 @@ pub fn band_file(location: &Held, fetcher: &Fetcher) -> Result<Option<NoiseBand>
     };
     let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if !band.is_known_layout() {
-        let newest = NoiseBand::LAYOUT_WITH_DUMPS;
+        let newest = NoiseBand::LAYOUT_WITH_RUNS;
         return Err(damaged(format!("has layout {}, expected {newest} at most", band.precision_gate_noise)));
     }
     if !band.is_sound() {

@@ -13,6 +13,8 @@ pub struct Asked {
     pub baseline: String,
     /// Location of the run to judge.
     pub candidate: String,
+    /// Further runs of both sides.
+    pub several: Several<String>,
     /// The checks to run.
     pub checks: Vec<CheckId>,
     /// The policy, with what flags put in place of its values.
@@ -24,8 +26,10 @@ pub struct Asked {
 impl Asked {
     /// The request of a job whose files are all its own.
     pub fn of_own_files(self) -> Request {
-        let Self { baseline, candidate, checks, policy, matching } = self;
-        Request { baseline: Held::own(baseline), candidate, checks, policy: policy.of_own_files(), matching }
+        let Self { baseline, candidate, several, checks, policy, matching } = self;
+        let baselines = several.baseline.iter().map(Held::own).collect();
+        let several = several.with(baselines);
+        Request { baseline: Held::own(baseline), candidate, several, checks, policy: policy.of_own_files(), matching }
     }
 
     /// The request, once `by` has held each location that decides.
@@ -33,12 +37,14 @@ impl Asked {
     /// # Errors
     /// As `by` says.
     pub fn hold(self, by: &mut Holder<'_>) -> Result<Request> {
-        let Self { baseline, candidate, checks, mut policy, matching } = self;
-        policy.baseline.location = baseline.into();
-        policy.candidate.location = candidate.clone().into();
+        let Self { baseline, candidate, several, checks, mut policy, matching } = self;
+        policy.baseline.location = [vec![baseline], several.baseline.clone()].concat().into();
+        policy.candidate.location = [vec![candidate.clone()], several.candidate.clone()].concat().into();
         policy.hold(by)?;
-        let baseline = policy.baseline.location.held()?.clone();
-        Ok(Request { baseline, candidate, checks, policy, matching })
+        let mut held = policy.baseline.location.held()?.into_iter();
+        let baseline = held.next().unwrap_or_default();
+        let several = several.with(held.collect());
+        Ok(Request { baseline, candidate, several, checks, policy, matching })
     }
 }
 
@@ -49,12 +55,49 @@ pub struct Request {
     pub baseline: Held,
     /// Location of the run to judge.
     pub candidate: String,
+    /// Further runs of both sides.
+    pub several: Several,
     /// The checks to run, in this order; a command for one check names just that one.
     pub checks: Vec<CheckId>,
     /// Policy that decides the verdict; its locations are held.
     pub policy: Policy,
     /// Matching of rows in msprobe's compare tables whose names differ.
     pub matching: Matching,
+}
+
+/// Further runs of both sides, which are judged as samples.
+#[derive(Clone, Debug)]
+pub struct Several<L = Held> {
+    /// Locations of the baseline's.
+    pub baseline: Vec<L>,
+    /// Locations of the candidate's.
+    pub candidate: Vec<String>,
+    /// Whether each entry of a location is one run, of the baseline and of the candidate.
+    pub are_runs: [bool; 2],
+    /// The machine that the candidate was made on; empty where nobody said.
+    pub node: String,
+    /// Runs of the candidate that were made again, each with its machine.
+    pub reruns: Vec<(String, String)>,
+}
+
+impl<L> Default for Several<L> {
+    fn default() -> Self {
+        let (baseline, candidate, node, reruns) = Default::default();
+        Self { baseline, candidate, are_runs: [false; 2], node, reruns }
+    }
+}
+
+impl<L> Several<L> {
+    /// The same with other locations of the baseline's runs.
+    fn with<M>(self, baseline: Vec<M>) -> Several<M> {
+        let Self { candidate, are_runs, node, reruns, .. } = self;
+        Several { baseline, candidate, are_runs, node, reruns }
+    }
+
+    /// Whether a side may hold more than one run.
+    pub fn is_any(&self) -> bool {
+        !self.baseline.is_empty() || !self.candidate.is_empty() || self.are_runs.contains(&true)
+    }
 }
 
 impl Request {

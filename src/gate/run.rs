@@ -4,11 +4,11 @@ use super::checks::{self, recognisers};
 use super::discover::Inventory;
 use super::loss::{self, UnreadLog};
 use super::outcome::CheckOutcome;
-use super::request::Request;
+use super::request::{Request, Several};
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use super::training::Training;
-use super::{alone, history, identical, known_defects, label, opening, operations};
+use super::{alone, history, identical, known_defects, label, one_by_one, opening, operations};
 use crate::check::Command;
 use crate::compare::measurements::Measurements;
 use crate::diagnose;
@@ -19,11 +19,15 @@ use crate::fetch::{Fetcher, Source};
 use crate::judge::invariants;
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
+use crate::judge::samples::decide::Setting;
+use crate::judge::samples::runs::Runs;
 use crate::judge::settle::settle;
-use crate::report::sink::Kept;
+use crate::report::sink::{Dropped, Kept};
 use crate::report::{Judged, Outcome};
+use crate::result::confirm::Rerun;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
+use crate::result::samples::Samples;
 use crate::result::{ArtifactRow, GateResult, Mode, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Side, Verdict};
 
@@ -60,14 +64,14 @@ pub fn run_by(
         progress,
         room: surroundings.fetcher.room_for_records(),
     };
-    let sides = opening::open(request, surroundings, progress)?;
+    let mut sides = opening::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
     let about = surroundings.about.iter().cloned();
     let general = about.chain(general_findings(request, &sides, surroundings.training));
     result.measured = general.map(|finding| Observation::of_check(CheckId::Artifacts, finding)).collect();
-    let (mut sizes, mut looked) = (Sizes::default(), Vec::new());
+    let (mut sizes, mut looked, mut tests) = (Sizes::default(), Vec::new(), 0);
     for id in &request.checks {
-        let Some(part) = check(*id, &sides, surroundings, &shared)? else { continue };
+        let Some(part) = check(*id, &mut sides, surroundings, &shared, &mut tests)? else { continue };
         result.checks.push(part.check);
         result.measured.extend(part.observations);
         result.diagnoses.extend(part.diagnoses);
@@ -79,11 +83,14 @@ pub fn run_by(
         sizes = part.sizes.unwrap_or(sizes);
     }
     asked.refuse_unmatched()?;
+    let setting = Setting { policy: &request.policy.samples, profile: request.policy.profile };
+    result.samples = sides.samples.as_ref().map(|sampled| summary(&sampled.runs, setting, tests));
     if sides.is_alone {
         result.looked = invariants::all_of(&looked);
     }
     add_digests(&mut result, &sides);
     settle(&mut result, &request.policy);
+    again(&mut result, request, surroundings, progress)?;
     diagnose(&mut result, &sizes);
     Ok(Judged { result, facts: history::facts(&sides.candidate, &request.policy) })
 }
@@ -91,15 +98,22 @@ pub fn run_by(
 /// Runs one check; `None` for an entry that is not a check of a run.
 fn check(
     id: CheckId,
-    sides: &Sides,
+    sides: &mut Sides,
     surroundings: &Surroundings<'_>,
     shared: &Shared<'_>,
+    tests: &mut usize,
 ) -> Result<Option<CheckOutcome>> {
     let Shared { request, measurements, .. } = *shared;
     let policy = &request.policy;
     let Some(check) = checks::of(id) else { return Ok(None) };
     if let Some(judge) = check.of_tree {
         return Ok(judge(surroundings, shared));
+    }
+    if sides.samples.is_some() {
+        return match check.several {
+            Some(judge) => judge(sides, shared, tests).map(Some),
+            None => one_by_one::check(id, sides, surroundings, shared),
+        };
     }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
@@ -118,6 +132,48 @@ fn check(
     Ok(Some(part))
 }
 
+/// Runs and levels of the tests, for the result.
+fn summary(runs: &Runs, setting: Setting<'_>, tests: usize) -> Samples {
+    Samples {
+        alpha: setting.policy.alpha.get().into(),
+        power: setting.policy.power.get().into(),
+        tests: tests as u64,
+        correction: "holm".to_owned(),
+        runs: runs.sides.clone().into_array(),
+    }
+}
+
+/// Judges the runs that were made again, where the first one blocks, and decides by all of them.
+///
+/// # Errors
+/// As [`run_by`].
+fn again(
+    result: &mut GateResult,
+    request: &Request,
+    surroundings: &Surroundings<'_>,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let several = &request.several;
+    let is_one = several.candidate.is_empty()
+        && result.samples.as_ref().is_none_or(|samples| samples.of(Side::Candidate).len() < 2);
+    let is_asked = !several.node.is_empty() || !several.reruns.is_empty() || result.samples.is_some();
+    if !is_one || !is_asked || !result.verdict.blocks() {
+        return Ok(());
+    }
+    let first = Rerun { node: several.node.clone(), location: result.candidate.location.clone(), blocks: true };
+    let mut runs = vec![first];
+    for (node, location) in &several.reruns {
+        let several = Several { node: String::new(), reruns: Vec::new(), ..several.clone() };
+        let again = Request { candidate: location.clone(), several, ..request.clone() };
+        let surroundings = Surroundings { sink: &Dropped, ..*surroundings };
+        let judged = run_by(&again, &surroundings, &Measurements::default(), progress)?.result;
+        runs.push(Rerun { node: node.clone(), location: judged.candidate.location, blocks: judged.verdict.blocks() });
+    }
+    result.reruns = runs;
+    settle(result, &request.policy);
+    Ok(())
+}
+
 /// Diagnoses the findings of all checks together, and chooses the next dump.
 fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
@@ -134,7 +190,7 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
 
 /// Adds the digests of what was judged, most of which the checks have taken by reading it.
 fn add_digests(result: &mut GateResult, sides: &Sides) {
-    let (baseline, candidate) = rayon::join(|| sides.baseline.digest(), || sides.candidate.digest());
+    let (baseline, candidate) = rayon::join(|| sides.digest(Side::Baseline), || sides.digest(Side::Candidate));
     result.baseline.iter_mut().for_each(|run| run.digest.clone_from(&baseline));
     result.candidate.digest = candidate;
     if let (Some(run), Some(inventory)) = (&mut result.reference, &sides.reference) {
@@ -144,18 +200,28 @@ fn add_digests(result: &mut GateResult, sides: &Sides) {
 
 fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
-    let Sides { baseline, candidate, reference, verified, is_alone } = sides;
+    let Sides { baseline, candidate, reference, verified, is_alone, .. } = sides;
     let run = |inventory: &Inventory, label: String| Run {
         label,
         location: inventory.location().to_owned(),
         digest: String::new(),
         verified: None,
     };
+    let located = |side: Side, run: Run| match &sides.samples {
+        Some(sampled) => Run { location: sampled.locations[side].clone(), ..run },
+        None => run,
+    };
     let [of_baseline, of_candidate] = label::labels(baseline, candidate, policy);
     rayon::join(|| baseline.take_digests(), || candidate.take_digests());
-    let of_baseline = Run { verified: verified.clone(), ..run(baseline, of_baseline) };
-    let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
-    artifacts.extend(candidate.rows(Side::Candidate));
+    let of_baseline = Run { verified: verified.clone(), ..located(Side::Baseline, run(baseline, of_baseline)) };
+    let rows = |(side, name, inventory): (Side, &str, &Inventory)| {
+        let of_run = |row: ArtifactRow| {
+            let path = if name.is_empty() || row.path == name { row.path } else { format!("{name}/{}", row.path) };
+            ArtifactRow { path, ..row }
+        };
+        inventory.rows(side).into_iter().map(of_run).collect::<Vec<_>>()
+    };
+    let artifacts: Vec<ArtifactRow> = sides.runs().flat_map(rows).collect();
     GateResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),
@@ -166,7 +232,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         source: None,
         mode: is_alone.then_some(Mode::Health),
         baseline: (!is_alone).then_some(of_baseline),
-        candidate: run(candidate, of_candidate),
+        candidate: located(Side::Candidate, run(candidate, of_candidate)),
         reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned())),
         culprit: None,
         checks: Vec::new(),
@@ -175,6 +241,9 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         looked: Vec::new(),
         timeline: None,
         growth: None,
+        samples: None,
+        reruns: Vec::new(),
+        confirm: None,
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),
@@ -198,9 +267,16 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
     let is_training_told = !findings.is_empty();
     findings.extend(sides.is_alone.then(|| alone::no_baseline(candidate.location())));
-    for (side, inventory) in sides.there() {
+    for (side, _, inventory) in sides.runs() {
         findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
+    }
+    for (side, inventory) in sides.there() {
+        let is_several = sides.samples.is_some();
+        if is_several && (sides.is_recorded(side) || sides.runs().any(|(of, _, run)| of == side && is_recognised(run)))
+        {
+            continue;
+        }
         let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
         let is_explained =
             inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, sides, side).is_some();

@@ -47,6 +47,15 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     }
 }
 
+/// The files of a location with several runs, unpacked where they lie in an archive.
+///
+/// # Errors
+/// Whatever keeps it from being opened.
+pub(super) fn open_files(location: &str, side: Side, opening: Opening<'_>) -> Result<Arc<dyn Files>> {
+    let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
+    unpacked(opening.fetcher.open(location, trust, opening.progress)?.files, opening.fetcher.disk())
+}
+
 /// [`open`] for the candidate: one that is not there is an empty side, where what became of `training` explains it.
 pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Option<Training>) -> Result<Inventory> {
     match open(location, Side::Candidate, opening) {

@@ -30,6 +30,7 @@ use crate::verdict::{CheckId, Verdict};
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: |_| None },
     judge: |_, surroundings, shared| Ok(of_tree(surroundings, shared).unwrap_or_else(|| CheckOutcome::new(ID))),
+    several: None,
     measure: None,
     health: None,
     of_tree: Some(of_tree),
@@ -179,6 +180,9 @@ pub fn run(
         looked: Vec::new(),
         timeline: None,
         growth: None,
+        samples: None,
+        reruns: Vec::new(),
+        confirm: None,
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),

@@ -13,6 +13,9 @@ use crate::policy::Policy;
 /// Judges a candidate without a baseline.
 pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
 
+/// Judges several runs of each side together, and adds the number of its tests.
+pub(super) type Several = fn(&mut Sides, &Shared<'_>, &mut usize) -> Result<CheckOutcome>;
+
 /// Judges a tree of source.
 pub(super) type Tree = fn(&Surroundings<'_>, &Shared<'_>) -> Option<CheckOutcome>;
 
@@ -24,6 +27,8 @@ pub(super) struct GateCheck {
     pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
     /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
     pub(super) health: Option<Health>,
+    /// Judges several runs of each side together; `None` where each candidate is judged by itself.
+    pub(super) several: Option<Several>,
     /// Judges what no side holds; `None` where a check judges the runs, as all others do.
     pub(super) of_tree: Option<Tree>,
     /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.

@@ -6,6 +6,7 @@
 mod apply;
 mod confirm;
 mod evidence;
+mod reruns;
 
 use std::collections::HashSet;
 
@@ -48,6 +49,8 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     result.checks.iter_mut().for_each(super::culprit::name_of_check);
     result.culprit = super::culprit::first(&result.checks);
     confirm::confirm(result);
+    reruns::decide(result);
+    result.identify();
 }
 
 /// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and its own.

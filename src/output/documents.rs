@@ -9,7 +9,7 @@ pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// The result. Every document after it is made from it.
 const RESULT: &str = "result.json";
 /// Documents that are made from a result and its lines alone.
-const RENDERED: [&str; 15] = [
+const RENDERED: [&str; 16] = [
     "badge.json",
     "divergence.png",
     "error-map.png",
@@ -21,6 +21,7 @@ const RENDERED: [&str; 15] = [
     "monitor.png",
     "timeline.png",
     "performance.png",
+    "samples.png",
     "report.html",
     "sarif.json",
     "summary.md",

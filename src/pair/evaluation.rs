@@ -7,6 +7,7 @@ mod model;
 
 use crate::read::evaluation::SampleTexts;
 
+pub use direction::higher_is_better;
 pub use generation::{PairedGenerations, generations};
 pub use metric::{LeftOut, PairedMetric, ValuePair};
 pub use model::{Difference, PairedModel, PairedTask, models};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::loss::Paths;
+use super::location::Paths;
 use super::value::{NameMap, Pattern, Tolerance};
 use crate::dtype::Dtype;
 

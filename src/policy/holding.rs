@@ -8,11 +8,10 @@ use crate::error::Result;
 impl Policy {
     /// Locations of the policy, each with its key and what it is read as.
     pub fn locations(&mut self) -> Vec<(&'static str, Input, &mut Named)> {
-        let mut all = vec![
-            ("baseline.location", Input::BaselineFiles, &mut self.baseline.location),
-            ("candidate.location", Input::Candidate, &mut self.candidate.location),
-            ("reference.location", Input::BaselineFiles, &mut self.reference.location),
-        ];
+        let mut all = vec![("reference.location", Input::BaselineFiles, &mut self.reference.location)];
+        let baselines = self.baseline.location.0.iter_mut();
+        all.extend(baselines.map(|named| ("baseline.location", Input::BaselineFiles, named)));
+        all.extend(self.candidate.location.0.iter_mut().map(|named| ("candidate.location", Input::Candidate, named)));
         all.extend(self.loss.noise.0.iter_mut().map(|named| ("loss.noise", Input::NoiseBand, named)));
         all.extend(self.dump.noise.0.iter_mut().map(|named| ("dump.noise", Input::NoiseBand, named)));
         all.extend(self.performance.repeats.iter_mut().map(|named| ("performance.repeats", Input::Repeats, named)));

@@ -118,6 +118,60 @@ impl JsonSchema for Named {
     }
 }
 
+/// One path, or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "OneOrMany", into = "Vec<Named>")]
+#[schemars(with = "OneOrMany")]
+pub struct Paths(pub Vec<Named>);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(Named),
+    Many(Vec<Named>),
+}
+
+impl Paths {
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Named::is_empty)
+    }
+
+    /// The texts as the policy has them.
+    pub fn written(&self) -> Vec<String> {
+        self.0.iter().map(|named| named.written().to_owned()).collect()
+    }
+
+    /// The locations to open.
+    ///
+    /// # Errors
+    /// As [`Named::held`].
+    pub fn held(&self) -> Result<Vec<Held>> {
+        self.0.iter().map(|named| named.held().cloned()).collect()
+    }
+}
+
+impl From<Vec<String>> for Paths {
+    fn from(written: Vec<String>) -> Self {
+        Self(written.into_iter().map(Named::from).collect())
+    }
+}
+
+impl From<OneOrMany> for Paths {
+    fn from(value: OneOrMany) -> Self {
+        match value {
+            OneOrMany::One(path) => Self(vec![path]),
+            OneOrMany::Many(paths) => Self(paths),
+        }
+    }
+}
+
+impl From<Paths> for Vec<Named> {
+    fn from(paths: Paths) -> Self {
+        paths.0
+    }
+}
+
 /// Format of a location in the policy's schema.
 pub const LOCATION: &str = "location";
 

@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::location::{Held, Named};
-use crate::error::Result;
+use super::location::Paths;
 use limit::{Band, Floor, Share};
 use pattern::LogPattern;
 use preset::Preset;
@@ -148,54 +147,10 @@ impl Hardware {
     }
 }
 
-/// One path, or several.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(from = "OneOrMany", into = "Vec<Named>")]
-#[schemars(with = "OneOrMany")]
-pub struct Paths(pub Vec<Named>);
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(Named),
-    Many(Vec<Named>),
-}
-
-impl Paths {
-    /// The locations to open.
-    ///
-    /// # Errors
-    /// As [`Named::held`].
-    pub fn held(&self) -> Result<Vec<Held>> {
-        self.0.iter().map(|named| named.held().cloned()).collect()
-    }
-}
-
-impl From<Vec<String>> for Paths {
-    fn from(written: Vec<String>) -> Self {
-        Self(written.into_iter().map(Named::from).collect())
-    }
-}
-
-impl From<OneOrMany> for Paths {
-    fn from(value: OneOrMany) -> Self {
-        match value {
-            OneOrMany::One(path) => Self(vec![path]),
-            OneOrMany::Many(paths) => Self(paths),
-        }
-    }
-}
-
-impl From<Paths> for Vec<Named> {
-    fn from(paths: Paths) -> Self {
-        paths.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Named;
     use crate::policy::Policy;
+    use crate::policy::location::Named;
 
     fn loss(yaml: &str) -> Result<super::LossPolicy, String> {
         Policy::parse("policy.yml", yaml, &[]).map(|policy| policy.loss).map_err(|error| error.to_string())

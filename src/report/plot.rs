@@ -12,6 +12,7 @@ mod lines;
 pub mod loss;
 pub mod monitor;
 pub mod performance;
+pub mod samples;
 pub mod timeline;
 pub mod trend;
 

@@ -20,6 +20,7 @@ use super::outcomes::{self, RuleRow};
 use super::performance::{self, PerformanceView};
 use super::rows::{FindingRow, WaivedRow};
 use super::run::{self, LookedRow};
+use super::samples::{self, SampleRow};
 use super::sentence::sentence;
 use super::source_rules::{self, SourceView};
 use super::standing::Standing;
@@ -66,6 +67,8 @@ pub struct View {
     pub rules: Vec<RuleRow>,
     /// Invariants of one run, and what became of each; empty for a pair.
     pub looked: Vec<LookedRow>,
+    /// Rules about several runs of a side; empty where there is one of each.
+    pub samples: Vec<SampleRow>,
     /// Account of the evidence: each check, and its units of which something was left.
     pub account: Vec<AccountRow>,
     /// Evaluations; `None` where there are none.
@@ -168,6 +171,7 @@ impl View {
             findings,
             rules: outcomes::rows(result, writer)?,
             looked: run::rows(&result.looked, writer)?,
+            samples: samples::rows(&result.checks, writer)?,
             account: account::rows(result, writer)?,
             evaluation: evaluation::view(result, writer)?,
             performance: performance::view(result, writer)?,

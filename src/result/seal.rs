@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::GateResult;
 
 /// Parts of a result that a verdict is made of.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 15] = [
     "schema_version",
     "tool",
     "today",
@@ -24,6 +24,8 @@ const PARTS: [&str; 13] = [
     "measured",
     "artifacts",
     "operations_digest",
+    "samples",
+    "reruns",
 ];
 
 /// Keys within them that are decided, not measured. A unit's count of findings follows from these, its rules' verdicts too.

@@ -12,6 +12,7 @@ mod metrics;
 mod monitor;
 mod operators;
 mod performance;
+mod sample;
 mod source;
 
 use std::ops::{Deref, DerefMut};
@@ -41,6 +42,7 @@ pub use operators::{OperatorsUnit, StatusCounts};
 pub use performance::{
     CheckCulprit, OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place,
 };
+pub use sample::{SampleRule, SampleSteps, SampleUnit, Seeds};
 pub use source::SourceUnit;
 
 /// One check of a run.
@@ -53,12 +55,26 @@ pub struct Check {
     /// The culprit of the check of performance; absent elsewhere, and where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub culprit: Option<CheckCulprit>,
+    /// Runs of the check, where several candidates were judged one by one; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<RunCounts>,
     /// Checkers of the config check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<ConfigItem>,
     /// Curves, steps and ranks, or checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<Unit>,
+}
+
+/// Numbers of runs, where several candidates were judged one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunCounts {
+    /// Runs of the baseline.
+    pub n: u64,
+    /// Runs of the candidate.
+    pub m: u64,
+    /// Runs of the candidate that fail.
+    pub failed: u64,
 }
 
 /// Makes [`Unit`] of the kinds of unit there are, and for each a function that finds its units among those of checks.
@@ -120,6 +136,8 @@ units! {
     Operators(OperatorsUnit) in operators,
     /// The profile of a rank.
     Performance(PerformanceUnit) in profiles,
+    /// A metric of several runs of each side.
+    Sample(SampleUnit) in samples,
     /// A file of source.
     Source(SourceUnit) in sources,
 }

@@ -38,6 +38,7 @@ pub(crate) fn judge(baseline: &Path, candidate: &Path, policy: &str) -> Result<G
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::parse("policy.yml", policy, &codes)?,
@@ -56,6 +57,7 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Checkpoint(unit) => unit.evidence.clone(),
             Unit::Monitor(unit) => unit.evidence.clone(),
             Unit::Operators(unit) => unit.evidence.clone(),
+            Unit::Sample(unit) => unit.evidence.clone(),
             Unit::Performance(unit) => {
                 let [baseline, candidate] = unit.steps;
                 Evidence { compared: baseline.min(candidate), ..Evidence::default() }

@@ -42,6 +42,7 @@ pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precis
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.to_owned()),
+        several: Default::default(),
         candidate: candidate.to_owned(),
         checks: vec![CheckId::Config],
         policy: Policy::parse("policy.yml", policy, &codes).expect("policy"),

@@ -33,6 +33,7 @@ use precision_gate::result::GateResult;
 /// The outcome of a run over everything in two folders.
 fn run(baseline: &Path, candidate: &Path) -> Outcome {
     let request = Request {
+        several: Default::default(),
         baseline: Held::own(baseline.display().to_string()),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),

@@ -123,6 +123,7 @@ fn a_waived_culprit_has_no_cause() {
     let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");
     let request = Request {
         baseline: Held::own(folder.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: folder.join("npu").display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: precision_gate::policy::Policy { today: "2026-11-21".to_owned().try_into().expect("a date"), ..policy },

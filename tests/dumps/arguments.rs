@@ -43,6 +43,7 @@ fn judged(call: &str, baseline: (&[Value], Value), candidate: (&[Value], Value))
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(root.path().join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: root.path().join("npu").display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::parse("policy.yml", "", &codes).expect("a policy"),

@@ -56,6 +56,7 @@ fn judged(root: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(root.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: root.join("npu").display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::parse("policy.yml", policy, &codes).expect("a policy"),

@@ -22,6 +22,7 @@ fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<Outcome, Error
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("policy.yml", policy, &codes)?,

@@ -56,6 +56,7 @@ fn judged(change: impl Fn([usize; 4]) -> f32) -> GateResult {
 fn result(folder: &Path) -> GateResult {
     let request = Request {
         baseline: Held::own(folder.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: folder.join("npu").display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::default(),

@@ -28,6 +28,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str, matching: &Matching) -
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: vec![CheckId::Dump],
         policy: Policy::parse("policy.yml", policy, &codes).expect("a sound policy"),

@@ -79,7 +79,8 @@ fn judged(baseline: &str, candidate: &str, noise: &[String]) -> GateResult {
     policy.dump.noise = noise.to_vec().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
     let checks = Command::Compare.checks();
-    let asked = Asked { baseline, candidate, checks, policy, matching: Matching::default() };
+    let asked =
+        Asked { several: Default::default(), baseline, candidate, checks, policy, matching: Matching::default() };
     run(&asked.of_own_files(), &Quiet).expect("judged").result
 }
 
@@ -226,7 +227,7 @@ fn a_file_that_would_hide_a_defect_is_refused() {
             band["dumps"].as_array_mut().expect("a list").push(unit);
         }),
         ("older layout", |band| band["precision_gate_noise"] = 1.into()),
-        ("newer layout", |band| band["precision_gate_noise"] = 3.into()),
+        ("newer layout", |band| band["precision_gate_noise"] = 4.into()),
     ];
     for (name, change) in changes {
         let mut value = sound.clone();

@@ -20,6 +20,7 @@ use super::support::{by_itself, fixtures};
 fn request(baseline: &Path, candidate: &Path) -> Request {
     Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

@@ -25,6 +25,7 @@ use super::support::fixtures;
 fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
+        several: Default::default(),
         baseline: Held::own(root.join("gpu").display().to_string()),
         candidate: root.join("npu").display().to_string(),
         checks: vec![CheckId::Dump],
@@ -148,6 +149,7 @@ fn ranks_that_are_read_again_are_judged_as_those_that_stay_in_memory() {
         let fetcher = Fetcher::new(fetch::Settings { max_memory, ..fetch::Settings::default() });
         let kept = Kept::default();
         let request = Request {
+            several: Default::default(),
             baseline: Held::own(root.join("gpu").display().to_string()),
             candidate: root.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],

@@ -59,6 +59,7 @@ impl Case {
         let folder = self.folder();
         let request = Request {
             baseline: Held::own(folder.join("gpu").display().to_string()),
+            several: Default::default(),
             candidate: folder.join("npu").display().to_string(),
             checks: vec![CheckId::Dump],
             policy,

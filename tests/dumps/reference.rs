@@ -49,7 +49,8 @@ fn judged(baseline: &str, candidate: &str, reference: &str) -> Outcome {
     policy.reference.location = reference.to_owned().into();
     let (baseline, candidate) = (baseline.to_owned(), candidate.to_owned());
     let checks = Command::Compare.checks();
-    let asked = Asked { baseline, candidate, checks, policy, matching: Matching::default() };
+    let asked =
+        Asked { several: Default::default(), baseline, candidate, checks, policy, matching: Matching::default() };
     run(&asked.of_own_files(), &Quiet).expect("judged")
 }
 

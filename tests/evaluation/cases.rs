@@ -24,6 +24,7 @@ fn judge(case: &Path, policy: &str) -> GateResult {
     let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
     let request = Request {
         baseline: Held::own(case.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },
@@ -126,6 +127,7 @@ fn margins_that_fit_nothing_are_told_and_blind_ones_are_refused() {
     assert!(!codes.contains(&"evaluation-drop"), "{codes:?}");
     let request = |yaml: &str| Request {
         baseline: Held::own(case.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::parse("policy.yml", yaml, &[]).expect("a sound policy"),

@@ -46,7 +46,14 @@ fn policy_of(text: &str) -> Policy {
 fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResult {
     let [baseline, candidate] = sides.each_ref().map(|side| side.display().to_string());
     let (checks, policy) = (checks.to_vec(), policy.clone());
-    let request = Request { baseline: Held::own(baseline), candidate, checks, policy, matching: Matching::default() };
+    let request = Request {
+        several: Default::default(),
+        baseline: Held::own(baseline),
+        candidate,
+        checks,
+        policy,
+        matching: Matching::default(),
+    };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
     let writer = result.writer(Language::En, Target::Plain);
     writer::fill(&mut result.findings, &writer).expect("texts");

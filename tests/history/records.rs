@@ -26,6 +26,7 @@ fn of(folder: &Path) -> Option<Record> {
     };
     let request = Request {
         baseline: Held::own(side("gpu")?),
+        several: Default::default(),
         candidate: side("npu")?,
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

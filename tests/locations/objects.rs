@@ -40,6 +40,7 @@ pub(crate) fn upload(server: &Server, folder: &Path, prefix: &str) {
 pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateResult {
     let request = Request {
         baseline: Held::own(baseline.to_owned()),
+        several: Default::default(),
         candidate: candidate.to_owned(),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

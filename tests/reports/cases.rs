@@ -70,6 +70,7 @@ impl Case {
     pub(crate) fn run(&self) -> Outcome {
         let request = Request {
             baseline: Held::own(fixture(self.baseline).display().to_string()),
+            several: Default::default(),
             candidate: fixture(self.candidate).display().to_string(),
             checks: vec![self.check],
             policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },

@@ -388,6 +388,7 @@ fn systems_see_every_unit() {
 fn the_example_ends_with_the_headline_that_its_page_promises() {
     let example = |side: &str| format!("{}/examples/evaluation/{side}", env!("CARGO_MANIFEST_DIR"));
     let request = Request {
+        several: Default::default(),
         baseline: Held::own(example("gpu")),
         candidate: example("npu"),
         checks: CheckId::CHECKS.to_vec(),

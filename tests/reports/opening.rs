@@ -52,6 +52,7 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
     policy.today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
         baseline: Held::own(location("gpu")),
+        several: Default::default(),
         candidate: location("npu"),
         checks: CheckId::CHECKS.to_vec(),
         policy,

@@ -20,6 +20,7 @@ fn judged(name: &str, policy: &str) -> GateResult {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/performance").join(name);
     let request = Request {
         baseline: Held::own(case.join("gpu").display().to_string()),
+        several: Default::default(),
         candidate: case.join("npu").display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy: Policy::parse("policy.yml", policy, &[]).expect("a sound policy"),

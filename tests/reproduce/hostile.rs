@@ -129,6 +129,7 @@ fn result(root: &Path) -> GateResult {
     let location = |name: &str| root.join(name).display().to_string();
     let request = Request {
         baseline: Held::own(location("gpu")),
+        several: Default::default(),
         candidate: location("npu"),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: Policy::default(),

@@ -23,6 +23,7 @@ pub(super) fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateRes
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: Held::own(baseline.display().to_string()),
+        several: Default::default(),
         candidate: candidate.display().to_string(),
         checks: Command::Compare.checks(),
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),

@@ -295,11 +295,15 @@ fn judged(
     let Given { trusted, source, .. } = given;
     let policy = &trusted.policy;
     let request = Asked {
-        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.written().to_owned()),
+        baseline: args
+            .baseline
+            .clone()
+            .unwrap_or_else(|| policy.baseline.location.written().into_iter().next().unwrap_or_default()),
         candidate: as_path(folder),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: policy.clone(),
         matching: Matching::default(),
+        several: Default::default(),
     };
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         let from = gate::Surroundings { training, ..*from };

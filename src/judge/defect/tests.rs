@@ -25,7 +25,7 @@ fn check() -> Check {
         Unit::Evaluation(Box::new(unit))
     };
     let units = (0..UNITS).map(unit).collect();
-    Check { id: ID, verdict: Verdict::Pass, culprit: None, items: Vec::new(), units }
+    Check { id: ID, verdict: Verdict::Pass, culprit: None, items: Vec::new(), samples: None, units }
 }
 
 fn observation((unit, rule): (usize, usize)) -> Observation {

@@ -24,7 +24,7 @@ const ENVELOPE: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseBand {
-    /// Marks the file and its layout: 2 where it holds dumps, else 1.
+    /// Marks the file and its layout: 3 where it holds runs, 2 where it holds dumps, else 1.
     pub precision_gate_noise: u32,
     /// The repeats it was recorded from.
     pub runs: Vec<String>,
@@ -33,6 +33,47 @@ pub struct NoiseBand {
     /// Largest differences of each value of a dump between repeats, by step and rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dumps: Vec<UnitNoise>,
+    /// Curves of every run, which make it a baseline of several runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sample: Vec<SampleRun>,
+    /// Reason why the runs are no repeats of each other, so that the file is no band; empty where they are.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub no_band: String,
+}
+
+/// One run of a recorded sample.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SampleRun {
+    /// Its name: that of its file or folder.
+    pub name: String,
+    /// Its seed, where its name tells one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Its curves.
+    pub curves: Vec<RecordedCurve>,
+}
+
+/// One curve of a recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedCurve {
+    /// Canonical name of the metric.
+    pub metric: String,
+    /// Rank that logged it, where ranks differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
+    /// Steps, rising.
+    pub steps: Vec<u64>,
+    /// Values at these steps.
+    pub values: Vec<Number>,
+}
+
+impl RecordedCurve {
+    fn is_sound(&self) -> bool {
+        let is_rising = self.steps.windows(2).all(|pair| pair.first() < pair.last());
+        is_rising && self.steps.len() == self.values.len() && self.values.iter().all(|value| value.0.is_finite())
+    }
 }
 
 impl NoiseBand {
@@ -40,23 +81,40 @@ impl NoiseBand {
     pub const LAYOUT: u32 = 1;
     /// The layout with dumps.
     pub const LAYOUT_WITH_DUMPS: u32 = 2;
+    /// The layout with runs.
+    pub const LAYOUT_WITH_RUNS: u32 = 3;
 
     /// A band without any comparison yet.
     pub fn new(runs: Vec<String>) -> Self {
-        Self { precision_gate_noise: Self::LAYOUT, runs, metrics: BTreeMap::new(), dumps: Vec::new() }
+        Self { precision_gate_noise: Self::LAYOUT, runs, ..Self::default() }
     }
 
     /// The same with the noise of dumps.
     pub fn with_dumps(self, dumps: Vec<UnitNoise>) -> Self {
-        let layout = if dumps.is_empty() { Self::LAYOUT } else { Self::LAYOUT_WITH_DUMPS };
-        Self { precision_gate_noise: layout, dumps, ..self }
+        Self { dumps, ..self }.in_layout()
+    }
+
+    /// The same with the curves of its runs.
+    pub fn with_sample(self, sample: Vec<SampleRun>) -> Self {
+        Self { sample, ..self }.in_layout()
+    }
+
+    /// The same, marked by what it holds.
+    fn in_layout(self) -> Self {
+        let layout = match (self.sample.is_empty(), self.dumps.is_empty()) {
+            (false, _) => Self::LAYOUT_WITH_RUNS,
+            (true, false) => Self::LAYOUT_WITH_DUMPS,
+            (true, true) => Self::LAYOUT,
+        };
+        Self { precision_gate_noise: layout, ..self }
     }
 
     /// Whether this version reads the layout, and the file holds what its layout may hold.
     pub fn is_known_layout(&self) -> bool {
         match self.precision_gate_noise {
-            Self::LAYOUT => self.dumps.is_empty(),
-            Self::LAYOUT_WITH_DUMPS => true,
+            Self::LAYOUT => self.dumps.is_empty() && self.sample.is_empty(),
+            Self::LAYOUT_WITH_DUMPS => self.sample.is_empty(),
+            Self::LAYOUT_WITH_RUNS => true,
             _ => false,
         }
     }
@@ -65,6 +123,7 @@ impl NoiseBand {
     pub fn is_sound(&self) -> bool {
         let mut units = std::collections::BTreeSet::new();
         self.metrics.values().all(MetricNoise::is_sound)
+            && self.sample.iter().flat_map(|run| &run.curves).all(RecordedCurve::is_sound)
             && self.dumps.iter().all(|unit| unit.is_sound() && units.insert((unit.step, unit.rank)))
     }
 

@@ -23,19 +23,35 @@ const LEAST_LOSS: f64 = 0.1;
 /// Rewards of two repeats end closer than this, in parts of their scale: five times what fails by default.
 const REWARD: f64 = 0.25;
 
-/// Reason why two runs with these measures are not repeats of each other; `None` where they may be.
+/// Levels of two runs of one model and one data set are apart by less than this, whatever their seeds.
+const OTHER: f64 = 0.25;
+
+/// Difference between two runs that no repeats have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The difference in words.
+    pub why: String,
+    /// Whether it is one of another model, data set or setting, and none of another seed.
+    pub is_other: bool,
+}
+
+/// Difference of two runs with these measures, if they are not repeats of each other; `None` where they may be.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
-pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Result<Option<String>> {
+pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Result<Option<Difference>> {
+    let of_seed = |why: String| Difference { why, is_other: false };
     if measured.is_empty() {
-        return Ok(Some("they have no loss, reward or gradient norm at a common step".into()));
+        return Ok(Some(of_seed("they have no loss, reward or gradient norm at a common step".into())));
     }
     let of_metric = |(metric, repeated): &(String, Repeated)| match repeated {
         Repeated::Level(measures) => level(metric, measures),
-        Repeated::Trend(rules) => reward(metric, rules),
+        Repeated::Trend(rules) => reward(metric, rules).map(of_seed),
     };
-    Ok(setting(pairing)?.or_else(|| measured.iter().find_map(of_metric)))
+    let setting = setting(pairing)?.map(|why| Difference { why, is_other: true });
+    // Of several differences that of another model counts.
+    let found: Vec<Difference> = setting.into_iter().chain(measured.iter().filter_map(of_metric)).collect();
+    Ok(found.iter().find(|one| one.is_other).or(found.first()).cloned())
 }
 
 /// A setting of a run of reinforcement learning that differs.
@@ -63,17 +79,21 @@ fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {
     })
 }
 
-fn level(metric: &str, measures: &CurveMeasures) -> Option<String> {
+fn level(metric: &str, measures: &CurveMeasures) -> Option<Difference> {
     let (difference, _) = measures.mean_difference;
     let level = difference.abs() / measures.median;
     let head = measures.head.map_or(0.0, |head| head.value);
     match () {
         () if !matches!(role(metric), Role::Loss | Role::EvalLoss) || measures.median < LEAST_LOSS => None,
         () if level > LEVEL => {
-            Some(format!("`{metric}` differs by {} on average (repeats: at most {})", percent(level), percent(LEVEL)))
+            let (apart, most) = (percent(level), percent(LEVEL));
+            let why = format!("`{metric}` differs by {apart} on average (repeats: at most {most})");
+            Some(Difference { why, is_other: level > OTHER })
         }
         () if head > HEAD => {
-            Some(format!("`{metric}` differs by {} at the start (repeats: at most {})", percent(head), percent(HEAD)))
+            let (apart, most) = (percent(head), percent(HEAD));
+            let why = format!("`{metric}` differs by {apart} at the start (repeats: at most {most})");
+            Some(Difference { why, is_other: false })
         }
         () => None,
     }

@@ -136,8 +136,14 @@ mod tests {
     fn codes(evidence: Evidence) -> (Verdict, Vec<String>) {
         let unit = CheckpointUnit { evidence, ..CheckpointUnit::empty("model") };
         let units = vec![Unit::Checkpoint(Box::new(unit))];
-        let mut check =
-            Check { id: CheckId::Checkpoint, verdict: Verdict::Skipped, culprit: None, items: vec![], units };
+        let mut check = Check {
+            id: CheckId::Checkpoint,
+            verdict: Verdict::Skipped,
+            culprit: None,
+            items: vec![],
+            samples: None,
+            units,
+        };
         let applied = settle_check(&mut check, &[], &Policy::default());
         (check.verdict, applied.findings.into_iter().map(|finding| finding.code).collect())
     }
@@ -177,7 +183,7 @@ mod tests {
             let unit = CheckpointUnit { evidence, ..CheckpointUnit::empty("model") };
             let units = vec![Unit::Checkpoint(Box::new(unit))];
             let id = CheckId::Checkpoint;
-            let mut check = Check { id, verdict: Verdict::Skipped, culprit: None, items: vec![], units };
+            let mut check = Check { id, verdict: Verdict::Skipped, culprit: None, items: vec![], samples: None, units };
             let observation = Observation::of_unit(id, 0, Finding::new(rule, "w"));
             let applied = settle_check(&mut check, &[&observation], &policy);
             (check.verdict, applied.findings.into_iter().map(|finding| finding.code).collect::<Vec<_>>())
@@ -191,7 +197,8 @@ mod tests {
         let mut unit = crate::result::unit::CurveUnit::empty();
         let of = |unit: &crate::result::unit::CurveUnit| {
             let units = vec![Unit::Curve(Box::new(unit.clone()))];
-            let check = Check { id: CheckId::Loss, verdict: Verdict::Pass, culprit: None, items: vec![], units };
+            let check =
+                Check { id: CheckId::Loss, verdict: Verdict::Pass, culprit: None, items: vec![], samples: None, units };
             of_run(&[check]).into_iter().map(|finding| finding.code).collect::<Vec<_>>()
         };
         unit.evidence.compared = 1;

@@ -24,7 +24,7 @@ const LOWER: [&str; 12] =
     ["bpb", "brier", "cer", "edit", "error", "latency", "loss", "mae", "nll", "perplexity", "ppl", "wer"];
 
 /// Whether a larger value of the metric is better; `None` where its name does not tell.
-pub(super) fn higher_is_better(metric: &str) -> Option<bool> {
+pub fn higher_is_better(metric: &str) -> Option<bool> {
     let name = metric.to_lowercase();
     let words = || name.split(|character: char| !character.is_ascii_alphanumeric());
     let has = |known: &[&str]| words().any(|word| known.contains(&word));

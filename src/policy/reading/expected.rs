@@ -193,11 +193,11 @@ impl<'a> Expected<'a> {
 
     /// A value that fits, as YAML in one line.
     pub(super) fn sample(self) -> String {
-        if let [first, _, ..] = self.forms().as_slice() {
-            return first.sample();
-        }
         if let Some(example) = self.given() {
             return scalar(example);
+        }
+        if let [first, _, ..] = self.forms().as_slice() {
+            return first.sample();
         }
         if let Some(choice) = self.choices().first() {
             return (*choice).to_owned();
@@ -206,7 +206,10 @@ impl<'a> Expected<'a> {
         match self.kind() {
             Some(Kind::Section) => self.sample_section(),
             Some(Kind::List) => format!("[{}]", self.entry().map(Self::sample).unwrap_or_default()),
-            Some(Kind::Number) => "0.01".to_owned(),
+            Some(Kind::Number) => {
+                let least = [self.declared, self.node].into_iter().find_map(|schema| schema.get("minimum")?.as_f64());
+                least.filter(|least| *least > 0.01).map_or_else(|| "0.01".to_owned(), |least| least.to_string())
+            }
             Some(Kind::Whole) => {
                 set.filter(|value| value.is_number()).map_or_else(|| "30".to_owned(), Value::to_string)
             }

@@ -116,7 +116,7 @@ fn broken_policies_are_answered_in_the_words_of_their_writer() {
     for (text, message, help) in [
         (
             "baseline: runs/gpu\n",
-            "1:1: `baseline:` expects `{location: ..., label: ...}`, not the text `runs/gpu`",
+            "1:1: `baseline:` expects `{location: ..., runs: ..., label: ...}`, not the text `runs/gpu`",
             "`baseline: {location: runs/gpu}`",
         ),
         ("profil: strict\n", "1:1: unknown key `profil`; did you mean `profile`?", "`profile: default`"),

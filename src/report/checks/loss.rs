@@ -5,13 +5,18 @@ use serde_json::{Value as Json, json};
 use super::presentation::{Details, Embedded, Picture, Presentation};
 use crate::report::curve;
 use crate::report::plot::loss::loss_png;
+use crate::report::plot::samples::samples_png;
 use crate::report::plot::timeline::timeline_png;
 use crate::result::unit::Unit;
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Rules,
-    pictures: &[Picture { file: "loss.png", draw: loss_png }, Picture { file: "timeline.png", draw: timeline_png }],
+    pictures: &[
+        Picture { file: "samples.png", draw: samples_png },
+        Picture { file: "loss.png", draw: loss_png },
+        Picture { file: "timeline.png", draw: timeline_png },
+    ],
     embedded: Some(Embedded { key: "curves", of: embedded }),
     ..Presentation::of(CheckId::Loss)
 };

@@ -1,0 +1,167 @@
+//! Curves of several runs of each side to a verdict per metric.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::paired::paired;
+use crate::error::Result;
+use crate::gate::discover::Inventory;
+use crate::gate::outcome::CheckOutcome;
+use crate::gate::sides::Sides;
+use crate::gate::surroundings::Shared;
+use crate::judge::loss::noise::{RecordedCurve, SampleRun};
+use crate::judge::loss::own_policy;
+use crate::judge::samples::curves::{Curves, Prepared, is_judged, judge, learning_rates, prepare};
+use crate::judge::samples::decide::Setting;
+use crate::judge::samples::rules;
+use crate::judge::samples::runs::Runs;
+use crate::kind::Role;
+use crate::policy::loss::LossPolicy;
+use crate::read::curve::CurveFile;
+use crate::read::curve::series::Series;
+use crate::read::metric;
+use crate::result::finding::Finding;
+use crate::result::unit::Unit;
+use crate::verdict::{CheckId, PerSide, Side};
+
+const ID: CheckId = CheckId::Loss;
+
+/// Metric and rank of a curve.
+type Key = (String, Option<u64>);
+
+/// Curves of each run of both sides.
+type OfRuns = PerSide<Vec<BTreeMap<Key, Series>>>;
+
+/// Judges the curves of all runs together.
+pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -> Result<CheckOutcome> {
+    let mut outcome = CheckOutcome::new(ID);
+    let policy = &shared.request.policy;
+    let Some(sampled) = &mut sides.samples else { return Ok(outcome) };
+    let read = |first: &Inventory, more: &[Inventory]| -> Result<Vec<_>> {
+        [first].into_iter().chain(more).map(|run| of_run(run.all::<CurveFile>(), &policy.loss)).collect()
+    };
+    let ours = match &sampled.recorded {
+        Some(recorded) => recorded.iter().map(of_record).collect(),
+        None => read(&sides.baseline, &sampled.more.baseline)?,
+    };
+    let theirs = read(&sides.candidate, &sampled.more.candidate)?;
+    let mut curves = OfRuns { baseline: ours, candidate: theirs };
+    if curves.each().flatten().all(BTreeMap::is_empty) {
+        return Ok(outcome);
+    }
+    outcome.say(without_curves(&mut curves, &mut sampled.runs));
+    if sampled.runs.pairs.is_empty() {
+        outcome.say(count_once(&mut curves, &mut sampled.runs));
+    }
+    let setting = Setting { policy: &policy.samples, profile: policy.profile };
+    let metrics: BTreeSet<Key> = curves.each().flatten().flat_map(BTreeMap::keys).cloned().collect();
+    let of = |(metric, rank): &Key| Curves {
+        metric: metric.clone(),
+        rank: *rank,
+        role: metric::role(metric),
+        of_runs: PerSide::of(|side| curves[side].iter().map(|run| run.get(&(metric.clone(), *rank))).collect()),
+    };
+    let is_left_out = |metric: &str| own_policy(&policy.loss.metrics, metric).is_some_and(|own| own.ignore);
+    let counted = metrics.iter().filter(|(metric, _)| !is_left_out(metric)).map(of);
+    let (rates, judged): (Vec<Curves<'_>>, Vec<Curves<'_>>) =
+        counted.partition(|curves| curves.role == Role::LearningRate);
+    let apart: Vec<Finding> = rates.iter().filter_map(|curves| learning_rates(curves, &sampled.runs)).collect();
+    if !apart.is_empty() {
+        outcome.say(apart);
+        return Ok(outcome);
+    }
+    let is_equal = policy.loss.hardware.is_equal();
+    let judged = judged.iter().filter(|curves| is_judged(curves.role, is_equal));
+    let prepared: Vec<Prepared> = judged.map(|curves| prepare(curves, &sampled.runs, setting)).collect();
+    let (judged, count) = judge(prepared, &sampled.runs, setting);
+    *tests += count;
+    for one in judged {
+        outcome.add_unit(Unit::Sample(Box::new(one.unit)), one.findings);
+    }
+    Ok(outcome)
+}
+
+/// The curves of a run, each from the file that tells it.
+fn of_run(files: &[CurveFile], policy: &LossPolicy) -> Result<BTreeMap<Key, Series>> {
+    let mut curves = BTreeMap::new();
+    for pair in &paired(files, files, policy)?.pairs {
+        curves.insert((pair.metric.clone(), pair.rank), pair.candidate.load()?.series.into_owned());
+    }
+    Ok(curves)
+}
+
+/// The curves of a run that a file recorded.
+fn of_record(run: &SampleRun) -> BTreeMap<Key, Series> {
+    let of = |curve: &RecordedCurve| {
+        let points = curve.steps.iter().copied().zip(curve.values.iter().map(|value| value.0));
+        ((curve.metric.clone(), curve.rank), Series::by_step(curve.metric.as_str(), points))
+    };
+    run.curves.iter().map(of).collect()
+}
+
+/// Runs without a curve leave the sample; those of damaged files are told with their files.
+fn without_curves(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for side in Side::BOTH {
+        let empty: Vec<usize> =
+            curves[side].iter().enumerate().filter(|(_, run)| run.is_empty()).map(|(place, _)| place).collect();
+        if !empty.is_empty() {
+            let finding = Finding::new(&rules::METRIC_MISSING, ID.as_str()).with("side", side.as_str());
+            let finding = finding.with("count", empty.len()).with("of", curves[side].len());
+            found.push(finding.with("runs", runs.names(side, &empty)));
+            leave(curves, runs, side, &empty, "no-curve");
+        }
+    }
+    found
+}
+
+/// Runs with the same values as another one of their side count once.
+fn count_once(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for side in Side::BOTH {
+        let same: Vec<usize> = (0..curves[side].len())
+            .filter(|place| {
+                let (before, own) = curves[side].split_at(*place);
+                own.first().is_some_and(|own| before.iter().any(|other| are_same(own, other)))
+            })
+            .collect();
+        if !same.is_empty() {
+            let finding = Finding::new(&rules::DUPLICATE, ID.as_str()).with("side", side.as_str());
+            found.push(finding.with("count", same.len()).with("runs", runs.names(side, &same)));
+            leave(curves, runs, side, &same, "duplicate");
+        }
+    }
+    found
+}
+
+fn are_same(one: &BTreeMap<Key, Series>, other: &BTreeMap<Key, Series>) -> bool {
+    let same = |(own, series): (&Key, &Series), (theirs, other): (&Key, &Series)| {
+        let mut values = series.values.iter().zip(&other.values);
+        own == theirs
+            && series.steps == other.steps
+            && series.values.len() == other.values.len()
+            && values.all(|(a, b)| a.to_bits() == b.to_bits())
+    };
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+}
+
+/// Takes runs out of the sample; the result keeps their names with the reason.
+fn leave(curves: &mut OfRuns, runs: &mut Runs, side: Side, places: &[usize], reason: &str) {
+    // Marked runs move behind the others, so that places of curves and of runs stay the same.
+    let mut kept = Vec::new();
+    let mut left = Vec::new();
+    for (place, run) in std::mem::take(&mut runs.sides[side]).into_iter().enumerate() {
+        match places.contains(&place) {
+            true => left.push(crate::result::samples::SampledRun { left_out: Some(reason.to_owned()), ..run }),
+            false => kept.push(run),
+        }
+    }
+    runs.sides[side] = [kept, left].concat();
+    let mut place = 0;
+    curves[side].retain(|_| {
+        place += 1;
+        !places.contains(&(place - 1))
+    });
+    if !places.is_empty() {
+        runs.pairs.clear();
+    }
+}

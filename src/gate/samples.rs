@@ -1,0 +1,158 @@
+//! Opening several runs of a side: the locations that are named, or the entries of a folder.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::discover::Inventory;
+use super::repeats::band_file;
+use super::request::Request;
+use super::side::{self, Opening};
+use super::sides::{Recorded, Sampled, Sides};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{FileEntry, Files, Location, RoomAhead, Source};
+use crate::judge::loss::noise::NoiseBand;
+use crate::judge::samples::runs::{Runs, seed_of};
+use crate::policy::location::Held;
+use crate::result::samples::SampledRun;
+use crate::verdict::{PerSide, Side};
+
+/// A run that was opened.
+struct Run {
+    name: String,
+    inventory: Inventory,
+}
+
+/// Opens all runs of both sides.
+///
+/// # Errors
+/// As for one run; `Policy` where a recorded sample is damaged.
+pub(super) fn open(request: &Request, opening: Opening<'_>) -> Result<Sides> {
+    let several = &request.several;
+    let recorded = if several.baseline.is_empty() { recorded(&request.baseline, opening)? } else { None };
+    let baselines: Vec<&str> = [&request.baseline].into_iter().chain(&several.baseline).map(|held| &**held).collect();
+    let candidates: Vec<&str> =
+        [&request.candidate].into_iter().chain(&several.candidate).map(String::as_str).collect();
+    let [are_runs_ours, are_runs_theirs] = several.are_runs;
+    let ours = match &recorded {
+        Some(_) => Vec::new(),
+        None => side_of(&baselines, are_runs_ours, Side::Baseline, opening)?,
+    };
+    let theirs = side_of(&candidates, are_runs_theirs, Side::Candidate, opening)?;
+    let names = |runs: &[Run]| runs.iter().map(|run| named(&run.name)).collect::<Vec<_>>();
+    let of_baseline = match &recorded {
+        Some(recorded) => recorded.iter().map(|run| SampledRun { seed: run.seed, ..named(&run.name) }).collect(),
+        None => names(&ours),
+    };
+    let named = PerSide { baseline: of_baseline, candidate: names(&theirs) };
+    let runs = Runs::of(named, opening.policy.samples.pair);
+    let (baseline, ours) = first(ours, &request.baseline, opening)?;
+    let (candidate, theirs) = first(theirs, &request.candidate, opening)?;
+    let locations = PerSide { baseline: shown(&baselines), candidate: shown(&candidates) };
+    let samples = Some(Sampled { locations, more: PerSide { baseline: ours, candidate: theirs }, runs, recorded });
+    Ok(Sides { baseline, candidate, reference: None, verified: None, is_alone: false, samples })
+}
+
+/// Locations of a side for documents; none may show a secret.
+fn shown(locations: &[&str]) -> String {
+    let shown = |location: &&str| Location::parse(location).map_or_else(|_| "?".to_owned(), |place| place.to_string());
+    locations.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn named(name: &str) -> SampledRun {
+    SampledRun { name: name.to_owned(), seed: seed_of(name), left_out: None }
+}
+
+fn recorded(location: &Held, opening: Opening<'_>) -> Result<Option<Recorded>> {
+    let is_remote_name = location.contains("://") || location.starts_with("baseline:");
+    if is_remote_name {
+        return Ok(None);
+    }
+    let Some(NoiseBand { sample, .. }) = band_file(location, opening.fetcher)? else { return Ok(None) };
+    if sample.is_empty() {
+        let message = "holds a band and no runs, so that it is no baseline";
+        let error = Error::new(ErrorKind::Policy, location.to_string(), message);
+        return Err(error.with_help("record the runs again with `precision-gate noise`, or give it with --noise"));
+    }
+    Ok(Some(sample))
+}
+
+/// The first run and the others; a side without any is an empty one.
+fn first(mut runs: Vec<Run>, location: &str, opening: Opening<'_>) -> Result<(Inventory, Vec<Inventory>)> {
+    if runs.is_empty() {
+        let nothing: Arc<dyn Files> = Arc::new(Part { location: location.to_owned(), ..Part::default() });
+        return Ok((side::look(nothing, opening.fetcher, opening.search, opening.progress)?, Vec::new()));
+    }
+    let first = runs.remove(0);
+    Ok((first.inventory, runs.into_iter().map(|run| run.inventory).collect()))
+}
+
+fn side_of(locations: &[&str], are_runs: bool, side: Side, opening: Opening<'_>) -> Result<Vec<Run>> {
+    let mut found = Vec::new();
+    for location in locations {
+        if !are_runs {
+            let name = location.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(location);
+            found.push(Run { name: name.to_owned(), inventory: side::open(location, side, opening)? });
+            continue;
+        }
+        let files = side::open_files(location, side, opening)?;
+        for (name, part) in entries(&files) {
+            let inventory = side::look(Arc::new(part), opening.fetcher, opening.search, opening.progress)?;
+            found.push(Run { name, inventory });
+        }
+    }
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for run in &mut found {
+        let count = known.entry(run.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            run.name = format!("{} ({count})", run.name);
+        }
+    }
+    Ok(found)
+}
+
+/// The entries of a folder, each as files of its own.
+fn entries(files: &Arc<dyn Files>) -> Vec<(String, Part)> {
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    for FileEntry { path, len } in files.list() {
+        let (name, rest) = path.split_once('/').map_or((path.as_str(), path.as_str()), |(name, rest)| (name, rest));
+        let part = parts.entry(name.to_owned()).or_insert_with(|| Part {
+            files: Some(files.clone()),
+            location: format!("{}/{name}", files.location().trim_end_matches('/')),
+            prefix: if rest.len() == path.len() { String::new() } else { format!("{name}/") },
+            list: Vec::new(),
+        });
+        part.list.push(FileEntry { path: rest.to_owned(), len: *len });
+    }
+    parts.into_iter().collect()
+}
+
+/// One entry of a folder.
+#[derive(Default)]
+struct Part {
+    files: Option<Arc<dyn Files>>,
+    location: String,
+    prefix: String,
+    list: Vec<FileEntry>,
+}
+
+impl Files for Part {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        &self.list
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        match &self.files {
+            Some(files) => files.open(&format!("{}{path}", self.prefix)),
+            None => Err(Error::new(ErrorKind::NotFound, path, "is not at the location")),
+        }
+    }
+
+    fn room_ahead(&self) -> RoomAhead {
+        self.files.as_ref().map_or_else(RoomAhead::default, |files| files.room_ahead())
+    }
+}

@@ -1,0 +1,415 @@
+//! Curves of several runs: each gives one number per rule, over the steps that all runs have.
+
+use std::collections::BTreeMap;
+
+use super::decide::{self, Decided, Numbers, OfRuns, Scale, Setting};
+use super::rules;
+use super::runs::Runs;
+use crate::compare::curve::numbers::{best, level, middle, spikes, spread, steps_to, tail};
+use crate::compare::significance::rates::fisher;
+use crate::judge::loss::code;
+use crate::kind::{Better, Role, curve_name};
+use crate::read::curve::series::Series;
+use crate::read::metric;
+use crate::result::finding::Finding;
+use crate::result::unit::{Evidence, SampleSteps, SampleUnit, Seeds};
+use crate::verdict::{PerSide, Severity, Side, Verdict};
+
+/// Steps of a training loss from which on its scatter and its tail say anything, and evaluations.
+const LEAST_STEPS: usize = 20;
+const LEAST_EVALUATIONS: usize = 3;
+/// Part of its side's median number of steps below which a run is too short.
+const SHORT: f64 = 0.5;
+/// Difference of two learning rates that no rounding makes.
+const RATE: f64 = 1e-3;
+
+/// A metric with its curve of each run.
+#[derive(Debug)]
+pub struct Curves<'s> {
+    /// Canonical name.
+    pub metric: String,
+    /// Rank that logged it, where ranks differ.
+    pub rank: Option<u64>,
+    /// Role.
+    pub role: Role,
+    /// Curves of the baseline's and the candidate's runs, by the place of the run.
+    pub of_runs: PerSide<Vec<Option<&'s Series>>>,
+}
+
+/// A metric before its rules are tested.
+#[derive(Debug)]
+pub struct Prepared {
+    unit: SampleUnit,
+    numbers: Vec<Numbers>,
+    findings: Vec<Finding>,
+}
+
+/// A judged metric.
+#[derive(Debug)]
+pub struct JudgedSample {
+    /// The unit, without a verdict.
+    pub unit: SampleUnit,
+    /// Findings about it.
+    pub findings: Vec<Finding>,
+}
+
+/// Whether a metric is judged over samples, and how.
+pub fn is_judged(role: Role, is_equal_hardware: bool) -> bool {
+    match role {
+        Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::EvalScore | Role::GradNorm => true,
+        Role::Throughput | Role::Time => is_equal_hardware,
+        _ => false,
+    }
+}
+
+/// Points of a curve without its place among the runs.
+fn finite(series: &Series) -> Vec<(u64, f64)> {
+    series.points().filter(|(_, value)| value.is_finite()).collect()
+}
+
+/// Takes a number of each run of a metric for each rule.
+pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepared {
+    let place = curve_name(&curves.metric, curves.rank);
+    let mut findings = missing(curves, runs, &place);
+    let is_speed = matches!(curves.role, Role::Throughput | Role::Time);
+    let is_broken = |series: &Series| !is_speed && series.values.iter().any(|value| !value.is_finite());
+    let broken = PerSide::of(|side| places(&curves.of_runs[side], is_broken));
+    findings.extend(non_finite(&broken, curves, runs, &place, setting));
+    let medians = PerSide::of(|side| {
+        let lengths: Vec<f64> = sound(curves, side, &broken[side]).map(|(_, series)| length(series)).collect();
+        middle(&lengths).unwrap_or(0.0)
+    });
+    let short = PerSide::of(|side| {
+        let is_short = |series: &Series| length(series) < SHORT * medians[side];
+        if is_speed {
+            Vec::new()
+        } else {
+            places(&curves.of_runs[side], |series| !is_broken(series) && is_short(series))
+        }
+    });
+    findings.extend(Side::BOTH.into_iter().flat_map(|side| of_short(side, &short[side], runs, &place)));
+    let left: PerSide<Vec<(usize, &Series)>> = PerSide::of(|side| {
+        let is_in = |(place, _): &(usize, &Series)| !short[side].contains(place);
+        sound(curves, side, &broken[side]).filter(is_in).collect()
+    });
+    let common = common(&left);
+    let numbers = match common.is_empty() && !is_speed {
+        true => Vec::new(),
+        false => numbers(curves, &left, &common, setting),
+    };
+    if common.is_empty() && !is_speed && left.each().all(|side| !side.is_empty()) {
+        let first =
+            |side: Side| left[side].first().and_then(|(_, series)| series.points().next()).map_or(0, |(step, _)| step);
+        let finding = Finding::new(&rules::NO_COMMON_STEPS, &*place);
+        findings.push(finding.with("baseline", first(Side::Baseline)).with("candidate", first(Side::Candidate)));
+    }
+    for (side, severity) in [(Side::Baseline, Severity::Info), (Side::Candidate, Severity::Warn)] {
+        let of_level = numbers.iter().find(|numbers| matches!(numbers.rule, "level" | "speed" | "grad_norm"));
+        let total = left.each().map(Vec::len).sum();
+        let outside = of_level.map(|of| decide::outliers(&of.of_runs[side], setting.policy.alpha.get(), total));
+        let outside = outside.filter(|outside| !outside.is_empty());
+        findings.extend(outside.map(|outside| {
+            let finding = Finding::new(&rules::OUTLIER, &*place).with_severity(severity).with("side", side.as_str());
+            finding.with("runs", runs.names(side, &outside))
+        }));
+    }
+    let [n, m] = PerSide::of(|side| left[side].len() as u64).into_array();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of steps")]
+    let steps = PerSide::of(|side| medians[side] as u64);
+    let unit = SampleUnit {
+        metric: curves.metric.clone(),
+        n,
+        m,
+        seeds: if runs.pairs.is_empty() { Seeds::Own } else { Seeds::Paired },
+        task: None,
+        filter: None,
+        role: Some(curves.role),
+        rank: curves.rank,
+        steps: Some(SampleSteps { common: common.len() as u64, baseline: steps.baseline, candidate: steps.candidate }),
+        verdict: Verdict::Skipped,
+        evidence: account(curves, &broken, &short),
+        rules: Vec::new(),
+    };
+    Prepared { unit, numbers, findings }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+fn length(series: &Series) -> f64 {
+    series.values.len() as f64
+}
+
+fn places(side: &[Option<&Series>], is_one: impl Fn(&Series) -> bool) -> Vec<usize> {
+    side.iter().enumerate().filter(|(_, series)| series.is_some_and(&is_one)).map(|(place, _)| place).collect()
+}
+
+fn sound<'c, 's>(
+    curves: &'c Curves<'s>,
+    side: Side,
+    broken: &'c [usize],
+) -> impl Iterator<Item = (usize, &'s Series)> + 'c {
+    let there = curves.of_runs[side].iter().enumerate().filter_map(|(place, series)| Some((place, (*series)?)));
+    there.filter(move |(place, _)| !broken.contains(place))
+}
+
+/// A metric that a side lacks, or some of its runs.
+fn missing(curves: &Curves<'_>, runs: &Runs, place: &str) -> Vec<Finding> {
+    let absent = PerSide::of(|side| {
+        let of_side = curves.of_runs[side].iter().enumerate();
+        of_side.filter(|(_, series)| series.is_none()).map(|(place, _)| place).collect::<Vec<_>>()
+    });
+    let told = |side: Side| {
+        let absent = &absent[side];
+        let finding = Finding::new(&rules::METRIC_MISSING, place).with("side", side.as_str());
+        let finding = finding.with("count", absent.len()).with("of", curves.of_runs[side].len());
+        (!absent.is_empty()).then(|| finding.with("runs", runs.names(side, absent)))
+    };
+    Side::BOTH.into_iter().filter_map(told).collect()
+}
+
+/// Runs that hold NaN or infinity: a rate, and no shift.
+fn non_finite(
+    broken: &PerSide<Vec<usize>>,
+    curves: &Curves<'_>,
+    runs: &Runs,
+    place: &str,
+    setting: Setting<'_>,
+) -> Option<Finding> {
+    let [ours, theirs] = [broken.baseline.len(), broken.candidate.len()];
+    let [n, m] = PerSide::of(|side| curves.of_runs[side].iter().flatten().count()).into_array();
+    if theirs == 0 && ours == 0 {
+        return None;
+    }
+    let side = if theirs > 0 { Side::Candidate } else { Side::Baseline };
+    let is_fail = theirs > 0 && (ours == 0 || fisher([ours, theirs], [n, m]) <= setting.policy.alpha.get());
+    let rule = if theirs == 0 { &code::NON_FINITE_BASELINE } else { &code::NON_FINITE };
+    let finding = Finding::new(rule, place).with_severity(if is_fail { Severity::Fail } else { Severity::Warn });
+    let first = |side: Side| {
+        let series = broken[side].iter().filter_map(|place| curves.of_runs[side].get(*place).copied().flatten());
+        series.filter_map(|series| series.points().find(|(_, value)| !value.is_finite())).map(|(step, _)| step).min()
+    };
+    let finding = finding.with("count", theirs.max(ours)).with("of", if theirs > 0 { m } else { n });
+    let finding = finding.with("step", first(side).unwrap_or_default());
+    let finding = finding.with("in_baseline", ours).with("of_baseline", n);
+    Some(finding.with("runs", runs.names(side, &broken[side])))
+}
+
+fn of_short(side: Side, short: &[usize], runs: &Runs, place: &str) -> Option<Finding> {
+    let severity = if side == Side::Baseline { Severity::Warn } else { Severity::Incomplete };
+    let finding = || Finding::new(&rules::RUN_SHORT, place).with_severity(severity).with("side", side.as_str());
+    (!short.is_empty()).then(|| finding().with("runs", runs.names(side, short)))
+}
+
+fn account(curves: &Curves<'_>, broken: &PerSide<Vec<usize>>, short: &PerSide<Vec<usize>>) -> Evidence {
+    let count = |lists: &PerSide<Vec<usize>>| lists.each().map(Vec::len).sum::<usize>() as u64;
+    let there = curves.of_runs.each().flatten().filter(|series| series.is_some()).count() as u64;
+    let left = there - count(broken) - count(short);
+    let values = curves.of_runs.each().flatten().flatten().flat_map(|series| series.values.iter());
+    let mut values = values.copied();
+    let first = values.next().unwrap_or_default();
+    let is_trivial = values.all(|value| value.to_bits() == first.to_bits());
+    let equal_trivially = if is_trivial { left } else { 0 };
+    Evidence { offered: there, compared: left, equal_trivially, not_compared: there - left, ..Evidence::default() }
+}
+
+/// Steps that all runs have with a finite value.
+fn common(left: &PerSide<Vec<(usize, &Series)>>) -> Vec<u64> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for (_, series) in left.each().flatten() {
+        for (step, _) in finite(series) {
+            *counts.entry(step).or_default() += 1;
+        }
+    }
+    let all = left.each().map(Vec::len).sum::<usize>();
+    counts.into_iter().filter(|(_, count)| *count == all && all > 0).map(|(step, _)| step).collect()
+}
+
+/// Values of a curve at some of its steps, which it has all.
+fn at(series: &Series, steps: &[u64]) -> Vec<f64> {
+    let mut wanted = steps.iter().peekable();
+    finite(series)
+        .into_iter()
+        .filter(|(step, _)| wanted.next_if(|wanted| **wanted == *step).is_some())
+        .map(|(_, value)| value)
+        .collect()
+}
+
+/// A number of each run for each rule of the metric.
+fn numbers(
+    curves: &Curves<'_>,
+    left: &PerSide<Vec<(usize, &Series)>>,
+    steps: &[u64],
+    setting: Setting<'_>,
+) -> Vec<Numbers> {
+    let is_evaluation = matches!(curves.role, Role::EvalLoss | Role::EvalScore);
+    let better = metric::better(&curves.metric, curves.role);
+    let of_score = better.filter(|_| curves.role == Role::EvalScore);
+    let values: PerSide<Vec<(usize, Vec<f64>)>> =
+        PerSide::of(|side| left[side].iter().map(|(place, series)| (*place, at(series, steps))).collect());
+    let of = |number: &dyn Fn(&[f64]) -> Option<f64>| {
+        PerSide::of(|side| {
+            let mut numbers = vec![None; curves.of_runs[side].len()];
+            for (place, values) in &values[side] {
+                if let Some(slot) = numbers.get_mut(*place) {
+                    *slot = number(values);
+                }
+            }
+            numbers
+        })
+    };
+    // Values above zero count by their logarithm, so that every step weighs as much, however high the curve stands there.
+    let is_positive = values.each().flatten().flat_map(|(_, values)| values).all(|value| *value > 0.0);
+    let of_logarithms = |number: &dyn Fn(&[f64]) -> Option<f64>| {
+        let seen = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
+        of(&|values| if is_positive { number(&seen(values)).map(f64::exp) } else { number(values) })
+    };
+    let effect = |rule: &str, usual: f64| setting.policy.effect.of(&curves.metric, rule).unwrap_or(usual);
+    let rule = |rule: &'static str, usual: f64, of_runs: OfRuns| Numbers {
+        rule,
+        of_runs,
+        scale: Scale::Relative,
+        matters: effect(rule, usual),
+        better: of_score,
+        is_main: false,
+        target: None,
+    };
+    let mut found = Vec::new();
+    match curves.role {
+        Role::GradNorm => found.push(Numbers { is_main: true, ..rule("grad_norm", 0.1, of(&middle)) }),
+        Role::Throughput | Role::Time => {
+            let speeds = PerSide::of(|side| {
+                let series = curves.of_runs[side].iter();
+                series
+                    .map(|series| middle(&finite((*series)?).iter().map(|(_, value)| *value).collect::<Vec<_>>()))
+                    .collect()
+            });
+            found.push(Numbers { is_main: true, better, ..rule("speed", 0.05, speeds) });
+        }
+        _ => {
+            found.push(Numbers { is_main: true, ..rule("level", 0.005, of_logarithms(&level)) });
+            let is_long = if is_evaluation { steps.len() >= LEAST_EVALUATIONS } else { steps.len() >= LEAST_STEPS };
+            if is_long && (is_evaluation || curves.role == Role::Loss) {
+                found.push(rule("tail", 0.005, of_logarithms(&|values| tail(values, is_evaluation))));
+            }
+            if let Some(direction) = better.filter(|_| is_long && is_evaluation) {
+                found.push(rule("best", 0.005, of(&|values| best(values, direction))));
+                found.extend(to_target(curves, left, direction, setting).map(|(of_runs, target)| Numbers {
+                    better: Some(Better::Lower),
+                    target: Some(target),
+                    ..rule("steps_to_target", 0.05, of_runs)
+                }));
+            }
+            if is_long && curves.role == Role::Loss {
+                found.push(Numbers { better: Some(Better::Lower), ..rule("spread", 0.25, of(&spread)) });
+                let scale = Scale::Plain;
+                found.push(Numbers { better: Some(Better::Lower), scale, ..rule("spikes", 0.5, of(&spikes)) });
+            }
+        }
+    }
+    found
+}
+
+/// The first step at a target of each run, and the target with whether the policy declares it. Without a declared one the
+/// hardest value counts that every run reaches.
+#[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
+fn to_target(
+    curves: &Curves<'_>,
+    left: &PerSide<Vec<(usize, &Series)>>,
+    better: Better,
+    setting: Setting<'_>,
+) -> Option<(OfRuns, (f64, bool))> {
+    let declared = setting.policy.target.get(&curves.metric).copied();
+    let bests = left
+        .each()
+        .flatten()
+        .filter_map(|(_, series)| best(&finite(series).iter().map(|(_, value)| *value).collect::<Vec<_>>(), better));
+    let hardest = match better {
+        Better::Lower => bests.max_by(f64::total_cmp),
+        Better::Higher => bests.min_by(f64::total_cmp),
+    };
+    let target = declared.or(hardest)?;
+    let of_runs = PerSide::of(|side| {
+        let mut numbers = vec![None; curves.of_runs[side].len()];
+        for (place, series) in &left[side] {
+            let points = finite(series);
+            let last = points.last().map(|(step, _)| *step as f64);
+            if let Some(slot) = numbers.get_mut(*place) {
+                *slot = steps_to(points.into_iter(), target, better).or(last);
+            }
+        }
+        numbers
+    });
+    Some((of_runs, (target, declared.is_some())))
+}
+
+/// Judges all metrics together, as their rules are corrected for their number; and counts the tests.
+pub fn judge(prepared: Vec<Prepared>, runs: &Runs, setting: Setting<'_>) -> (Vec<JudgedSample>, usize) {
+    let places: Vec<String> = prepared.iter().map(|one| curve_name(&one.unit.metric, one.unit.rank)).collect();
+    let rules: Vec<(&str, &Numbers)> = prepared
+        .iter()
+        .zip(&places)
+        .flat_map(|(one, place)| one.numbers.iter().map(move |numbers| (place.as_str(), numbers)))
+        .collect();
+    let count = rules.len();
+    let mut decided = decide::all(&rules, runs, setting).into_iter();
+    let mut judged = Vec::new();
+    for Prepared { unit, numbers, findings } in prepared {
+        let own: Vec<Decided> = decided.by_ref().take(numbers.len()).collect();
+        judged.push(finish(unit, findings, own, setting));
+    }
+    (judged, count)
+}
+
+/// A unit with its tested rules; one of too few runs says so.
+pub(super) fn finish(
+    mut unit: SampleUnit,
+    mut findings: Vec<Finding>,
+    decided: Vec<Decided>,
+    setting: Setting<'_>,
+) -> JudgedSample {
+    for Decided { rule, findings: own } in decided {
+        unit.rules.push(rule);
+        findings.extend(own);
+    }
+    let is_told = findings.iter().any(|finding| finding.severity >= Severity::Incomplete);
+    if !unit.rules.iter().any(|rule| rule.test.is_some()) {
+        unit.evidence.not_compared += std::mem::take(&mut unit.evidence.compared);
+        unit.evidence.equal_trivially = 0;
+        if !is_told {
+            let finding = Finding::new(&rules::TOO_FEW, curve_name(&unit.metric, unit.rank)).with("n", unit.n);
+            findings.push(finding.with("m", unit.m).with("minimum", u64::from(setting.policy.minimum.get())));
+        }
+    }
+    JudgedSample { unit, findings }
+}
+
+/// Holds the learning rates of all runs against the baseline's first one: runs of the baseline that differ are no sample, and a
+/// candidate that differs is another training.
+pub fn learning_rates(curves: &Curves<'_>, runs: &Runs) -> Option<Finding> {
+    let place = curve_name(&curves.metric, curves.rank);
+    let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;
+    let known: BTreeMap<u64, f64> = finite(reference).into_iter().collect();
+    let differs = |side: Side| -> Vec<(usize, u64, f64)> {
+        let largest = |(place, series): (usize, &Series)| {
+            let apart = finite(series).into_iter().filter_map(|(step, value)| {
+                let own = *known.get(&step)?;
+                let size = own.abs().max(value.abs());
+                (size > 0.0).then(|| (step, (value - own).abs() / size))
+            });
+            let (step, apart) = apart.max_by(|a, b| a.1.total_cmp(&b.1))?;
+            (apart > RATE).then_some((place, step, apart))
+        };
+        sound(curves, side, &[])
+            .filter(|(place, _)| side == Side::Candidate || *place != first)
+            .filter_map(largest)
+            .collect()
+    };
+    let mixed = differs(Side::Baseline);
+    if let Some((_, step, value)) = mixed.first() {
+        let places: Vec<usize> = mixed.iter().map(|(place, ..)| *place).collect();
+        let finding = Finding::new(&rules::MIXED, &*place).with("runs", runs.names(Side::Baseline, &places));
+        return Some(finding.with("step", *step).with("value", *value));
+    }
+    let apart = differs(Side::Candidate);
+    let (_, step, value) = apart.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    Some(Finding::new(&code::LEARNING_RATE, &*place).with("value", *value).with("step", *step))
+}

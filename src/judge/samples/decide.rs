@@ -1,0 +1,296 @@
+//! The verdict of a rule about samples: how large its shift is, how sure, and what could have been seen.
+//!
+//! Numbers above zero are compared by their logarithm, so that a shift is a part of the baseline's value; others by their
+//! difference over the baseline's median magnitude.
+
+use super::rules;
+use super::runs::Runs;
+use crate::compare::curve::numbers::middle;
+use crate::compare::significance::correction::holm;
+use crate::compare::significance::rank_sum;
+use crate::compare::significance::shift::{self, Levels, Shift, mean};
+use crate::kind::Better;
+use crate::policy::samples::SamplesPolicy;
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::SampleRule;
+use crate::verdict::{PerSide, Profile, Severity, Side, Verdict};
+
+/// Probability up to which a shift is perhaps no chance.
+const PERHAPS: f64 = 0.05;
+/// Sizes that matter, of which a shift could be seen in a run that says nothing.
+const SEEN: f64 = 2.0;
+/// Sizes that matter, beyond which a shift is told whatever its probability.
+const LARGE: f64 = 4.0;
+/// Times the baseline's number of spikes that matters.
+const SPIKES: f64 = 2.0;
+
+/// Way in which two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// As parts of the baseline's value.
+    Relative,
+    /// As they are: spikes of a run, a score in the unit of its margin.
+    Plain,
+}
+
+/// A number of each run of both sides, by the place of the run; `None` for runs without one.
+pub type OfRuns = PerSide<Vec<Option<f64>>>;
+
+/// A rule with the number of each run.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// Its name.
+    pub rule: &'static str,
+    /// Its numbers.
+    pub of_runs: OfRuns,
+    /// Way in which they are compared.
+    pub scale: Scale,
+    /// Shift that matters.
+    pub matters: f64,
+    /// Direction that is better; `None` where both ways are a defect.
+    pub better: Option<Better>,
+    /// Whether a shift that could not be seen leaves the rule incomplete.
+    pub is_main: bool,
+    /// The value whose first step is compared, and whether the policy declares it.
+    pub target: Option<(f64, bool)>,
+}
+
+/// Settings of the tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The policy's section.
+    pub policy: &'a SamplesPolicy,
+    /// Severity of the gate.
+    pub profile: Profile,
+}
+
+/// A tested rule.
+#[derive(Debug)]
+pub struct Decided {
+    /// The rule, for the result.
+    pub rule: SampleRule,
+    /// Findings about it.
+    pub findings: Vec<Finding>,
+}
+
+/// A rule between its test and its verdict.
+struct Tested<'a> {
+    numbers: &'a Numbers,
+    sides: PerSide<Vec<f64>>,
+    shift: Option<Shift>,
+    is_relative: bool,
+    is_paired: bool,
+}
+
+/// Tests all rules together, which are corrected for their number, and decides each; `places` are names of their metrics in
+/// findings.
+pub fn all(rules: &[(&str, &Numbers)], runs: &Runs, setting: Setting<'_>) -> Vec<Decided> {
+    let levels = levels(rules.len(), setting.policy);
+    let tested: Vec<Tested<'_>> =
+        rules.iter().map(|(_, numbers)| test(numbers, runs, levels, setting.policy)).collect();
+    let p_values: Vec<f64> = tested.iter().map(|one| one.shift.map_or(1.0, |shift| shift.p_value)).collect();
+    let adjusted = holm(&p_values);
+    let pairs = tested.iter().zip(rules).zip(adjusted);
+    pairs.map(|((one, (place, _)), adjusted)| decide(one, place, adjusted, levels, setting.profile)).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a count of rules")]
+fn levels(tests: usize, policy: &SamplesPolicy) -> Levels {
+    let alpha = policy.alpha.get();
+    Levels { alpha, corrected: alpha / tests.max(1) as f64, power: policy.power.get() }
+}
+
+fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesPolicy) -> Tested<'a> {
+    let there = |side: &Vec<Option<f64>>| side.iter().copied().flatten().collect::<Vec<f64>>();
+    let sides = PerSide::of(|side| there(&numbers.of_runs[side]));
+    let is_positive = sides.each().flatten().all(|value| *value > 0.0);
+    let is_relative = numbers.scale == Scale::Relative && is_positive;
+    let magnitudes: Vec<f64> = sides.baseline.iter().map(|value| value.abs()).collect();
+    let unit = match numbers.scale {
+        Scale::Relative if !is_positive => middle(&magnitudes).filter(|unit| *unit > 0.0).unwrap_or(1.0),
+        _ => 1.0,
+    };
+    let seen = |value: f64| if is_relative { value.ln() } else { value / unit };
+    let [ours, theirs] = PerSide::of(|side| sides[side].iter().copied().map(seen).collect::<Vec<f64>>()).into_array();
+    let is_enough = sides.each().map(Vec::len).sum::<usize>() >= policy.minimum.get() as usize;
+    let value = |side: Side, place: usize| numbers.of_runs[side].get(place).copied().flatten().map(seen);
+    let differences: Option<Vec<f64>> = runs
+        .pairs
+        .iter()
+        .map(|[our, their]| Some(value(Side::Candidate, *their)? - value(Side::Baseline, *our)?))
+        .collect();
+    let differences = differences.filter(|differences| !differences.is_empty());
+    let is_paired = differences.is_some();
+    let is_count = numbers.rule == "spikes";
+    let shift = match differences {
+        _ if !is_enough => None,
+        _ if is_count && 2.0 / rank_sum::ways(ours.len(), theirs.len()) > levels.corrected => None,
+        Some(differences) if !is_count => shift::of_pairs(&differences, levels),
+        _ => shift::of_sides(&ours, &theirs, levels),
+    };
+    // The mean number of spikes is what people count; most runs have none.
+    let shift = shift.map(|shift| if is_count { of_means(shift, &ours, &theirs) } else { shift });
+    Tested { numbers, sides, shift, is_relative, is_paired: is_paired && !is_count }
+}
+
+fn of_means(shift: Shift, ours: &[f64], theirs: &[f64]) -> Shift {
+    let estimate = mean(theirs) - mean(ours);
+    let [low, high] = shift.interval;
+    Shift { estimate, interval: [low.min(estimate), high.max(estimate)], ..shift }
+}
+
+impl Tested<'_> {
+    /// A shift of the compared numbers as parts of the baseline's value.
+    fn effect(&self, shift: f64) -> f64 {
+        if self.is_relative { shift.exp_m1() } else { shift }
+    }
+
+    /// Whether a shift in this direction is worse.
+    fn is_worse(&self, effect: f64) -> bool {
+        match self.numbers.better {
+            None => true,
+            Some(Better::Lower) => effect > 0.0,
+            Some(Better::Higher) => effect < 0.0,
+        }
+    }
+
+    /// Whether a shift of this size matters.
+    fn matters(&self, effect: f64) -> bool {
+        let is_count = self.numbers.rule == "spikes";
+        let twice = || mean(&self.sides.candidate) >= SPIKES * mean(&self.sides.baseline);
+        effect.abs() >= self.numbers.matters && (!is_count || effect <= 0.0 || twice())
+    }
+}
+
+fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profile: Profile) -> Decided {
+    let numbers = tested.numbers;
+    let [n, m] = PerSide::of(|side| tested.sides[side].len() as u64).into_array();
+    let all = |side: &[f64]| side.iter().copied().map(Number).collect::<Vec<_>>();
+    let mut rule = SampleRule {
+        rule: numbers.rule.to_owned(),
+        n,
+        m,
+        test: None,
+        effect: None,
+        drop: None,
+        interval: None,
+        p_value: None,
+        p_adjusted: None,
+        limit: Number(numbers.matters),
+        false_alarms: Number(levels.alpha),
+        detectable: None,
+        power: Number(levels.power),
+        needed: None,
+        target: numbers.target.map(|(target, _)| Number(target)),
+        numbers: PerSide::of(|side| all(&tested.sides[side])).into_array(),
+        verdict: Verdict::Skipped,
+    };
+    let Some(shift) = tested.shift else { return Decided { rule, findings: Vec::new() } };
+    let effect = tested.effect(shift.estimate);
+    let mut interval = shift.interval.map(|end| Number(tested.effect(end)));
+    let is_score = numbers.rule == "score";
+    // A drop is positive where the candidate is worse.
+    let is_turned = is_score && numbers.better != Some(Better::Lower);
+    if is_turned {
+        interval.reverse();
+        interval = interval.map(|end| Number(-end.0));
+    }
+    let shown = if is_turned { -effect } else { effect };
+    (rule.effect, rule.drop) = if is_score { (None, Some(Number(shown))) } else { (Some(Number(shown)), None) };
+    rule.test = Some(shift.test.as_str().to_owned());
+    rule.interval = Some(interval);
+    (rule.p_value, rule.p_adjusted) = (Some(Number(shift.p_value)), Some(Number(adjusted)));
+    let detectable = tested.effect(shift.detectable);
+    rule.detectable = Some(Number(detectable));
+    let told = told(tested, shift, (effect, detectable, adjusted), levels, profile);
+    if let Some(Told { needed: Some(needed), .. }) = told {
+        rule.needed = Some(needed as u64);
+    }
+    let [low, high] = interval;
+    let finding = told.map(|told| {
+        let finding = Finding::new(told.rule, place).with_severity(told.severity).with("rule", numbers.rule);
+        let finding = finding.with("effect", shown).with("size", effect.abs()).with("higher", u64::from(effect > 0.0));
+        let finding = finding.with("low", low.0).with("high", high.0).with("n", n);
+        let finding = finding.with("m", m).with("p", adjusted).with("alpha", levels.alpha);
+        let finding = finding.with("detectable", detectable).with("limit", numbers.matters);
+        let finding = finding.with("plain", u64::from(numbers.scale == Scale::Plain));
+        match told.needed {
+            Some(needed) => finding.with("needed", needed),
+            None => finding,
+        }
+    });
+    rule.verdict = finding.as_ref().map_or(Verdict::Pass, |finding| crate::result::finding::verdict_of([finding]));
+    Decided { rule, findings: finding.into_iter().collect() }
+}
+
+/// A word about a rule.
+struct Told {
+    rule: &'static crate::judge::rule::Rule,
+    severity: Severity,
+    needed: Option<usize>,
+}
+
+impl Told {
+    fn of(rule: &'static crate::judge::rule::Rule) -> Self {
+        Self { rule, severity: rule.severity, needed: None }
+    }
+
+    fn weighing(self, severity: Severity) -> Self {
+        Self { severity, ..self }
+    }
+}
+
+/// The word that a shift deserves; `None` where the sides agree and a shift would have been seen.
+fn told(
+    tested: &Tested<'_>,
+    shift: Shift,
+    (effect, detectable, adjusted): (f64, f64, f64),
+    levels: Levels,
+    profile: Profile,
+) -> Option<Told> {
+    let (numbers, limit) = (tested.numbers, tested.numbers.matters);
+    let (is_worse, matters) = (tested.is_worse(effect), tested.matters(effect));
+    if adjusted <= levels.alpha {
+        return match (matters, is_worse, numbers.target) {
+            (true, true, Some((_, false))) => Some(Told::of(&rules::CONVERGENCE)),
+            (true, true, _) => Some(Told::of(&rules::SHIFT)),
+            (true, false, _) => Some(Told::of(&rules::BETTER)),
+            (false, ..) if profile == Profile::Strict && is_worse => {
+                Some(Told::of(&rules::SMALL_SHIFT).weighing(Severity::Warn))
+            }
+            (false, ..) => Some(Told::of(&rules::SMALL_SHIFT)),
+        };
+    }
+    let is_perhaps = adjusted <= PERHAPS && matters && is_worse;
+    if detectable <= SEEN * limit {
+        return is_perhaps.then(|| Told::of(&rules::POSSIBLE_SHIFT));
+    }
+    if !numbers.is_main {
+        return None;
+    }
+    if is_perhaps || is_worse && effect.abs() >= LARGE * limit {
+        let needed = shift::needed(shift.estimate, shift.spread, tested.is_paired, levels);
+        return Some(Told { needed, ..Told::of(&rules::TOO_FEW) });
+    }
+    let told = Told::of(&rules::NOT_DETECTABLE);
+    Some(match profile {
+        Profile::Strict => told.weighing(Severity::Warn),
+        Profile::Release => told.weighing(Severity::Incomplete),
+        _ => told,
+    })
+}
+
+/// Runs that lie outside of where all others of their side say that another run lies, by the place of the run.
+#[allow(clippy::cast_precision_loss, reason = "a count of runs")]
+pub fn outliers(numbers: &[Option<f64>], alpha: f64, runs: usize) -> Vec<usize> {
+    let is_positive = numbers.iter().flatten().all(|value| *value > 0.0);
+    let seen = |value: f64| if is_positive { value.ln() } else { value };
+    let there: Vec<(usize, f64)> =
+        numbers.iter().enumerate().filter_map(|(place, value)| Some((place, seen((*value)?)))).collect();
+    let is_outside = |(place, value): &(usize, f64)| {
+        let others: Vec<f64> = there.iter().filter(|(other, _)| other != place).map(|(_, value)| *value).collect();
+        shift::prediction(&others, alpha / runs.max(1) as f64).is_some_and(|[low, high]| *value < low || *value > high)
+    };
+    there.iter().filter(|one| is_outside(one)).map(|(place, _)| *place).collect()
+}

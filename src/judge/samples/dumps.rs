@@ -1,0 +1,13 @@
+//! Dumps of several runs: each of the candidate's is judged by itself; one that fails beside others that do not is a rate, too.
+
+use super::rules;
+use crate::result::finding::Finding;
+use crate::result::unit::RunCounts;
+use crate::verdict::CheckId;
+
+/// The finding about runs that fail where others do not; `None` where all are alike.
+pub fn not_repeatable(check: CheckId, failed: &[String], counts: RunCounts) -> Option<Finding> {
+    let finding = || Finding::new(&rules::NOT_REPEATABLE, check.as_str()).of_check(check);
+    let is_rate = counts.failed > 0 && counts.failed < counts.m;
+    is_rate.then(|| finding().with("count", counts.failed).with("of", counts.m).with("runs", failed.to_vec()))
+}

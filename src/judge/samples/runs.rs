@@ -1,0 +1,99 @@
+//! Runs of both sides as tests see them: their names, and which of them are pairs.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::policy::samples::Pair;
+use crate::result::samples::SampledRun;
+use crate::verdict::{PerSide, Side};
+
+/// Pairs without which runs are not paired.
+const LEAST_PAIRS: usize = 3;
+
+/// Runs of both sides.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// Runs of the baseline, and of the candidate.
+    pub sides: PerSide<Vec<SampledRun>>,
+    /// Places of runs of one seed, of baseline and candidate; empty where runs are not paired.
+    pub pairs: Vec<[usize; 2]>,
+}
+
+impl Runs {
+    /// Runs by their names and seeds, paired as the policy says.
+    pub fn of(sides: PerSide<Vec<SampledRun>>, pair: Pair) -> Self {
+        let pairs = if pair == Pair::None { Vec::new() } else { pairs(&sides) };
+        Self { sides, pairs }
+    }
+
+    /// Names of some runs of a side.
+    pub fn names(&self, side: Side, places: &[usize]) -> Vec<String> {
+        let runs = &self.sides[side];
+        places.iter().filter_map(|place| runs.get(*place)).map(|run| run.name.clone()).collect()
+    }
+}
+
+/// The seed that a name tells: `seed3`, `seed-3` and `seed_3`.
+pub fn seed_of(name: &str) -> Option<u64> {
+    static SEED: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)(?:^|[^a-z])seed[-_ ]?(\d+)").expect("invariant: a constant, used by tests"));
+    SEED.captures(name)?.get(1)?.as_str().parse().ok()
+}
+
+/// Runs of one seed: three pairs at least, each seed once on a side, and all runs of the side with fewer among them.
+fn pairs(PerSide { baseline, candidate }: &PerSide<Vec<SampledRun>>) -> Vec<[usize; 2]> {
+    let by_seed = |runs: &[SampledRun]| -> Option<BTreeMap<u64, usize>> {
+        let seeds: Vec<(u64, usize)> =
+            runs.iter().enumerate().filter_map(|(place, run)| Some((run.seed?, place))).collect();
+        let map: BTreeMap<u64, usize> = seeds.iter().copied().collect();
+        (map.len() == seeds.len()).then_some(map)
+    };
+    let (Some(ours), Some(theirs)) = (by_seed(baseline), by_seed(candidate)) else { return Vec::new() };
+    let pairs: Vec<[usize; 2]> = ours.iter().filter_map(|(seed, place)| Some([*place, *theirs.get(seed)?])).collect();
+    let is_whole = pairs.len() >= LEAST_PAIRS && pairs.len() == baseline.len().min(candidate.len());
+    if is_whole { pairs } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(names: &[&str]) -> Vec<SampledRun> {
+        let run = |name: &&str| SampledRun { name: (*name).to_owned(), seed: seed_of(name), left_out: None };
+        names.iter().map(run).collect()
+    }
+
+    #[test]
+    fn names_tell_seeds_and_numbers_of_runs_do_not() {
+        for (name, expected) in [
+            ("seed-3.jsonl", Some(3)),
+            ("out_Seed12", Some(12)),
+            ("seed_0/log.txt", Some(0)),
+            ("run-03.csv", None),
+            ("aniseed5", None),
+            ("seedling", None),
+        ] {
+            assert_eq!(seed_of(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn runs_are_paired_by_seed_alone() {
+        let [ours, theirs] = [runs(&["seed-0", "seed-1", "seed-2"]), runs(&["seed-2", "seed-0", "seed-1"])];
+        let both = Runs::of(PerSide { baseline: ours.clone(), candidate: theirs.clone() }, Pair::Auto);
+        assert_eq!(both.pairs, [[0, 1], [1, 2], [2, 0]]);
+        assert!(Runs::of(PerSide { baseline: ours.clone(), candidate: theirs }, Pair::None).pairs.is_empty());
+        assert!(
+            Runs::of(PerSide { baseline: ours.clone(), candidate: runs(&["seed-2", "seed-0", "run-1"]) }, Pair::Auto)
+                .pairs
+                .is_empty()
+        );
+        assert!(
+            Runs::of(PerSide { baseline: ours, candidate: runs(&["seed-2", "seed-0", "x-seed-0"]) }, Pair::Auto)
+                .pairs
+                .is_empty()
+        );
+    }
+}

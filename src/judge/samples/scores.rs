@@ -1,0 +1,91 @@
+//! Scores of repeated evaluations: the run is the unit, however many questions it asked.
+
+use super::curves::{JudgedSample, finish};
+use super::decide::{self, Numbers, OfRuns, Scale, Setting};
+use super::rules;
+use super::runs::Runs;
+use crate::compare::curve::numbers::middle;
+use crate::judge::evaluation::{margin, rules as evaluation};
+use crate::kind::Better;
+use crate::policy::evaluation::margin::Margins;
+use crate::result::finding::Finding;
+use crate::result::unit::{AnyUnit, Evidence, SampleUnit, Seeds};
+use crate::verdict::{CheckId, PerSide, Side, Verdict};
+
+/// A score of each run.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    /// The task.
+    pub task: String,
+    /// The metric.
+    pub metric: String,
+    /// The filter that took the answer from the text.
+    pub filter: Option<String>,
+    /// Whether a larger value is better; `None` where nothing says.
+    pub higher_is_better: Option<bool>,
+    /// Scores of the baseline's and the candidate's runs, by the place of the run.
+    pub of_runs: OfRuns,
+}
+
+/// Judges the scores of all tasks together; and counts the tests.
+pub fn judge(scores: &[Scores], runs: &Runs, margins: &Margins, setting: Setting<'_>) -> (Vec<JudgedSample>, usize) {
+    let numbers: Vec<(String, Numbers)> =
+        scores.iter().map(|score| (unit(score, runs).name(), numbers(score, margins))).collect();
+    let rules: Vec<(&str, &Numbers)> = numbers.iter().map(|(place, numbers)| (place.as_str(), numbers)).collect();
+    let decided = decide::all(&rules, runs, setting);
+    let judged = scores.iter().zip(&numbers).zip(decided).map(|((score, (place, _)), one)| {
+        let mut judged = finish(unit(score, runs), missing(score, runs, place), vec![one], setting);
+        for finding in &mut judged.findings {
+            if finding.is(&rules::BETTER) {
+                finding.code = evaluation::BETTER.code.to_owned();
+                let size = finding.facts.get("size").cloned();
+                finding.facts.extend(size.map(|size| ("drop".to_owned(), size)));
+                finding.facts.insert("unit".to_owned(), place.as_str().into());
+            }
+            finding.check = CheckId::Evaluation;
+        }
+        judged
+    });
+    (judged.collect(), rules.len())
+}
+
+fn numbers(score: &Scores, margins: &Margins) -> Numbers {
+    let values = || score.of_runs.each().flatten().copied().flatten();
+    let matters = margin::of(&score.task, &score.metric, margin::scale(&score.metric, values()), margins);
+    let ours: Vec<f64> = score.of_runs.baseline.iter().copied().flatten().map(f64::abs).collect();
+    let unit = if matters.is_relative { middle(&ours).unwrap_or(1.0) } else { 1.0 };
+    let better = score.higher_is_better.map(|higher| if higher { Better::Higher } else { Better::Lower });
+    let (of_runs, matters) = (score.of_runs.clone(), matters.value * unit);
+    Numbers { rule: "score", of_runs, scale: Scale::Plain, matters, better, is_main: true, target: None }
+}
+
+fn unit(score: &Scores, runs: &Runs) -> SampleUnit {
+    let [n, m] = PerSide::of(|side| score.of_runs[side].iter().flatten().count() as u64).into_array();
+    SampleUnit {
+        metric: score.metric.clone(),
+        n,
+        m,
+        seeds: if runs.pairs.is_empty() { Seeds::Own } else { Seeds::Paired },
+        task: Some(score.task.clone()),
+        filter: score.filter.clone(),
+        role: None,
+        rank: None,
+        steps: None,
+        verdict: Verdict::Skipped,
+        evidence: Evidence { offered: n + m, compared: n + m, ..Evidence::default() },
+        rules: Vec::new(),
+    }
+}
+
+/// A score that a side lacks, or some of its runs; one that is NaN is none.
+fn missing(score: &Scores, runs: &Runs, place: &str) -> Vec<Finding> {
+    let told = |side: Side| {
+        let of_side = score.of_runs[side].iter().enumerate();
+        let absent: Vec<usize> = of_side.filter(|(_, value)| value.is_none()).map(|(place, _)| place).collect();
+        let finding =
+            Finding::new(&rules::METRIC_MISSING, place).with("side", side.as_str()).with("count", absent.len());
+        let finding = finding.with("of", score.of_runs[side].len());
+        (!absent.is_empty()).then(|| finding.with("runs", runs.names(side, &absent)))
+    };
+    Side::BOTH.into_iter().filter_map(told).collect()
+}
