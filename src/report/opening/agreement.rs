@@ -1,5 +1,6 @@
 //! Openings of results without a failure, and the rows of checks that do not lead: what agreed, how closely, over how much.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use minijinja::{Value, context};
@@ -12,8 +13,15 @@ use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
 use crate::result::finding::{Fact, Finding, WaivedFinding};
-use crate::result::unit::{Check, CurveUnit, Evidence, PerformanceUnit, sources};
+use crate::result::unit::{AnyUnit, Check, CurveUnit, Evidence, PerformanceUnit, SampleRule, Unit, sources};
 use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Order of rules by which a pass is told: that of the level or the score leads, then that which sees the least.
+fn main_first(one: &SampleRule, other: &SampleRule) -> Ordering {
+    let is_main = |rule: &SampleRule| matches!(rule.rule.as_str(), "level" | "score");
+    let seen = |rule: &SampleRule| rule.detectable.map_or(0.0, |detectable| detectable.0);
+    is_main(one).cmp(&is_main(other)).then(seen(one).total_cmp(&seen(other)))
+}
 
 impl Builder<'_> {
     /// The opening of a result without a failure that counts.
@@ -131,6 +139,9 @@ impl Builder<'_> {
             let name = self.word(&format!("check_{}", check.id.as_str()))?;
             return self.writer.phrase("agrees_but_waived", &context! { check => name, count => waived });
         }
+        if let Some(agreed) = self.agreed_samples(check)? {
+            return Ok(agreed);
+        }
         let counts = compared::counts(check);
         if curve::has_curves(check)
             && let Some(agreed) = self.agreed_curve(check)?
@@ -159,6 +170,26 @@ impl Builder<'_> {
         let change = safe(performance::change(ratio));
         let is_judged = unit.rules.iter().any(|rule| rule.rule == "step_time" && (rule.warn.or(rule.fail)).is_some());
         context! { baseline, candidate, ratio, noise, change, is_judged, steps => unit.steps }
+    }
+
+    /// Agreement of several runs of each side, with the smallest shift of the leading metric that would have been found; `None`
+    /// where there is one of each.
+    fn agreed_samples(&self, check: &Check) -> Result<Option<String>> {
+        let of_check = check.units.iter().filter_map(|unit| match unit {
+            Unit::Sample(unit) => Some(unit),
+            _ => None,
+        });
+        let tested = of_check.flat_map(|unit| unit.rules.iter().map(move |rule| (unit, rule)));
+        let Some((unit, rule)) =
+            tested.filter(|(_, rule)| rule.detectable.is_some()).max_by(|a, b| main_first(a.1, b.1))
+        else {
+            return Ok(None);
+        };
+        let detectable = rule.detectable.map_or(f64::NAN, |detectable| detectable.0);
+        let times = (10.0 * rule.power.0).round();
+        let (metric, plain) = (safe(self.writer.name(&unit.name())), rule.drop.is_some());
+        let context = context! { n => rule.n, m => rule.m, metric, detectable, plain, times };
+        self.writer.phrase("agrees_samples", &context).map(Some)
     }
 
     /// Agreement of the leading curve with its limit; `None` without a curve.
