@@ -15,7 +15,7 @@ pub fn ways(n: usize, m: usize) -> f64 {
 }
 
 /// Two-sided probability of rank sums as far apart as these: over all ways to cut the numbers in two, with the mean rank for
-/// equal ones; from [`EXACT`] on by the normal distribution, corrected for ties and continuity.
+/// equal ones; from 41 runs on by the normal distribution, corrected for ties and continuity.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
 pub fn p_value(baseline: &[f64], candidate: &[f64]) -> f64 {
     let all = [baseline, candidate].concat();
