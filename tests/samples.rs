@@ -121,6 +121,11 @@ fn what_several_runs_come_to() {
     };
     let mut lacking = many(20, 5, 1.0);
     lacking[0].1 = lacking[0].1.replace("eval_loss", "eval_accuracy");
+    let with_reward = |first: u64| -> Vec<(String, String)> {
+        let of =
+            |(name, text): (String, String)| (name, text.replace("\"eval_loss\"", "\"rewards\": 0.5, \"eval_loss\""));
+        many(first, 5, 1.0).into_iter().map(of).collect()
+    };
     let wide = |first: u64| -> Vec<(String, String)> {
         (first..first + 3).map(|run| (format!("run-{run}"), evaluations(run, 1.0 + 0.05 * noise(run, 99)))).collect()
     };
@@ -145,6 +150,7 @@ fn what_several_runs_come_to() {
         ("short", many(0, 5, 1.0), short, "", "incomplete", "sample-run-short"),
         ("outlier", healthy.clone(), outlier, "", "warn", "sample-outlier-run"),
         ("copies", many(0, 5, 1.0), copies, "", "warn", "samples-duplicate"),
+        ("of a policy", with_reward(0), with_reward(20), "", "incomplete", "samples-not-judged"),
         ("other steps", many(0, 5, 1.0), moved, "", "incomplete", "samples-no-common-steps"),
         ("a metric is missing", many(0, 5, 1.0), lacking, "", "incomplete", "samples-metric-missing"),
         (
@@ -442,4 +448,20 @@ fn fault(case: &Path) -> Option<String> {
     let wanted = truth["codes"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing: Vec<&str> = wanted.filter(|code| !codes(&result).contains(code)).collect();
     (!is_allowed || !missing.is_empty()).then(|| format!("{}: {verdict}, without {missing:?}\n{text}", case.display()))
+}
+
+#[test]
+fn what_does_not_go_with_several_runs_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    let runs = many(0, 3, 1.0);
+    let runs: Vec<(&str, String)> = runs.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    let gpu = side(folder.path(), "gpu", &runs);
+    for (more, said) in [
+        (vec![&*gpu, &gpu, "--runs", "--reference", &gpu], "is for one run against one"),
+        (vec!["--candidate", &gpu, "--runs", "--health"], "several runs are judged against a baseline"),
+        (vec![&gpu, &gpu, "--runs", "--rerun", "node"], "is not NODE=LOCATION"),
+    ] {
+        let (code, text, _) = gate(&[vec!["run"], more].concat());
+        assert!(code == 2 && text.contains(said), "{said}: {code} {text}");
+    }
 }

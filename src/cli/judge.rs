@@ -171,6 +171,10 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
              of both sides in the policy file; `precision-gate run --candidate NPU_FOLDER --health` judges one run alone",
         ));
     }
+    if request.several.is_any() && !request.policy.reference.location.is_empty() {
+        let error = Error::new(ErrorKind::Usage, "--reference", "is for one run against one");
+        return Err(error.with_help("leave it out (flag and policy file), or judge one run of each side"));
+    }
     let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
     if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
@@ -188,6 +192,11 @@ fn refuse_alone(request: &Request) -> Result<()> {
     if request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "--health", "a candidate is needed");
         return Err(error.with_help("for example `precision-gate run --candidate NPU_FOLDER --health`"));
+    }
+    if request.several.is_any() {
+        let error =
+            Error::new(ErrorKind::Usage, "--runs", "several runs are judged against a baseline, and none is named");
+        return Err(error.with_help("name the baseline, or judge one run alone"));
     }
     let policy = &request.policy;
     let has_noise = !policy.loss.noise.0.is_empty() || !policy.dump.noise.0.is_empty();

@@ -154,6 +154,10 @@ fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Res
         let error = Error::new(ErrorKind::Usage, "--part", "a run without a baseline is not measured in parts");
         return Err(error.with_help("leave out --part; one run is read in one go"));
     }
+    if case.request.several.is_any() {
+        let error = Error::new(ErrorKind::Usage, "--part", "several runs are not measured in parts");
+        return Err(error.with_help("leave out --part, or judge one run of each side"));
+    }
     quick::measure(&args.common, &case.request, args.quick.selection()?, part)
 }
 

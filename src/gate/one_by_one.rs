@@ -6,9 +6,11 @@ use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
 use crate::error::Result;
 use crate::judge::samples::dumps::not_repeatable;
+use crate::judge::samples::rules::METRIC_MISSING;
+use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::unit::RunCounts;
-use crate::verdict::{CheckId, PerSide, Verdict};
+use crate::verdict::{CheckId, PerSide, Side, Verdict};
 
 /// Judges each run of the candidate; `None` for what is no check of runs.
 pub(super) fn check(
@@ -21,7 +23,7 @@ pub(super) fn check(
     let more =
         sides.samples.as_ref().map_or(PerSide::default(), |sampled| PerSide::of(|side| sampled.more[side].len()));
     let mut joined = CheckOutcome::new(id);
-    let mut failed = Vec::new();
+    let (mut failed, mut absent) = (Vec::new(), Vec::new());
     let mut counts = RunCounts { n: 1 + more.baseline as u64, m: 0, failed: 0 };
     for run in 0..=more.candidate {
         exchange(sides, run);
@@ -30,6 +32,7 @@ pub(super) fn check(
         exchange(sides, run);
         let mut one = judged?;
         if !is_there {
+            absent.push(run);
             continue;
         }
         counts.m += 1;
@@ -46,10 +49,19 @@ pub(super) fn check(
         join(&mut joined, one, name.as_deref());
     }
     joined.say(not_repeatable(id, &failed, counts));
+    joined.say(missing(id, sides, &absent, counts.m));
     if counts.m > 0 {
         joined.check.samples = Some(counts);
     }
     Ok(Some(joined))
+}
+
+/// Runs without anything of a check that others have.
+fn missing(id: CheckId, sides: &Sides, absent: &[usize], there: u64) -> Option<Finding> {
+    let sampled = sides.samples.as_ref().filter(|_| there > 0 && !absent.is_empty())?;
+    let finding = Finding::new(&METRIC_MISSING, id.as_str()).of_check(id).with("side", Side::Candidate.as_str());
+    let finding = finding.with("count", absent.len()).with("of", absent.len() as u64 + there);
+    Some(finding.with("runs", sampled.runs.names(Side::Candidate, absent)))
 }
 
 /// Puts a run in the candidate's place, or back; the first one stands there already.

@@ -1,7 +1,9 @@
 //! Both sides of a run, opened: each looked through, and the baseline held against its manifest.
 
 use super::baseline;
+use super::baseline::manifest::Manifest;
 use super::checks::search;
+use super::discover::Inventory;
 use super::loss::{self, UnreadLog};
 use super::request::Request;
 use super::samples;
@@ -12,6 +14,7 @@ use super::training::Training;
 use crate::error::Result;
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
+use crate::policy::Policy;
 use crate::verdict::{CheckId, Side};
 
 /// Looks at both locations, and holds the baseline against its manifest.
@@ -25,7 +28,11 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
         return open_alone(request, opening, training);
     }
     if request.several.is_any() {
-        return samples::open(request, opening);
+        let mut sides = samples::open(request, opening)?;
+        // A manifest lists the files of all runs.
+        let whole = manifest.map(|_| side::open(&request.baseline, Side::Baseline, opening)).transpose()?;
+        hold(&mut sides, whole.as_ref(), (manifest, policy), progress)?;
+        return Ok(sides);
     }
     let (baseline, candidate) = rayon::join(
         || side::open(&request.baseline, Side::Baseline, opening),
@@ -37,9 +44,7 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     let mut sides =
         Sides { baseline: baseline?, candidate: candidate?, reference, verified: None, samples: None, is_alone: false };
     if !sides.baseline.is_unknown() {
-        let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
-        sides.verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
-        sides.baseline.about.extend(standing);
+        hold(&mut sides, None, (manifest, policy), progress)?;
     }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref(), &[]);
@@ -50,6 +55,20 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     sides.baseline.expect_like(&sides.candidate);
     sides.candidate.expect_like(&sides.baseline);
     Ok(sides)
+}
+
+/// Holds the baseline, or the `whole` location with all of its runs, against its manifest.
+fn hold(
+    sides: &mut Sides,
+    whole: Option<&Inventory>,
+    (manifest, policy): (Option<&Manifest>, &Policy),
+    progress: &dyn Progress,
+) -> Result<()> {
+    let baseline = whole.unwrap_or(&sides.baseline);
+    let standing = baseline::check::findings(manifest, baseline, &sides.candidate, policy, progress)?;
+    sides.verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
+    sides.baseline.about.extend(standing);
+    Ok(())
 }
 
 /// Looks at the candidate's location.

@@ -112,7 +112,12 @@ fn check(
     if sides.samples.is_some() {
         return match check.several {
             Some(judge) => judge(sides, shared, tests).map(Some),
-            None => one_by_one::check(id, sides, surroundings, shared),
+            None => one_by_one::check(id, sides, surroundings, shared).map(|part| {
+                part.map(|mut part| {
+                    block_one_sided(&mut part, sides);
+                    part
+                })
+            }),
         };
     }
     if sides.is_alone {

@@ -14,6 +14,7 @@ use crate::judge::samples::curves::{Curves, Prepared, is_judged, judge, learning
 use crate::judge::samples::decide::Setting;
 use crate::judge::samples::rules;
 use crate::judge::samples::runs::Runs;
+use crate::judge::unread;
 use crate::kind::Role;
 use crate::policy::loss::LossPolicy;
 use crate::read::curve::CurveFile;
@@ -48,6 +49,12 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     if curves.each().flatten().all(BTreeMap::is_empty) {
         return Ok(outcome);
     }
+    let candidates = [&sides.candidate].into_iter().chain(&sampled.more.candidate);
+    let accounts = candidates.flat_map(|run| run.all::<CurveFile>()).map(|file| &file.account);
+    outcome.say(unread::alone(accounts));
+    let is_rl = |metric: &str| matches!(metric::role(metric), Role::Reward | Role::Kl | Role::ClipFraction);
+    let of_rl = curves.each().flatten().flat_map(BTreeMap::keys).find(|(metric, _)| is_rl(metric));
+    outcome.say(of_rl.map(|(metric, _)| Finding::new(&rules::NOT_JUDGED, metric.as_str())));
     outcome.say(without_curves(&mut curves, &mut sampled.runs));
     if sampled.runs.pairs.is_empty() {
         outcome.say(count_once(&mut curves, &mut sampled.runs));

@@ -33,6 +33,8 @@ rules! {
     METRIC_MISSING = "samples-metric-missing", Incomplete absence;
     /// Runs that were made again decide, or are needed.
     RERUNS = "reruns", Info;
+    /// Curves that several runs say nothing about.
+    NOT_JUDGED = "samples-not-judged", Incomplete absence;
     /// A dump fails, and other runs of the candidate do not.
     NOT_REPEATABLE = "not-repeatable", Warn;
 }
