@@ -209,7 +209,8 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
     }
     let [low, high] = interval;
     let finding = told.map(|told| {
-        let finding = Finding::new(told.rule, place).with_severity(told.severity).with("rule", numbers.rule);
+        let finding = Finding::new(told.rule, format!("{place} {}", numbers.rule)).with_severity(told.severity);
+        let finding = finding.with("metric", place).with("rule", numbers.rule);
         let finding = finding.with("effect", shown).with("size", effect.abs()).with("higher", u64::from(effect > 0.0));
         let finding = finding.with("low", low.0).with("high", high.0).with("n", n);
         let finding = finding.with("m", m).with("p", adjusted).with("alpha", levels.alpha);
