@@ -6,12 +6,14 @@
 mod alone;
 pub mod baseline;
 pub mod baseline_name;
+pub mod calibrate;
 pub mod checkpoint;
 mod checks;
 pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+mod entries;
 mod evaluation;
 pub mod history;
 mod identical;

@@ -8,3 +8,30 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     }
     Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
+
+/// The median, of an even number the mean of both values in the middle; `None` for nothing.
+pub(crate) fn middle(mut values: Vec<f64>) -> Option<f64> {
+    let (place, is_even) = (values.len() / 2, values.len().is_multiple_of(2));
+    if values.is_empty() {
+        return None;
+    }
+    let (before, upper, _) = values.select_nth_unstable_by(place, f64::total_cmp);
+    let upper = *upper;
+    let lower = before.iter().copied().max_by(f64::total_cmp).filter(|_| is_even).unwrap_or(upper);
+    Some(0.5 * (lower + upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{median, middle};
+
+    #[test]
+    fn an_even_number_has_two_in_the_middle() {
+        for (values, upper, mean) in
+            [(vec![3.0, 1.0, 2.0], 2.0, 2.0), (vec![4.0, 1.0, 2.0, 3.0], 3.0, 2.5), (vec![2.0; 4], 2.0, 2.0)]
+        {
+            assert_eq!((median(values.clone()), middle(values)), (Some(upper), Some(mean)));
+        }
+        assert_eq!((median(Vec::new()), middle(Vec::new())), (None, None));
+    }
+}

@@ -1,22 +1,17 @@
 //! `calibrate`: a limit from the scores of past runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use precision_gate::compare::curve::numbers::level;
 use precision_gate::compare::significance::calibration::{Calibration, LEAST, calibrate as limit_of};
-use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::error::Result;
 use precision_gate::exit;
-use precision_gate::judge::loss::noise::NoiseBand;
+use precision_gate::gate::calibrate::past_values;
 use precision_gate::kind::Better;
 use precision_gate::read::metric;
-use serde_json::Value;
 
 use super::curves::json;
 use super::{policy_file, show};
-
-/// Largest file that is read, in bytes.
-const LARGEST: u64 = 64 << 20;
 
 /// `calibrate`
 #[derive(Debug, Args)]
@@ -42,7 +37,7 @@ pub(crate) struct CalibrateArgs {
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?.samples;
     let name = args.file.display().to_string();
-    let values = values(&args.file, &args.metric)?;
+    let values = past_values(&args.file, &args.metric)?;
     let canonical = metric::canonical(&args.metric);
     let is_higher_worse = metric::better(&canonical, metric::role(&canonical)) == Some(Better::Lower);
     let (alpha, power) = (policy.alpha.get(), policy.power.get());
@@ -82,46 +77,4 @@ fn told(found: &Calibration, metric: &str, alpha: f64, power: f64, is_higher_wor
         }
     }
     text
-}
-
-/// The numbers of past runs.
-fn values(path: &Path, metric: &str) -> Result<Vec<f64>> {
-    let name = path.display().to_string();
-    let len = std::fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
-    if len > LARGEST {
-        return Err(Error::new(ErrorKind::LimitExceeded, name, format!("has {len} bytes, more than {LARGEST}")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
-    let unknown = |what: &str| {
-        let error = Error::new(ErrorKind::Usage, &name, format!("has no {what} `{metric}` with numbers"));
-        error.with_help("name the column or key with --metric")
-    };
-    if let Ok(band) = serde_json::from_str::<NoiseBand>(&text) {
-        let curves = band.sample.iter().filter_map(|run| run.curves.iter().find(|curve| curve.metric == metric));
-        let values: Vec<f64> =
-            curves.filter_map(|curve| level(&curve.values.iter().map(|value| value.0).collect::<Vec<_>>())).collect();
-        return if values.is_empty() { Err(unknown("curve")) } else { Ok(values) };
-    }
-    if text.trim_start().starts_with('{') {
-        let number = |line: &str| serde_json::from_str::<Value>(line).ok()?.get(metric)?.as_f64();
-        let values: Vec<f64> = text.lines().filter_map(number).collect();
-        return if values.is_empty() { Err(unknown("key")) } else { Ok(values) };
-    }
-    let mut table = csv::Reader::from_reader(text.as_bytes());
-    let damaged = |error: csv::Error| Error::new(ErrorKind::Corrupt, &name, error);
-    let column = table.headers().map_err(damaged)?.iter().position(|column| column.trim() == metric);
-    let column = column.ok_or_else(|| unknown("column"))?;
-    let mut values = Vec::new();
-    for row in table.records() {
-        let row = row.map_err(damaged)?;
-        let cell = row.get(column).unwrap_or_default().trim();
-        if cell.is_empty() {
-            continue;
-        }
-        let value = cell.parse::<f64>().ok().filter(|value| value.is_finite());
-        let line = row.position().map_or(0, csv::Position::line);
-        let wrong = || Error::new(ErrorKind::Corrupt, format!("{name}:{line}"), format!("`{cell}` is no number"));
-        values.push(value.ok_or_else(wrong)?);
-    }
-    Ok(values)
 }

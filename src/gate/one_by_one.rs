@@ -1,29 +1,27 @@
 //! Checks whose runs are no sample: each candidate is judged by itself against the first baseline.
 
-use super::checks;
 use super::outcome::CheckOutcome;
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
+use super::wiring::GateCheck;
 use crate::error::Result;
 use crate::judge::samples::dumps::not_repeatable;
-use crate::judge::samples::rules::METRIC_MISSING;
-use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::unit::RunCounts;
-use crate::verdict::{CheckId, PerSide, Side, Verdict};
+use crate::verdict::{PerSide, Verdict};
 
-/// Judges each run of the candidate; `None` for what is no check of runs.
-pub(super) fn check(
-    id: CheckId,
+/// Judges each run of the candidate by `check`.
+pub(super) fn judge(
+    check: &GateCheck,
     sides: &mut Sides,
     surroundings: &Surroundings<'_>,
     shared: &Shared<'_>,
-) -> Result<Option<CheckOutcome>> {
-    let Some(check) = checks::of(id) else { return Ok(None) };
+) -> Result<CheckOutcome> {
+    let id = check.recogniser.check;
     let more =
         sides.samples.as_ref().map_or(PerSide::default(), |sampled| PerSide::of(|side| sampled.more[side].len()));
     let mut joined = CheckOutcome::new(id);
-    let (mut failed, mut absent) = (Vec::new(), Vec::new());
+    let (mut failed, mut has) = (Vec::new(), PerSide::<Vec<bool>>::default());
     let mut counts = RunCounts { n: 1 + more.baseline as u64, m: 0, failed: 0 };
     for run in 0..=more.candidate {
         exchange(sides, run);
@@ -31,8 +29,8 @@ pub(super) fn check(
         let judged = (check.judge)(sides, surroundings, shared);
         exchange(sides, run);
         let mut one = judged?;
+        has.candidate.push(is_there);
         if !is_there {
-            absent.push(run);
             continue;
         }
         counts.m += 1;
@@ -49,19 +47,11 @@ pub(super) fn check(
         join(&mut joined, one, name.as_deref());
     }
     joined.say(not_repeatable(id, &failed, counts));
-    joined.say(missing(id, sides, &absent, counts.m));
-    if counts.m > 0 {
+    if let Some(sampled) = sides.samples.as_ref().filter(|_| counts.m > 0) {
+        joined.say(sampled.runs.lacking(id.as_str(), &has).into_iter().map(|finding| finding.of_check(id)));
         joined.check.samples = Some(counts);
     }
-    Ok(Some(joined))
-}
-
-/// Runs without anything of a check that others have.
-fn missing(id: CheckId, sides: &Sides, absent: &[usize], there: u64) -> Option<Finding> {
-    let sampled = sides.samples.as_ref().filter(|_| there > 0 && !absent.is_empty())?;
-    let finding = Finding::new(&METRIC_MISSING, id.as_str()).of_check(id).with("side", Side::Candidate.as_str());
-    let finding = finding.with("count", absent.len()).with("of", absent.len() as u64 + there);
-    Some(finding.with("runs", sampled.runs.names(Side::Candidate, absent)))
+    Ok(joined)
 }
 
 /// Puts a run in the candidate's place, or back; the first one stands there already.

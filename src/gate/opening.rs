@@ -74,6 +74,6 @@ fn hold(
 /// Looks at the candidate's location.
 fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Sides> {
     let candidate = side::open_candidate(&request.candidate, opening, training)?;
-    let baseline = side::nothing(opening)?;
+    let baseline = side::nothing("", opening)?;
     Ok(Sides { baseline, candidate, reference: None, verified: None, samples: None, is_alone: true })
 }

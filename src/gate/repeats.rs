@@ -1,8 +1,8 @@
 //! Repeats of a baseline: runs that are opened to record its noise, and bands that were recorded already.
 
-use std::collections::BTreeMap;
-
 use super::discover::{Recogniser, Search};
+use super::entries::entries;
+use super::location;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Quiet;
 use crate::fetch::{self, Fetcher, Trust};
@@ -45,38 +45,19 @@ impl Repeats<'_> {
     pub fn open(&self, runs: &[Held], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
         let (mut found, mut locations) = (Vec::new(), Vec::new());
         for run in runs {
-            let files = self.fetcher.open(run, Trust::Baseline, &Quiet)?.files;
-            let search = Search { recognisers: self.recognisers, pattern, room: None };
-            let inventory = side::look(files, self.fetcher, search, &Quiet)?;
-            let (curves, dumps) = (inventory.all::<CurveFile>().to_vec(), inventory.all::<DumpFolder>().to_vec());
-            locations.push(inventory.location().to_owned());
-            // Not as it was given, which may hold a secret.
-            let repeat = Repeat { name: inventory.location().to_owned(), curves, dumps };
-            if let [_] = runs { found.extend(entries(repeat)) } else { found.push(repeat) }
+            let files = location::open(run, Trust::Baseline, self.fetcher, &Quiet)?;
+            locations.push(files.location().to_owned());
+            let of_run = if let [_] = runs { entries(&files) } else { vec![(String::new(), files)] };
+            for (_, files) in of_run {
+                let search = Search { recognisers: self.recognisers, pattern, room: None };
+                let inventory = side::look(files, self.fetcher, search, &Quiet)?;
+                let (curves, dumps) = (inventory.all::<CurveFile>().to_vec(), inventory.all::<DumpFolder>().to_vec());
+                // Not as it was given, which may hold a secret.
+                found.push(Repeat { name: inventory.location().to_owned(), curves, dumps });
+            }
         }
         Ok((found, locations))
     }
-}
-
-/// The repeats in one folder: each entry of it is one, a file or a folder.
-fn entries(folder: Repeat) -> Vec<Repeat> {
-    let mut repeats: BTreeMap<String, Repeat> = BTreeMap::new();
-    for mut curve in folder.curves {
-        let (entry, rest) = match curve.path.split_once('/') {
-            Some((entry, rest)) => (entry.to_owned(), rest.to_owned()),
-            None => (curve.path.clone(), String::new()),
-        };
-        if !rest.is_empty() {
-            curve.path = rest;
-        }
-        repeats.entry(entry).or_default().curves.push(curve);
-    }
-    for dump in folder.dumps {
-        let entry = dump.records.split('/').next().unwrap_or_default().to_owned();
-        repeats.entry(entry).or_default().dumps.push(dump);
-    }
-    let named = |(entry, repeat): (String, Repeat)| Repeat { name: format!("{}/{entry}", folder.name), ..repeat };
-    repeats.into_iter().map(named).collect()
 }
 
 /// Too few repeats, of which `found` says what was there.

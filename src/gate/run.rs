@@ -110,15 +110,12 @@ fn check(
         return Ok(judge(surroundings, shared));
     }
     if sides.samples.is_some() {
-        return match check.several {
-            Some(judge) => judge(sides, shared, tests).map(Some),
-            None => one_by_one::check(id, sides, surroundings, shared).map(|part| {
-                part.map(|mut part| {
-                    block_one_sided(&mut part, sides);
-                    part
-                })
-            }),
-        };
+        if let Some(judge) = check.several {
+            return judge(sides, shared, tests).map(Some);
+        }
+        let mut part = one_by_one::judge(check, sides, surroundings, shared)?;
+        block_one_sided(&mut part, sides);
+        return Ok(Some(part));
     }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);

@@ -1,15 +1,17 @@
 //! Opening several runs of a side: the locations that are named, or the entries of a folder.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use super::baseline_name::SCHEME;
 use super::discover::Inventory;
+use super::entries::entries;
+use super::location;
 use super::repeats::band_file;
 use super::request::Request;
 use super::side::{self, Opening};
 use super::sides::{Recorded, Sampled, Sides};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{FileEntry, Files, Location, RoomAhead, Source};
+use crate::fetch::{Location, Trust};
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::samples::runs::{Runs, seed_of};
 use crate::policy::location::Held;
@@ -63,8 +65,7 @@ fn named(name: &str) -> SampledRun {
 }
 
 fn recorded(location: &Held, opening: Opening<'_>) -> Result<Option<Recorded>> {
-    let is_remote_name = location.contains("://") || location.starts_with("baseline:");
-    if is_remote_name {
+    if location.starts_with(SCHEME) || Location::parse(location)?.is_remote() {
         return Ok(None);
     }
     let Some(NoiseBand { sample, .. }) = band_file(location, opening.fetcher)? else { return Ok(None) };
@@ -77,13 +78,10 @@ fn recorded(location: &Held, opening: Opening<'_>) -> Result<Option<Recorded>> {
 }
 
 /// The first run and the others; a side without any is an empty one.
-fn first(mut runs: Vec<Run>, location: &str, opening: Opening<'_>) -> Result<(Inventory, Vec<Inventory>)> {
-    if runs.is_empty() {
-        let nothing: Arc<dyn Files> = Arc::new(Part { location: location.to_owned(), ..Part::default() });
-        return Ok((side::look(nothing, opening.fetcher, opening.search, opening.progress)?, Vec::new()));
-    }
-    let first = runs.remove(0);
-    Ok((first.inventory, runs.into_iter().map(|run| run.inventory).collect()))
+fn first(runs: Vec<Run>, location: &str, opening: Opening<'_>) -> Result<(Inventory, Vec<Inventory>)> {
+    let mut runs = runs.into_iter().map(|run| run.inventory);
+    let first = runs.next().map_or_else(|| side::nothing(location, opening), Ok)?;
+    Ok((first, runs.collect()))
 }
 
 fn side_of(locations: &[&str], are_runs: bool, side: Side, opening: Opening<'_>) -> Result<Vec<Run>> {
@@ -94,9 +92,10 @@ fn side_of(locations: &[&str], are_runs: bool, side: Side, opening: Opening<'_>)
             found.push(Run { name: name.to_owned(), inventory: side::open(location, side, opening)? });
             continue;
         }
-        let files = side::open_files(location, side, opening)?;
-        for (name, part) in entries(&files) {
-            let inventory = side::look(Arc::new(part), opening.fetcher, opening.search, opening.progress)?;
+        let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
+        let files = location::open(location, trust, opening.fetcher, opening.progress)?;
+        for (name, files) in entries(&files) {
+            let inventory = side::look(files, opening.fetcher, opening.search, opening.progress)?;
             found.push(Run { name, inventory });
         }
     }
@@ -109,50 +108,4 @@ fn side_of(locations: &[&str], are_runs: bool, side: Side, opening: Opening<'_>)
         }
     }
     Ok(found)
-}
-
-/// The entries of a folder, each as files of its own.
-fn entries(files: &Arc<dyn Files>) -> Vec<(String, Part)> {
-    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
-    for FileEntry { path, len } in files.list() {
-        let (name, rest) = path.split_once('/').map_or((path.as_str(), path.as_str()), |(name, rest)| (name, rest));
-        let part = parts.entry(name.to_owned()).or_insert_with(|| Part {
-            files: Some(files.clone()),
-            location: format!("{}/{name}", files.location().trim_end_matches('/')),
-            prefix: if rest.len() == path.len() { String::new() } else { format!("{name}/") },
-            list: Vec::new(),
-        });
-        part.list.push(FileEntry { path: rest.to_owned(), len: *len });
-    }
-    parts.into_iter().collect()
-}
-
-/// One entry of a folder.
-#[derive(Default)]
-struct Part {
-    files: Option<Arc<dyn Files>>,
-    location: String,
-    prefix: String,
-    list: Vec<FileEntry>,
-}
-
-impl Files for Part {
-    fn location(&self) -> &str {
-        &self.location
-    }
-
-    fn list(&self) -> &[FileEntry] {
-        &self.list
-    }
-
-    fn open(&self, path: &str) -> Result<Source> {
-        match &self.files {
-            Some(files) => files.open(&format!("{}{path}", self.prefix)),
-            None => Err(Error::new(ErrorKind::NotFound, path, "is not at the location")),
-        }
-    }
-
-    fn room_ahead(&self) -> RoomAhead {
-        self.files.as_ref().map_or_else(RoomAhead::default, |files| files.room_ahead())
-    }
 }

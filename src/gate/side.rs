@@ -47,21 +47,11 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     }
 }
 
-/// The files of a location with several runs, unpacked where they lie in an archive.
-///
-/// # Errors
-/// Whatever keeps it from being opened.
-pub(super) fn open_files(location: &str, side: Side, opening: Opening<'_>) -> Result<Arc<dyn Files>> {
-    let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
-    unpacked(opening.fetcher.open(location, trust, opening.progress)?.files, opening.fetcher.disk())
-}
-
 /// [`open`] for the candidate: one that is not there is an empty side, where what became of `training` explains it.
 pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Option<Training>) -> Result<Inventory> {
     match open(location, Side::Candidate, opening) {
         Err(error) if error.kind() == ErrorKind::NotFound && training.is_some_and(Training::explains_absence) => {
-            let nothing = Arc::new(Nothing { location: location.to_owned() });
-            discover::look(nothing, opening.search, opening.progress)
+            nothing(location, opening)
         }
         opened => opened,
     }
@@ -83,15 +73,14 @@ fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Res
     empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
 }
 
-/// The baseline of a run that has none: a side without files and without findings.
-pub(super) fn nothing(opening: Opening<'_>) -> Result<Inventory> {
-    discover::look(Arc::new(Nothing { location: String::new() }), opening.search, opening.progress)
+/// A side without files and without findings.
+pub(super) fn nothing(location: &str, opening: Opening<'_>) -> Result<Inventory> {
+    discover::look(Arc::new(Nothing { location: location.to_owned() }), opening.search, opening.progress)
 }
 
 /// A side without files, and why.
 fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
-    let nothing = Arc::new(Nothing { location: location.to_owned() });
-    let mut inventory = discover::look(nothing, opening.search, opening.progress)?;
+    let mut inventory = nothing(location, opening)?;
     inventory.about = vec![finding];
     Ok(inventory)
 }

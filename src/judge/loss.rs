@@ -154,7 +154,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let start = lead.as_ref().and_then(Start::of);
         let mut schedules_differ = false;
         for pair in pairs.iter().filter(|pair| pair.role == Role::LearningRate) {
-            schedules_differ |= secondary_metrics::schedule_difference(&pair.load()?.points)
+            schedules_differ |= secondary_metrics::schedule_difference(pair.load()?.points.iter())
                 .is_some_and(|at| at.value > secondary_metrics::SCHEDULE);
         }
         let mode = ResolvedMode::resolve(settings.policy.mode, first, start);

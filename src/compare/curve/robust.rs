@@ -132,32 +132,40 @@ fn medians(values: &[f64]) -> [f64; LANES] {
     columns[WINDOW / 2]
 }
 
-/// Number of single points that stand out above their surroundings.
-///
-/// A spike lies above the rolling median by 5 % of it and by 6 standard deviations of the curve's own scatter
-/// around it, the latter estimated from the median absolute deviation.
+/// Number of single points that stand out above their surroundings by 5 % and 6 standard deviations.
 pub(super) fn spikes(values: &[f64]) -> usize {
+    spike_places(values, 6.0, 0.05).len()
+}
+
+/// Places of single points that stand out above their surroundings, rising; none of fewer than a window.
+///
+/// A spike lies above the rolling median by `part` of it and by so many standard deviations of the curve's own scatter
+/// around it, the latter estimated from the median absolute deviation.
+pub(super) fn spike_places(values: &[f64], deviations: f64, part: f64) -> Vec<usize> {
     if values.len() < WINDOW {
-        return 0;
+        return Vec::new();
     }
     let stride = values.len().div_ceil(SAMPLE).max(1);
-    let mut deviations = Vec::with_capacity(values.len().div_ceil(stride));
+    let mut distances = Vec::with_capacity(values.len().div_ceil(stride));
     let mut until_next = 0;
     with_medians(values, |value, median| {
         if until_next == 0 {
-            deviations.push((value - median).abs());
+            distances.push((value - median).abs());
             until_next = stride;
         }
         until_next -= 1;
     });
     // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
-    let scatter = 6.0 * 1.4826 * median(deviations).unwrap_or_default();
-    let mut count = 0;
+    let scatter = deviations * 1.4826 * median(distances).unwrap_or_default();
+    let (mut places, mut place) = (Vec::new(), 0);
     with_medians(values, |value, median| {
         let above = value - median;
-        count += usize::from(above > scatter && above > 0.05 * median.abs());
+        if above > scatter && above > part * median.abs() {
+            places.push(place);
+        }
+        place += 1;
     });
-    count
+    places
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::counts::{doubled_ranks, places_of_tail, ways_to_choose};
 use super::quantile::normal;
 use crate::compare::evaluation::normal::upper_tail;
-use crate::median::median;
+use crate::median::middle;
 
 /// Runs of both sides together up to which all ways to cut them in two are counted.
 const EXACT: usize = 40;
@@ -45,7 +45,7 @@ pub fn shift(baseline: &[f64], candidate: &[f64], alpha: f64) -> Option<(f64, [f
     let left_off = left_off(baseline.len(), candidate.len(), alpha / 2.0);
     let low = differences.get(left_off.saturating_sub(1)).copied()?;
     let high = differences.get(differences.len() - left_off.max(1)).copied()?;
-    Some((middle(&differences)?, [low, high]))
+    Some((middle(differences)?, [low, high]))
 }
 
 /// Place from either end of the ordered differences where the interval begins, counted from 1.
@@ -64,13 +64,6 @@ fn left_off(n: usize, m: usize, tail: f64) -> usize {
     let ways = ways_to_choose(&ranks, m);
     // The smallest sum stands for no pair in which the candidate's number is the higher one.
     places_of_tail(ways.get(m * (m + 1) / 2..).unwrap_or_default(), tail)
-}
-
-/// The median, of an even number the mean of both.
-pub(super) fn middle(sorted: &[f64]) -> Option<f64> {
-    let upper = median(sorted.to_vec())?;
-    let lower = *sorted.get((sorted.len() - 1) / 2)?;
-    Some(0.5 * (lower + upper))
 }
 
 #[cfg(test)]

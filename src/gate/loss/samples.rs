@@ -21,6 +21,7 @@ use crate::read::curve::CurveFile;
 use crate::read::curve::series::Series;
 use crate::read::metric;
 use crate::result::finding::Finding;
+use crate::result::samples::SampledRun;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, PerSide, Side};
 
@@ -107,16 +108,11 @@ fn of_record(run: &SampleRun) -> BTreeMap<Key, Series> {
 
 /// Runs without a curve leave the sample; those of damaged files are told with their files.
 fn without_curves(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let has = PerSide::of(|side| curves[side].iter().map(|run| !run.is_empty()).collect());
+    let found = runs.lacking(ID.as_str(), &has);
     for side in Side::BOTH {
-        let empty: Vec<usize> =
-            curves[side].iter().enumerate().filter(|(_, run)| run.is_empty()).map(|(place, _)| place).collect();
-        if !empty.is_empty() {
-            let finding = Finding::new(&rules::METRIC_MISSING, ID.as_str()).with("side", side.as_str());
-            let finding = finding.with("count", empty.len()).with("of", curves[side].len());
-            found.push(finding.with("runs", runs.names(side, &empty)));
-            leave(curves, runs, side, &empty, "no-curve");
-        }
+        let empty: Vec<usize> = (0..).zip(&has[side]).filter(|(_, has)| !**has).map(|(place, _)| place).collect();
+        leave(curves, runs, side, &empty, "no-curve");
     }
     found
 }
@@ -158,7 +154,7 @@ fn leave(curves: &mut OfRuns, runs: &mut Runs, side: Side, places: &[usize], rea
     let mut left = Vec::new();
     for (place, run) in std::mem::take(&mut runs.sides[side]).into_iter().enumerate() {
         match places.contains(&place) {
-            true => left.push(crate::result::samples::SampledRun { left_out: Some(reason.to_owned()), ..run }),
+            true => left.push(SampledRun { left_out: Some(reason.to_owned()), ..run }),
             false => kept.push(run),
         }
     }

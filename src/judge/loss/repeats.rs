@@ -60,7 +60,7 @@ fn setting(pairing: &CurvePairing<'_>) -> Result<Option<String>> {
     for pair in pairing.pairs.iter().filter(|pair| pair.is_rl && is_setting(pair.role)) {
         let points = pair.load()?.points;
         let largest = match pair.role {
-            Role::LearningRate => schedule_difference(&points),
+            Role::LearningRate => schedule_difference(points.iter()),
             _ => rl::constant_difference(points.iter()),
         };
         if largest.is_some_and(|largest| largest.value > SCHEDULE) {

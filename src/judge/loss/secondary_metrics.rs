@@ -8,7 +8,6 @@ use crate::compare::curve::{At, CurveMeasures};
 use crate::kind::Role;
 use crate::median::median;
 use crate::pair::curve::CurvePair;
-use crate::pair::curve::align::Aligned;
 use crate::policy::loss::limit::Band;
 use crate::policy::loss::{Better, Hardware, MetricPolicy};
 use crate::read::metric;
@@ -22,19 +21,19 @@ pub const SCORE: Limits = Limits::new(0.02, 0.04);
 const WARM_UP: usize = 5;
 
 /// The largest difference of two schedules, relative to the rate; near zero, to a hundredth of the peak.
-pub fn schedule_difference(points: &Aligned<'_>) -> Option<At> {
-    let finite = || points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite());
-    let peak = finite().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
+pub fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
+    let finite: Vec<(u64, f64, f64)> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
+    let peak = finite.iter().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
     let of = |(step, b, c): (u64, f64, f64)| {
         let scale = b.abs().max(0.01 * peak);
         At { step, value: if scale > 0.0 { (c - b).abs() / scale } else { 0.0 } }
     };
-    finite().map(of).reduce(|a, b| if b.value > a.value { b } else { a })
+    finite.into_iter().map(of).reduce(|a, b| if b.value > a.value { b } else { a })
 }
 
 /// Judges the learning rate: schedules agree, or the loss cannot be judged.
 pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    let Some(largest) = schedule_difference(&pair.points) else { return };
+    let Some(largest) = schedule_difference(pair.points.iter()) else { return };
     results.measure(Measured {
         rule: "learning_rate",
         code: &code::LEARNING_RATE,

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use super::decide::{self, Decided, Numbers, OfRuns, Scale, Setting};
 use super::rules;
 use super::runs::Runs;
-use crate::compare::curve::numbers::{best, level, middle, spikes, spread, steps_to, tail};
+use crate::compare::curve::At;
+use crate::compare::curve::numbers::{best, level, spikes, spread, steps_to, tail};
 use crate::compare::significance::rates::fisher;
 use crate::judge::loss::code;
+use crate::judge::loss::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::kind::{Better, Role, curve_name};
+use crate::median::middle;
+use crate::policy::samples::Pair;
 use crate::read::curve::series::Series;
 use crate::read::metric;
 use crate::result::finding::Finding;
@@ -20,8 +24,6 @@ const LEAST_STEPS: usize = 20;
 const LEAST_EVALUATIONS: usize = 3;
 /// Part of its side's median number of steps below which a run is too short.
 const SHORT: f64 = 0.5;
-/// Difference of two learning rates that no rounding makes.
-const RATE: f64 = 1e-3;
 
 /// A metric with its curve of each run.
 #[derive(Debug)]
@@ -62,7 +64,12 @@ pub fn is_judged(role: Role, is_equal_hardware: bool) -> bool {
     }
 }
 
-/// Points of a curve without its place among the runs.
+/// Finite values of a curve.
+fn values_of(series: &Series) -> Vec<f64> {
+    series.values.iter().copied().filter(|value| value.is_finite()).collect()
+}
+
+/// Finite points of a curve.
 fn finite(series: &Series) -> Vec<(u64, f64)> {
     series.points().filter(|(_, value)| value.is_finite()).collect()
 }
@@ -70,14 +77,15 @@ fn finite(series: &Series) -> Vec<(u64, f64)> {
 /// Takes a number of each run of a metric for each rule.
 pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepared {
     let place = curve_name(&curves.metric, curves.rank);
-    let mut findings = missing(curves, runs, &place);
+    let of_runs = PerSide::of(|side| curves.of_runs[side].iter().map(Option::is_some).collect());
+    let mut findings = runs.lacking(&place, &of_runs);
     let is_speed = matches!(curves.role, Role::Throughput | Role::Time);
     let is_broken = |series: &Series| !is_speed && series.values.iter().any(|value| !value.is_finite());
     let broken = PerSide::of(|side| places(&curves.of_runs[side], is_broken));
     findings.extend(non_finite(&broken, curves, runs, &place, setting));
     let medians = PerSide::of(|side| {
         let lengths: Vec<f64> = sound(curves, side, &broken[side]).map(|(_, series)| length(series)).collect();
-        middle(&lengths).unwrap_or(0.0)
+        middle(lengths).unwrap_or(0.0)
     });
     let short = PerSide::of(|side| {
         let is_short = |series: &Series| length(series) < SHORT * medians[side];
@@ -97,22 +105,8 @@ pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepar
         true => Vec::new(),
         false => numbers(curves, &left, &common, setting),
     };
-    if common.is_empty() && !is_speed && left.each().all(|side| !side.is_empty()) {
-        let first =
-            |side: Side| left[side].first().and_then(|(_, series)| series.points().next()).map_or(0, |(step, _)| step);
-        let finding = Finding::new(&rules::NO_COMMON_STEPS, &*place);
-        findings.push(finding.with("baseline", first(Side::Baseline)).with("candidate", first(Side::Candidate)));
-    }
-    for (side, severity) in [(Side::Baseline, Severity::Info), (Side::Candidate, Severity::Warn)] {
-        let of_level = numbers.iter().find(|numbers| matches!(numbers.rule, "level" | "speed" | "grad_norm"));
-        let total = left.each().map(Vec::len).sum();
-        let outside = of_level.map(|of| decide::outliers(&of.of_runs[side], setting.policy.alpha.get(), total));
-        let outside = outside.filter(|outside| !outside.is_empty());
-        findings.extend(outside.map(|outside| {
-            let finding = Finding::new(&rules::OUTLIER, &*place).with_severity(severity).with("side", side.as_str());
-            finding.with("runs", runs.names(side, &outside))
-        }));
-    }
+    findings.extend(no_common_steps(&left, &place).filter(|_| common.is_empty() && !is_speed));
+    findings.extend(outliers(&numbers, runs, &place, setting));
     let [n, m] = PerSide::of(|side| left[side].len() as u64).into_array();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of steps")]
     let steps = PerSide::of(|side| medians[side] as u64);
@@ -133,6 +127,25 @@ pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepar
     Prepared { unit, numbers, findings }
 }
 
+/// The first steps of both sides, which have none in common.
+fn no_common_steps(left: &PerSide<Vec<(usize, &Series)>>, place: &str) -> Option<Finding> {
+    let first = |side: Side| left[side].first().map(|(_, series)| series.steps.get(0).unwrap_or_default());
+    let finding = Finding::new(&rules::NO_COMMON_STEPS, place).with("baseline", first(Side::Baseline)?);
+    Some(finding.with("candidate", first(Side::Candidate)?))
+}
+
+/// Runs of either side whose level lies outside of where the others say.
+fn outliers(numbers: &[Numbers], runs: &Runs, place: &str, setting: Setting<'_>) -> Vec<Finding> {
+    let Some(level) = numbers.iter().find(|numbers| numbers.is_main) else { return Vec::new() };
+    let total = level.of_runs.each().flatten().flatten().count();
+    let told = |(side, severity): (Side, Severity)| {
+        let outside = decide::outliers(&level.of_runs[side], setting.policy.alpha.get(), total);
+        let finding = Finding::new(&rules::OUTLIER, place).with_severity(severity).with("side", side.as_str());
+        (!outside.is_empty()).then(|| finding.with("runs", runs.names(side, &outside)))
+    };
+    [(Side::Baseline, Severity::Info), (Side::Candidate, Severity::Warn)].into_iter().filter_map(told).collect()
+}
+
 #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
 fn length(series: &Series) -> f64 {
     series.values.len() as f64
@@ -149,21 +162,6 @@ fn sound<'c, 's>(
 ) -> impl Iterator<Item = (usize, &'s Series)> + 'c {
     let there = curves.of_runs[side].iter().enumerate().filter_map(|(place, series)| Some((place, (*series)?)));
     there.filter(move |(place, _)| !broken.contains(place))
-}
-
-/// A metric that a side lacks, or some of its runs.
-fn missing(curves: &Curves<'_>, runs: &Runs, place: &str) -> Vec<Finding> {
-    let absent = PerSide::of(|side| {
-        let of_side = curves.of_runs[side].iter().enumerate();
-        of_side.filter(|(_, series)| series.is_none()).map(|(place, _)| place).collect::<Vec<_>>()
-    });
-    let told = |side: Side| {
-        let absent = &absent[side];
-        let finding = Finding::new(&rules::METRIC_MISSING, place).with("side", side.as_str());
-        let finding = finding.with("count", absent.len()).with("of", curves.of_runs[side].len());
-        (!absent.is_empty()).then(|| finding.with("runs", runs.names(side, absent)))
-    };
-    Side::BOTH.into_iter().filter_map(told).collect()
 }
 
 /// Runs that hold NaN or infinity: a rate, and no shift.
@@ -274,13 +272,13 @@ fn numbers(
     };
     let mut found = Vec::new();
     match curves.role {
-        Role::GradNorm => found.push(Numbers { is_main: true, ..rule("grad_norm", 0.1, of(&middle)) }),
+        Role::GradNorm => {
+            found.push(Numbers { is_main: true, ..rule("grad_norm", 0.1, of(&|values| middle(values.to_vec()))) })
+        }
         Role::Throughput | Role::Time => {
             let speeds = PerSide::of(|side| {
                 let series = curves.of_runs[side].iter();
-                series
-                    .map(|series| middle(&finite((*series)?).iter().map(|(_, value)| *value).collect::<Vec<_>>()))
-                    .collect()
+                series.map(|series| middle(values_of((*series)?))).collect()
             });
             found.push(Numbers { is_main: true, better, ..rule("speed", 0.05, speeds) });
         }
@@ -300,8 +298,12 @@ fn numbers(
             }
             if is_long && curves.role == Role::Loss {
                 found.push(Numbers { better: Some(Better::Lower), ..rule("spread", 0.25, of(&spread)) });
-                let scale = Scale::Plain;
-                found.push(Numbers { better: Some(Better::Lower), scale, ..rule("spikes", 0.5, of(&spikes)) });
+                let scale = Scale::Count;
+                found.push(Numbers {
+                    better: Some(Better::Lower),
+                    scale,
+                    ..rule("spikes", 0.5, of(&|values| Some(spikes(values))))
+                });
             }
         }
     }
@@ -318,10 +320,7 @@ fn to_target(
     setting: Setting<'_>,
 ) -> Option<(OfRuns, (f64, bool))> {
     let declared = setting.policy.target.get(&curves.metric).copied();
-    let bests = left
-        .each()
-        .flatten()
-        .filter_map(|(_, series)| best(&finite(series).iter().map(|(_, value)| *value).collect::<Vec<_>>(), better));
+    let bests = left.each().flatten().filter_map(|(_, series)| best(&values_of(series), better));
     let hardest = match better {
         Better::Lower => bests.max_by(f64::total_cmp),
         Better::Higher => bests.min_by(f64::total_cmp),
@@ -366,9 +365,9 @@ pub(super) fn finish(
     decided: Vec<Decided>,
     setting: Setting<'_>,
 ) -> JudgedSample {
-    for Decided { rule, findings: own } in decided {
+    for Decided { rule, finding } in decided {
         unit.rules.push(rule);
-        findings.extend(own);
+        findings.extend(finding);
     }
     let is_told = findings.iter().any(|finding| finding.severity >= Severity::Incomplete);
     if !unit.rules.iter().any(|rule| rule.test.is_some()) {
@@ -376,7 +375,8 @@ pub(super) fn finish(
         unit.evidence.equal_trivially = 0;
         if !is_told {
             let finding = Finding::new(&rules::TOO_FEW, curve_name(&unit.metric, unit.rank)).with("n", unit.n);
-            findings.push(finding.with("m", unit.m).with("minimum", u64::from(setting.policy.minimum.get())));
+            let finding = finding.with("m", unit.m).with("minimum", u64::from(setting.policy.minimum.get()));
+            findings.push(finding.with("paired", u64::from(setting.policy.pair == Pair::Seed)));
         }
     }
     JudgedSample { unit, findings }
@@ -388,28 +388,22 @@ pub fn learning_rates(curves: &Curves<'_>, runs: &Runs) -> Option<Finding> {
     let place = curve_name(&curves.metric, curves.rank);
     let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;
     let known: BTreeMap<u64, f64> = finite(reference).into_iter().collect();
-    let differs = |side: Side| -> Vec<(usize, u64, f64)> {
+    let differs = |side: Side| -> Vec<(usize, At)> {
         let largest = |(place, series): (usize, &Series)| {
-            let apart = finite(series).into_iter().filter_map(|(step, value)| {
-                let own = *known.get(&step)?;
-                let size = own.abs().max(value.abs());
-                (size > 0.0).then(|| (step, (value - own).abs() / size))
-            });
-            let (step, apart) = apart.max_by(|a, b| a.1.total_cmp(&b.1))?;
-            (apart > RATE).then_some((place, step, apart))
+            let common = series.points().filter_map(|(step, value)| Some((step, *known.get(&step)?, value)));
+            let apart = schedule_difference(common).filter(|at| at.value > SCHEDULE)?;
+            Some((place, apart))
         };
-        sound(curves, side, &[])
-            .filter(|(place, _)| side == Side::Candidate || *place != first)
-            .filter_map(largest)
-            .collect()
+        let runs = sound(curves, side, &[]).filter(|(place, _)| side == Side::Candidate || *place != first);
+        runs.filter_map(largest).collect()
     };
     let mixed = differs(Side::Baseline);
-    if let Some((_, step, value)) = mixed.first() {
-        let places: Vec<usize> = mixed.iter().map(|(place, ..)| *place).collect();
+    if let Some((_, at)) = mixed.first() {
+        let places: Vec<usize> = mixed.iter().map(|(place, _)| *place).collect();
         let finding = Finding::new(&rules::MIXED, &*place).with("runs", runs.names(Side::Baseline, &places));
-        return Some(finding.with("step", *step).with("value", *value));
+        return Some(finding.with("step", at.step).with("value", at.value));
     }
     let apart = differs(Side::Candidate);
-    let (_, step, value) = apart.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
-    Some(Finding::new(&code::LEARNING_RATE, &*place).with("value", *value).with("step", *step))
+    let (_, at) = apart.iter().max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
+    Some(Finding::new(&code::LEARNING_RATE, &*place).with("value", at.value).with("step", at.step))
 }

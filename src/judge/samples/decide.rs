@@ -5,13 +5,14 @@
 
 use super::rules;
 use super::runs::Runs;
-use crate::compare::curve::numbers::middle;
 use crate::compare::significance::correction::holm;
 use crate::compare::significance::rank_sum;
 use crate::compare::significance::shift::{self, Levels, Shift, mean};
+use crate::judge::rule::Rule;
 use crate::kind::Better;
-use crate::policy::samples::SamplesPolicy;
-use crate::result::finding::Finding;
+use crate::median::middle;
+use crate::policy::samples::{Pair, SamplesPolicy};
+use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
 use crate::result::unit::SampleRule;
 use crate::verdict::{PerSide, Profile, Severity, Side, Verdict};
@@ -30,8 +31,10 @@ const SPIKES: f64 = 2.0;
 pub enum Scale {
     /// As parts of the baseline's value.
     Relative,
-    /// As they are: spikes of a run, a score in the unit of its margin.
-    Plain,
+    /// As they are: counts, whose mean is told.
+    Count,
+    /// As they are: scores in the unit of their margin, whose drop is told.
+    Score,
 }
 
 /// A number of each run of both sides, by the place of the run; `None` for runs without one.
@@ -70,8 +73,8 @@ pub struct Setting<'a> {
 pub struct Decided {
     /// The rule, for the result.
     pub rule: SampleRule,
-    /// Findings about it.
-    pub findings: Vec<Finding>,
+    /// The finding about it, if any.
+    pub finding: Option<Finding>,
 }
 
 /// A rule between its test and its verdict.
@@ -106,14 +109,15 @@ fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesP
     let sides = PerSide::of(|side| there(&numbers.of_runs[side]));
     let is_positive = sides.each().flatten().all(|value| *value > 0.0);
     let is_relative = numbers.scale == Scale::Relative && is_positive;
-    let magnitudes: Vec<f64> = sides.baseline.iter().map(|value| value.abs()).collect();
+    let magnitudes = || sides.baseline.iter().map(|value| value.abs()).collect();
     let unit = match numbers.scale {
-        Scale::Relative if !is_positive => middle(&magnitudes).filter(|unit| *unit > 0.0).unwrap_or(1.0),
+        Scale::Relative if !is_positive => middle(magnitudes()).filter(|unit| *unit > 0.0).unwrap_or(1.0),
         _ => 1.0,
     };
     let seen = |value: f64| if is_relative { value.ln() } else { value / unit };
     let [ours, theirs] = PerSide::of(|side| sides[side].iter().copied().map(seen).collect::<Vec<f64>>()).into_array();
-    let is_enough = sides.each().map(Vec::len).sum::<usize>() >= policy.minimum.get() as usize;
+    let is_enough = sides.each().map(Vec::len).sum::<usize>() >= policy.minimum.get() as usize
+        && (policy.pair != Pair::Seed || !runs.pairs.is_empty());
     let value = |side: Side, place: usize| numbers.of_runs[side].get(place).copied().flatten().map(seen);
     let differences: Option<Vec<f64>> = runs
         .pairs
@@ -122,7 +126,7 @@ fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesP
         .collect();
     let differences = differences.filter(|differences| !differences.is_empty());
     let is_paired = differences.is_some();
-    let is_count = numbers.rule == "spikes";
+    let is_count = numbers.scale == Scale::Count;
     let shift = match differences {
         _ if !is_enough => None,
         _ if is_count && 2.0 / rank_sum::ways(ours.len(), theirs.len()) > levels.corrected => None,
@@ -157,7 +161,7 @@ impl Tested<'_> {
 
     /// Whether a shift of this size matters.
     fn matters(&self, effect: f64) -> bool {
-        let is_count = self.numbers.rule == "spikes";
+        let is_count = self.numbers.scale == Scale::Count;
         let twice = || mean(&self.sides.candidate) >= SPIKES * mean(&self.sides.baseline);
         effect.abs() >= self.numbers.matters && (!is_count || effect <= 0.0 || twice())
     }
@@ -186,10 +190,10 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
         numbers: PerSide::of(|side| all(&tested.sides[side])).into_array(),
         verdict: Verdict::Skipped,
     };
-    let Some(shift) = tested.shift else { return Decided { rule, findings: Vec::new() } };
+    let Some(shift) = tested.shift else { return Decided { rule, finding: None } };
     let effect = tested.effect(shift.estimate);
     let mut interval = shift.interval.map(|end| Number(tested.effect(end)));
-    let is_score = numbers.rule == "score";
+    let is_score = numbers.scale == Scale::Score;
     // A drop is positive where the candidate is worse.
     let is_turned = is_score && numbers.better != Some(Better::Lower);
     if is_turned {
@@ -215,25 +219,25 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
         let finding = finding.with("low", low.0).with("high", high.0).with("n", n);
         let finding = finding.with("m", m).with("p", adjusted).with("alpha", levels.alpha);
         let finding = finding.with("detectable", detectable).with("limit", numbers.matters);
-        let finding = finding.with("plain", u64::from(numbers.scale == Scale::Plain));
+        let finding = finding.with("plain", u64::from(numbers.scale != Scale::Relative));
         match told.needed {
             Some(needed) => finding.with("needed", needed),
             None => finding,
         }
     });
-    rule.verdict = finding.as_ref().map_or(Verdict::Pass, |finding| crate::result::finding::verdict_of([finding]));
-    Decided { rule, findings: finding.into_iter().collect() }
+    rule.verdict = finding.as_ref().map_or(Verdict::Pass, |finding| verdict_of([finding]));
+    Decided { rule, finding }
 }
 
 /// A word about a rule.
 struct Told {
-    rule: &'static crate::judge::rule::Rule,
+    rule: &'static Rule,
     severity: Severity,
     needed: Option<usize>,
 }
 
 impl Told {
-    fn of(rule: &'static crate::judge::rule::Rule) -> Self {
+    fn of(rule: &'static Rule) -> Self {
         Self { rule, severity: rule.severity, needed: None }
     }
 

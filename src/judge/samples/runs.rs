@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::rules::METRIC_MISSING;
 use crate::policy::samples::Pair;
+use crate::result::finding::Finding;
 use crate::result::samples::SampledRun;
 use crate::verdict::{PerSide, Side};
 
@@ -26,6 +28,18 @@ impl Runs {
     pub fn of(sides: PerSide<Vec<SampledRun>>, pair: Pair) -> Self {
         let pairs = if pair == Pair::None { Vec::new() } else { pairs(&sides) };
         Self { sides, pairs }
+    }
+
+    /// Findings about runs of either side that lack something at `place` which `has` says of each.
+    pub fn lacking(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
+        let told = |side: Side| {
+            let absent: Vec<usize> =
+                has[side].iter().enumerate().filter(|(_, has)| !**has).map(|(place, _)| place).collect();
+            let finding = Finding::new(&METRIC_MISSING, place).with("side", side.as_str()).with("count", absent.len());
+            let finding = finding.with("of", has[side].len());
+            (!absent.is_empty()).then(|| finding.with("runs", self.names(side, &absent)))
+        };
+        Side::BOTH.into_iter().filter_map(told).collect()
     }
 
     /// Names of some runs of a side.

@@ -2,15 +2,14 @@
 
 use super::curves::{JudgedSample, finish};
 use super::decide::{self, Numbers, OfRuns, Scale, Setting};
-use super::rules;
+use super::rules::BETTER;
 use super::runs::Runs;
-use crate::compare::curve::numbers::middle;
 use crate::judge::evaluation::{margin, rules as evaluation};
 use crate::kind::Better;
+use crate::median::middle;
 use crate::policy::evaluation::margin::Margins;
-use crate::result::finding::Finding;
 use crate::result::unit::{AnyUnit, Evidence, SampleUnit, Seeds};
-use crate::verdict::{CheckId, PerSide, Side, Verdict};
+use crate::verdict::{CheckId, PerSide, Verdict};
 
 /// A score of each run.
 #[derive(Clone, Debug)]
@@ -34,9 +33,9 @@ pub fn judge(scores: &[Scores], runs: &Runs, margins: &Margins, setting: Setting
     let rules: Vec<(&str, &Numbers)> = numbers.iter().map(|(place, numbers)| (place.as_str(), numbers)).collect();
     let decided = decide::all(&rules, runs, setting);
     let judged = scores.iter().zip(&numbers).zip(decided).map(|((score, (place, _)), one)| {
-        let mut judged = finish(unit(score, runs), missing(score, runs, place), vec![one], setting);
+        let mut judged = finish(unit(score, runs), runs.lacking(place, &has(score)), vec![one], setting);
         for finding in &mut judged.findings {
-            if finding.is(&rules::BETTER) {
+            if finding.is(&BETTER) {
                 finding.code = evaluation::BETTER.code.to_owned();
                 let size = finding.facts.get("size").cloned();
                 finding.facts.extend(size.map(|size| ("drop".to_owned(), size)));
@@ -49,14 +48,19 @@ pub fn judge(scores: &[Scores], runs: &Runs, margins: &Margins, setting: Setting
     (judged.collect(), rules.len())
 }
 
+/// Whether each run has the score; one that is NaN is none.
+fn has(score: &Scores) -> PerSide<Vec<bool>> {
+    PerSide::of(|side| score.of_runs[side].iter().map(Option::is_some).collect())
+}
+
 fn numbers(score: &Scores, margins: &Margins) -> Numbers {
     let values = || score.of_runs.each().flatten().copied().flatten();
     let matters = margin::of(&score.task, &score.metric, margin::scale(&score.metric, values()), margins);
-    let ours: Vec<f64> = score.of_runs.baseline.iter().copied().flatten().map(f64::abs).collect();
-    let unit = if matters.is_relative { middle(&ours).unwrap_or(1.0) } else { 1.0 };
+    let ours = score.of_runs.baseline.iter().copied().flatten().map(f64::abs).collect();
+    let unit = if matters.is_relative { middle(ours).unwrap_or(1.0) } else { 1.0 };
     let better = score.higher_is_better.map(|higher| if higher { Better::Higher } else { Better::Lower });
     let (of_runs, matters) = (score.of_runs.clone(), matters.value * unit);
-    Numbers { rule: "score", of_runs, scale: Scale::Plain, matters, better, is_main: true, target: None }
+    Numbers { rule: "score", of_runs, scale: Scale::Score, matters, better, is_main: true, target: None }
 }
 
 fn unit(score: &Scores, runs: &Runs) -> SampleUnit {
@@ -75,17 +79,4 @@ fn unit(score: &Scores, runs: &Runs) -> SampleUnit {
         evidence: Evidence { offered: n + m, compared: n + m, ..Evidence::default() },
         rules: Vec::new(),
     }
-}
-
-/// A score that a side lacks, or some of its runs; one that is NaN is none.
-fn missing(score: &Scores, runs: &Runs, place: &str) -> Vec<Finding> {
-    let told = |side: Side| {
-        let of_side = score.of_runs[side].iter().enumerate();
-        let absent: Vec<usize> = of_side.filter(|(_, value)| value.is_none()).map(|(place, _)| place).collect();
-        let finding =
-            Finding::new(&rules::METRIC_MISSING, place).with("side", side.as_str()).with("count", absent.len());
-        let finding = finding.with("of", score.of_runs[side].len());
-        (!absent.is_empty()).then(|| finding.with("runs", runs.names(side, &absent)))
-    };
-    Side::BOTH.into_iter().filter_map(told).collect()
 }
