@@ -192,7 +192,9 @@ fn no_half_of_the_lines_in_another_form_gives_a_better_verdict() {
         }
     }
     eprintln!("{changes} logs with half of their lines in another form, {} better verdicts", better.len());
-    assert!(changes > 60, "{changes} changes");
+    // The cases of the checkout alone hold 22 logs.
+    let least = if beside("reading").is_some() { 60 } else { 40 };
+    assert!(changes > least, "{changes} changes");
     assert!(better.is_empty(), "{} of {changes}: {}", better.len(), better.join("\n"));
 }
 
