@@ -1,5 +1,6 @@
 //! Curves of several runs of each side to a verdict per metric.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paired::paired;
@@ -16,6 +17,7 @@ use crate::judge::samples::rules;
 use crate::judge::samples::runs::Runs;
 use crate::judge::unread;
 use crate::kind::Role;
+use crate::pair::curve::CurvePairing;
 use crate::policy::loss::LossPolicy;
 use crate::read::curve::CurveFile;
 use crate::read::curve::series::Series;
@@ -30,23 +32,26 @@ const ID: CheckId = CheckId::Loss;
 /// Metric and rank of a curve.
 type Key = (String, Option<u64>);
 
+/// Curves of a run, borrowed from its files where their points are in memory.
+type OfRun<'f> = BTreeMap<Key, Cow<'f, Series>>;
+
 /// Curves of each run of both sides.
-type OfRuns = PerSide<Vec<BTreeMap<Key, Series>>>;
+type OfRuns<'f> = PerSide<Vec<OfRun<'f>>>;
 
 /// Judges the curves of all runs together.
 pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -> Result<CheckOutcome> {
     let mut outcome = CheckOutcome::new(ID);
     let policy = &shared.request.policy;
     let Some(sampled) = &mut sides.samples else { return Ok(outcome) };
-    let read = |first: &Inventory, more: &[Inventory]| -> Result<Vec<_>> {
-        [first].into_iter().chain(more).map(|run| of_run(run.all::<CurveFile>(), &policy.loss)).collect()
+    let ours = paired_runs(&sides.baseline, &sampled.more.baseline, &policy.loss)?;
+    let theirs = paired_runs(&sides.candidate, &sampled.more.candidate, &policy.loss)?;
+    let mut curves = OfRuns {
+        baseline: match &sampled.recorded {
+            Some(recorded) => recorded.iter().map(of_record).collect(),
+            None => ours.iter().map(of_run).collect::<Result<_>>()?,
+        },
+        candidate: theirs.iter().map(of_run).collect::<Result<_>>()?,
     };
-    let ours = match &sampled.recorded {
-        Some(recorded) => recorded.iter().map(of_record).collect(),
-        None => read(&sides.baseline, &sampled.more.baseline)?,
-    };
-    let theirs = read(&sides.candidate, &sampled.more.candidate)?;
-    let mut curves = OfRuns { baseline: ours, candidate: theirs };
     if curves.each().flatten().all(BTreeMap::is_empty) {
         return Ok(outcome);
     }
@@ -66,7 +71,7 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
         metric: metric.clone(),
         rank: *rank,
         role: metric::role(metric),
-        of_runs: PerSide::of(|side| curves[side].iter().map(|run| run.get(&(metric.clone(), *rank))).collect()),
+        of_runs: PerSide::of(|side| curves[side].iter().map(|run| run.get(&(metric.clone(), *rank)).map(AsRef::as_ref)).collect()),
     };
     let is_left_out = |metric: &str| own_policy(&policy.loss.metrics, metric).is_some_and(|own| own.ignore);
     let counted = metrics.iter().filter(|(metric, _)| !is_left_out(metric)).map(of);
@@ -88,26 +93,28 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     Ok(outcome)
 }
 
-/// The curves of a run, each from the file that tells it.
-fn of_run(files: &[CurveFile], policy: &LossPolicy) -> Result<BTreeMap<Key, Series>> {
-    let mut curves = BTreeMap::new();
-    for pair in &paired(files, files, policy)?.pairs {
-        curves.insert((pair.metric.clone(), pair.rank), pair.candidate.load()?.series.into_owned());
-    }
-    Ok(curves)
+/// Each run of a side beside itself, which tells the file that each of its curves is taken from.
+fn paired_runs<'f>(first: &'f Inventory, more: &'f [Inventory], policy: &LossPolicy) -> Result<Vec<CurvePairing<'f>>> {
+    let files = [first].into_iter().chain(more).map(|run| run.all::<CurveFile>());
+    files.map(|files| paired(files, files, policy)).collect()
+}
+
+/// The curves of a run.
+fn of_run<'f>(run: &'f CurvePairing<'_>) -> Result<OfRun<'f>> {
+    run.pairs.iter().map(|pair| Ok(((pair.metric.clone(), pair.rank), pair.candidate.series.load()?))).collect()
 }
 
 /// The curves of a run that a file recorded.
-fn of_record(run: &SampleRun) -> BTreeMap<Key, Series> {
+fn of_record(run: &SampleRun) -> OfRun<'static> {
     let of = |curve: &RecordedCurve| {
         let points = curve.steps.iter().copied().zip(curve.values.iter().map(|value| value.0));
-        ((curve.metric.clone(), curve.rank), Series::by_step(curve.metric.as_str(), points))
+        ((curve.metric.clone(), curve.rank), Cow::Owned(Series::by_step(curve.metric.as_str(), points)))
     };
     run.curves.iter().map(of).collect()
 }
 
 /// Runs without a curve leave the sample; those of damaged files are told with their files.
-fn without_curves(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
+fn without_curves(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
     let has = PerSide::of(|side| curves[side].iter().map(|run| !run.is_empty()).collect());
     let found = runs.lacking(ID.as_str(), &has);
     for side in Side::BOTH {
@@ -118,7 +125,7 @@ fn without_curves(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
 }
 
 /// Runs with the same values as another one of their side count once.
-fn count_once(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
+fn count_once(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
     let mut found = Vec::new();
     for side in Side::BOTH {
         let same: Vec<usize> = (0..curves[side].len())
@@ -136,8 +143,8 @@ fn count_once(curves: &mut OfRuns, runs: &mut Runs) -> Vec<Finding> {
     found
 }
 
-fn are_same(one: &BTreeMap<Key, Series>, other: &BTreeMap<Key, Series>) -> bool {
-    let same = |(own, series): (&Key, &Series), (theirs, other): (&Key, &Series)| {
+fn are_same(one: &OfRun<'_>, other: &OfRun<'_>) -> bool {
+    let same = |(own, series): (&Key, &Cow<'_, Series>), (theirs, other): (&Key, &Cow<'_, Series>)| {
         let mut values = series.values.iter().zip(&other.values);
         own == theirs
             && series.steps == other.steps
@@ -148,7 +155,7 @@ fn are_same(one: &BTreeMap<Key, Series>, other: &BTreeMap<Key, Series>) -> bool 
 }
 
 /// Takes runs out of the sample; the result keeps their names with the reason.
-fn leave(curves: &mut OfRuns, runs: &mut Runs, side: Side, places: &[usize], reason: &str) {
+fn leave(curves: &mut OfRuns<'_>, runs: &mut Runs, side: Side, places: &[usize], reason: &str) {
     // Marked runs move behind the others, so that places of curves and of runs stay the same.
     let mut kept = Vec::new();
     let mut left = Vec::new();

@@ -70,8 +70,8 @@ fn values_of(series: &Series) -> Vec<f64> {
 }
 
 /// Finite points of a curve.
-fn finite(series: &Series) -> Vec<(u64, f64)> {
-    series.points().filter(|(_, value)| value.is_finite()).collect()
+fn finite(series: &Series) -> impl Iterator<Item = (u64, f64)> + '_ {
+    series.points().filter(|(_, value)| value.is_finite())
 }
 
 /// Takes a number of each run of a metric for each rule.
@@ -211,24 +211,23 @@ fn account(curves: &Curves<'_>, broken: &PerSide<Vec<usize>>, short: &PerSide<Ve
 
 /// Steps that all runs have with a finite value.
 fn common(left: &PerSide<Vec<(usize, &Series)>>) -> Vec<u64> {
-    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
-    for (_, series) in left.each().flatten() {
-        for (step, _) in finite(series) {
-            *counts.entry(step).or_default() += 1;
-        }
+    let mut runs = left.each().flatten().map(|(_, series)| finite(series).map(|(step, _)| step));
+    let mut steps: Vec<u64> = runs.next().into_iter().flatten().collect();
+    for run in runs {
+        let mut own = run.peekable();
+        steps.retain(|step| {
+            while own.next_if(|own| own < step).is_some() {}
+            own.peek() == Some(step)
+        });
     }
-    let all = left.each().map(Vec::len).sum::<usize>();
-    counts.into_iter().filter(|(_, count)| *count == all && all > 0).map(|(step, _)| step).collect()
+    steps
 }
 
 /// Values of a curve at some of its steps, which it has all.
 fn at(series: &Series, steps: &[u64]) -> Vec<f64> {
     let mut wanted = steps.iter().peekable();
-    finite(series)
-        .into_iter()
-        .filter(|(step, _)| wanted.next_if(|wanted| **wanted == *step).is_some())
-        .map(|(_, value)| value)
-        .collect()
+    let at_wanted = finite(series).filter(|(step, _)| wanted.next_if(|wanted| *wanted == step).is_some());
+    at_wanted.map(|(_, value)| value).collect()
 }
 
 /// A number of each run for each rule of the metric.
@@ -241,21 +240,20 @@ fn numbers(
     let is_evaluation = matches!(curves.role, Role::EvalLoss | Role::EvalScore);
     let better = metric::better(&curves.metric, curves.role);
     let of_score = better.filter(|_| curves.role == Role::EvalScore);
-    let values: PerSide<Vec<(usize, Vec<f64>)>> =
-        PerSide::of(|side| left[side].iter().map(|(place, series)| (*place, at(series, steps))).collect());
+    // Values are gathered for each run and rule anew, as those of all runs together can be many.
     let of = |number: &dyn Fn(&[f64]) -> Option<f64>| {
         PerSide::of(|side| {
             let mut numbers = vec![None; curves.of_runs[side].len()];
-            for (place, values) in &values[side] {
+            for (place, series) in &left[side] {
                 if let Some(slot) = numbers.get_mut(*place) {
-                    *slot = number(values);
+                    *slot = number(&at(series, steps));
                 }
             }
             numbers
         })
     };
     // Values above zero count by their logarithm, so that every step weighs as much, however high the curve stands there.
-    let is_positive = values.each().flatten().flat_map(|(_, values)| values).all(|value| *value > 0.0);
+    let is_positive = left.each().flatten().all(|(_, series)| at(series, steps).iter().all(|value| *value > 0.0));
     let of_logarithms = |number: &dyn Fn(&[f64]) -> Option<f64>| {
         let seen = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
         of(&|values| if is_positive { number(&seen(values)).map(f64::exp) } else { number(values) })
@@ -329,10 +327,9 @@ fn to_target(
     let of_runs = PerSide::of(|side| {
         let mut numbers = vec![None; curves.of_runs[side].len()];
         for (place, series) in &left[side] {
-            let points = finite(series);
-            let last = points.last().map(|(step, _)| *step as f64);
+            let last = finite(series).last().map(|(step, _)| step as f64);
             if let Some(slot) = numbers.get_mut(*place) {
-                *slot = steps_to(points.into_iter(), target, better).or(last);
+                *slot = steps_to(finite(series), target, better).or(last);
             }
         }
         numbers

@@ -211,12 +211,13 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
     if let Some(Told { needed: Some(needed), .. }) = told {
         rule.needed = Some(needed as u64);
     }
-    let [low, high] = interval;
+    // The ends as the sentence says them, which speaks of higher or lower and not of a sign.
+    let [low, high] = if effect > 0.0 { interval.map(|end| end.0) } else { [-interval[1].0, -interval[0].0] };
     let finding = told.map(|told| {
         let finding = Finding::new(told.rule, format!("{place} {}", numbers.rule)).with_severity(told.severity);
         let finding = finding.with("metric", place).with("rule", numbers.rule);
         let finding = finding.with("effect", shown).with("size", effect.abs()).with("higher", u64::from(effect > 0.0));
-        let finding = finding.with("low", low.0).with("high", high.0).with("n", n);
+        let finding = finding.with("low", low).with("high", high).with("n", n);
         let finding = finding.with("m", m).with("p", adjusted).with("alpha", levels.alpha);
         let finding = finding.with("detectable", detectable).with("limit", numbers.matters);
         let finding = finding.with("plain", u64::from(numbers.scale != Scale::Relative));
