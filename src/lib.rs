@@ -29,6 +29,7 @@ mod hash;
 pub mod history;
 pub mod judge;
 pub mod kind;
+pub mod layout;
 mod median;
 pub mod msprobe;
 pub mod nearest;

@@ -15,6 +15,7 @@ pub mod health;
 pub mod history;
 mod holding;
 pub mod input;
+pub mod layout;
 pub mod location;
 pub mod loss;
 pub mod monitor;
@@ -88,6 +89,8 @@ pub struct Policy {
     pub evaluation: evaluation::EvaluationPolicy,
     /// Several runs of a side.
     pub samples: samples::SamplesPolicy,
+    /// Parallel layouts of both runs.
+    pub layout: layout::LayoutPolicy,
     /// Operator tests.
     pub operators: operators::OperatorsPolicy,
     /// Profiles.

@@ -20,6 +20,7 @@ pub mod confirm;
 pub mod diagnosis;
 pub mod finding;
 pub mod history;
+pub mod layout;
 pub mod load;
 pub mod next_dump;
 pub mod number;
@@ -109,6 +110,9 @@ pub struct GateResult {
     /// Gradient norms over the layers, where a log prints them by parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
+    /// Parallel layouts of both runs, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<layout::Layouts>,
     /// Likely causes, most likely first.
     pub diagnoses: Vec<Diagnosis>,
     /// The dump to collect next; absent where another dump would show no more.

@@ -42,7 +42,8 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 }
 
 /// Modules that every module may import.
-const GROUND: [&str; 9] = ["documentation", "error", "dtype", "check", "hash", "kind", "median", "nearest", "verdict"];
+const GROUND: [&str; 10] =
+    ["documentation", "error", "dtype", "check", "hash", "kind", "layout", "median", "nearest", "verdict"];
 
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.

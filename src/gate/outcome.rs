@@ -10,6 +10,7 @@ use crate::policy::Policy;
 use crate::read::account::Account;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
+use crate::result::layout::Layouts;
 use crate::result::observation::Observation;
 use crate::result::place::Accepted;
 use crate::result::run::{Growth, Looked, Timeline};
@@ -37,6 +38,8 @@ pub struct CheckOutcome {
     pub timeline: Option<Timeline>,
     /// Gradient norms over the layers.
     pub growth: Option<Growth>,
+    /// Parallel layouts of both sides, where they are known.
+    pub layout: Option<Layouts>,
 }
 
 impl CheckOutcome {
@@ -59,6 +62,7 @@ impl CheckOutcome {
             looked: Vec::new(),
             timeline: None,
             growth: None,
+            layout: None,
         }
     }
 

@@ -78,6 +78,7 @@ pub fn run_by(
         looked.extend(part.looked);
         result.timeline = result.timeline.or(part.timeline);
         result.growth = result.growth.or(part.growth);
+        result.layout = result.layout.or(part.layout);
         result.accepted.extend(part.accepted);
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
         sizes = part.sizes.unwrap_or(sizes);
@@ -243,6 +244,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         looked: Vec::new(),
         timeline: None,
         growth: None,
+        layout: None,
         samples: None,
         reruns: Vec::new(),
         confirm: None,

@@ -180,6 +180,7 @@ pub fn run(
         looked: Vec::new(),
         timeline: None,
         growth: None,
+        layout: None,
         samples: None,
         reruns: Vec::new(),
         confirm: None,

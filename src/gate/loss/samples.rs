@@ -71,7 +71,9 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
         metric: metric.clone(),
         rank: *rank,
         role: metric::role(metric),
-        of_runs: PerSide::of(|side| curves[side].iter().map(|run| run.get(&(metric.clone(), *rank)).map(AsRef::as_ref)).collect()),
+        of_runs: PerSide::of(|side| {
+            curves[side].iter().map(|run| run.get(&(metric.clone(), *rank)).map(AsRef::as_ref)).collect()
+        }),
     };
     let is_left_out = |metric: &str| own_policy(&policy.loss.metrics, metric).is_some_and(|own| own.ignore);
     let counted = metrics.iter().filter(|(metric, _)| !is_left_out(metric)).map(of);
