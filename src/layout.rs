@@ -4,6 +4,8 @@
 //! and expert (`ep`) parallelism. Ranks are counted with `tp` fastest, then `cp`, `dp`, `pp`; the expert rank is the data rank
 //! modulo `ep` (docs/layouts.md).
 
+pub mod placement;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,7 @@ pub mod ending;
 pub mod evaluation;
 pub mod frame;
 pub mod json;
+pub mod launch;
 pub mod metric;
 pub mod monitor;
 pub mod msprobe_settings;

@@ -1,6 +1,7 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
 mod alone;
+mod layouts;
 mod messages;
 pub mod noise;
 mod reference;
@@ -170,6 +171,16 @@ pub fn check(
 ) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
+    let arranged = layouts::arrange(baseline, candidate, &policy.layout);
+    outcome.layout = arranged.layouts;
+    outcome.say(arranged.findings);
+    if arranged.is_refused {
+        return Ok(outcome);
+    }
+    let (baseline, candidate) = match &arranged.whole {
+        Some(whole) => (whole.baseline.as_slice(), whole.candidate.as_slice()),
+        None => (baseline, candidate),
+    };
     let (pairs, missing) = crate::pair::unit::units(baseline, candidate);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
     for pair in pairs {
@@ -303,6 +314,7 @@ fn step(
         table?;
         let mut judgement = judgement?;
         fall_back(pair, &mut judgement.unit.evidence);
+        layouts::note_parts(unit, &mut judgement);
         refuse_uncounted(&judgement, policy)?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));

@@ -1,9 +1,11 @@
 //! Content of a dump: one step and rank, as every format is read into it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::compact::ByName;
 use super::records::Operations;
+use crate::kind::TensorKind;
 
 /// One step and rank, read.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,34 @@ pub struct Dump {
     pub parents: ByName<Arc<str>>,
     /// Parts of the files that could not be used.
     pub damage: Vec<Damage>,
+    /// Facts about its parts, where it was put together of several ranks.
+    pub parts: Option<Arc<Parts>>,
+}
+
+/// Facts about the parts of an assembled dump.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// Ranks that hold each operation, by its name in the whole model.
+    pub ranks: HashMap<String, Vec<u64>>,
+    /// Values that were recorded and are not compared, as they do not merge.
+    pub unmerged: u64,
+    /// Copies of a value that differ between ranks, in the order of the model.
+    pub differing: Vec<Differing>,
+}
+
+/// Copies of one value that differ between ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differing {
+    /// The operation, by its name in the whole model.
+    pub operation: String,
+    /// Row name of the value.
+    pub row: String,
+    /// Role of the value.
+    pub kind: TensorKind,
+    /// Ranks that hold copies.
+    pub ranks: Vec<u64>,
+    /// Largest relative difference of a statistic.
+    pub error: f64,
 }
 
 /// A part of a dump that could not be used.

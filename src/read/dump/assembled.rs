@@ -1,0 +1,284 @@
+//! The dumps of all ranks of one step, put together to the values of the whole model (docs/layouts.md).
+//!
+//! Modules get the names that they have in the whole model; their values are put together by statistics: largest and smallest
+//! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. What does not merge is left out and
+//! counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
+
+mod global;
+mod merge;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::builder::{Builder, NewTensor};
+use super::content::{Differing, Dump, Parts};
+use super::folder::{DumpFolder, WholeModel};
+use super::name::Direction;
+use super::records::{Leaf, Value};
+use crate::error::Result;
+use crate::kind::TensorKind;
+use crate::layout::placement::{ModuleKind, ValueRole};
+use crate::layout::{Coordinates, Layout};
+use global::{Globals, Module};
+use merge::{Merged, Piece, Unmerged, merge};
+
+/// The dumps of all ranks of one step, and how they belong together.
+#[derive(Clone)]
+pub struct Assembled {
+    /// Folder of each rank, by rising rank.
+    pub ranks: Vec<(u64, DumpFolder)>,
+    /// The layout that cuts the model over them.
+    pub layout: Layout,
+    /// Facts that only both sides together tell.
+    pub plan: Plan,
+}
+
+/// Facts about putting a side together that only both sides together tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Whether the calls of a module in one step are parts of one batch.
+    pub merges_calls: bool,
+    /// Factor of the gradients of values against those of a single rank, which is taken out.
+    pub backward_scale: f64,
+    /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
+    pub is_padded: bool,
+    /// Whether ranks hold copies of keys and values, so that only their largest and smallest values compare.
+    pub has_key_copies: bool,
+    /// Samples and tokens of each that one rank is given at once.
+    pub tokens: Option<[u64; 2]>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { merges_calls: false, backward_scale: 1.0, is_padded: false, has_key_copies: false, tokens: None }
+    }
+}
+
+/// A call of a module on one rank.
+#[derive(Clone, Copy)]
+struct Member {
+    /// Place among the ranks.
+    rank: usize,
+    /// Index of the operation in that rank's dump.
+    operation: usize,
+    call: u64,
+}
+
+/// Place of an operation in the order of the whole model.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    is_backward: bool,
+    /// Chunk of the model, counted from the end for backward operations.
+    chunk: u32,
+    index: usize,
+}
+
+/// The members of an operation of the whole model.
+struct Group {
+    order: Order,
+    module: Module,
+    members: Vec<Member>,
+}
+
+impl WholeModel for Assembled {
+    fn read(&self) -> Result<Dump> {
+        let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+        let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
+        let globals = Globals::of(&dumps, &places, &self.layout);
+        let (groups, outside) = self.groups(&dumps, &places, &globals);
+        let mut parts = Parts { unmerged: outside, ..Parts::default() };
+        let mut builder = Builder::default();
+        for group in &groups {
+            self.put(group, &dumps, &places, &mut builder, &mut parts);
+        }
+        let first = dumps.first().cloned().unwrap_or_default();
+        let damage = dumps.into_iter().flat_map(|dump| dump.damage).collect();
+        Ok(Dump {
+            // Tensors that were saved are put together by their statistics alone.
+            task: if first.task == "tensor" { "statistics".to_owned() } else { first.task },
+            level: first.level,
+            framework: first.framework,
+            operations: builder.finish(),
+            stacks: None,
+            parents: Default::default(),
+            damage,
+            parts: Some(Arc::new(parts)),
+        })
+    }
+}
+
+impl Assembled {
+    /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
+    fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
+        let mut groups: HashMap<String, Group> = HashMap::new();
+        let mut outside = 0;
+        for (rank, (dump, place)) in dumps.iter().zip(places).enumerate() {
+            for (index, operation) in dump.operations.iter().enumerate() {
+                let Some(module) = globals.module(operation.name, *place) else {
+                    outside += operation.leaves.iter().filter(|leaf| leaf.record().is_some()).count() as u64;
+                    continue;
+                };
+                let is_backward = module.direction != Direction::Forward;
+                let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
+                let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
+                let order = Order { is_backward, chunk, index };
+                let member = Member { rank, operation: index, call: module.call };
+                let call = if self.plan.merges_calls { 0 } else { module.call };
+                let name = module.name(call);
+                let group = groups.entry(name).or_insert_with(|| Group { order, module, members: Vec::new() });
+                // What spans several chunks ends in the last of them.
+                if order.is_backward == group.order.is_backward && order.chunk > group.order.chunk {
+                    group.order = order;
+                }
+                group.members.push(member);
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        groups.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| a.module.path.cmp(&b.module.path)));
+        (groups, outside)
+    }
+
+    /// Puts the values of one operation together.
+    fn put(&self, group: &Group, dumps: &[Dump], places: &[Coordinates], builder: &mut Builder, parts: &mut Parts) {
+        let call = if self.plan.merges_calls { 0 } else { group.module.call };
+        let name = group.module.name(call);
+        builder.begin(&name);
+        let rows = rows(&group.members, dumps);
+        let mut ranks: Vec<u64> =
+            group.members.iter().filter_map(|member| Some(self.ranks.get(member.rank)?.0)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        for ((suffix, kind), leaves) in rows {
+            let row = format!("{name}{suffix}");
+            let pieces = leaves.iter().filter_map(|(member, leaf)| {
+                let (place, record) = (*places.get(member.rank)?, leaf.record()?);
+                let rank = self.ranks.get(member.rank)?.0;
+                Some(Piece { place, rank, call: member.call, record })
+            });
+            let pieces: Vec<Piece<'_>> = self.at_its_end(group, kind, pieces.collect());
+            if pieces.is_empty() {
+                plain(builder, &row, kind, &leaves);
+                continue;
+            }
+            let role = role(kind, group.module.direction, &suffix);
+            let kind_of_module = ModuleKind::of(&group.module.path, &group.module.class);
+            let of = merge::Of {
+                kind: kind_of_module,
+                role,
+                direction: group.module.direction,
+                layout: &self.layout,
+                plan: &self.plan,
+            };
+            let is_of_vocabulary = self.plan.is_padded && covers_vocabulary(&group.module.path, kind_of_module, role);
+            let merged = if is_of_vocabulary { Err(Unmerged) } else { merge(&of, &pieces, &suffix) };
+            match merged {
+                Ok(Merged { shape, statistics, checksum, differing, dtype }) => {
+                    let statistics = statistics.map(std::borrow::Cow::Owned);
+                    let tensor = NewTensor {
+                        dtype: &dtype,
+                        shape: &shape,
+                        statistics,
+                        requires_grad: pieces.first().and_then(|piece| piece.record.requires_grad),
+                        checksum: checksum.as_deref(),
+                        extension: None,
+                    };
+                    builder.tensor(&row, kind, &tensor);
+                    parts.differing.extend(differing.map(|(ranks, error)| Differing {
+                        operation: name.clone(),
+                        row: row.clone(),
+                        kind,
+                        ranks,
+                        error,
+                    }));
+                }
+                Err(Unmerged) => parts.unmerged += pieces.len() as u64,
+            }
+        }
+        parts.ranks.insert(name, ranks);
+    }
+
+    /// Of a module over several chunks only those pieces that lie at its ends.
+    fn at_its_end<'d>(&self, group: &Group, kind: TensorKind, pieces: Vec<Piece<'d>>) -> Vec<Piece<'d>> {
+        let is_backward = group.module.direction != Direction::Forward;
+        let stages = pieces.iter().map(|piece| piece.place.pp);
+        let wants_last = (kind == TensorKind::Output) != is_backward;
+        let end = if wants_last { stages.max() } else { stages.min() };
+        let mut pieces: Vec<Piece<'d>> = pieces.into_iter().filter(|piece| Some(piece.place.pp) == end).collect();
+        // Chunks of one stage follow each other among its calls of the same name.
+        if self.layout.vpp > 1 {
+            let mut at: BTreeMap<(Coordinates, u64), Piece<'d>> = BTreeMap::new();
+            for piece in pieces {
+                let key = (piece.place, piece.call);
+                if wants_last || !at.contains_key(&key) {
+                    at.insert(key, piece);
+                }
+            }
+            pieces = at.into_values().collect();
+        }
+        pieces
+    }
+}
+
+/// Values of the members by row below the operation, in the order of the first member that has them.
+fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> {
+    let mut rows: Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> = Vec::new();
+    let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
+    for member in members {
+        let operation = dumps.get(member.rank).and_then(|dump| dump.operations.get(member.operation));
+        for leaf in operation.into_iter().flat_map(|operation| operation.leaves.iter()) {
+            let key = (leaf.row.below_operation().to_owned(), leaf.kind);
+            let place = *known.entry(key.clone()).or_insert_with(|| {
+                rows.push((key, Vec::new()));
+                rows.len() - 1
+            });
+            if let Some((_, leaves)) = rows.get_mut(place) {
+                leaves.push((*member, leaf));
+            }
+        }
+    }
+    rows
+}
+
+/// A value that is no tensor, as the first member has it.
+fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, Leaf<'_>)]) {
+    match leaves.first().map(|(_, leaf)| leaf.value) {
+        Some(Value::Plain { type_name, value, .. }) => builder.plain(row, kind, type_name, value.clone()),
+        Some(Value::Null) => builder.null(row, kind),
+        Some(Value::Damaged) => builder.damaged(row, kind),
+        Some(Value::Tensor(_)) | None => {}
+    }
+}
+
+/// The role of a value in its module.
+fn role(kind: TensorKind, direction: Direction, suffix: &str) -> ValueRole<'_> {
+    let name = suffix.rsplit('.').next().unwrap_or_default();
+    match (kind, direction) {
+        (TensorKind::Parameter, _) => ValueRole::Parameter(name),
+        // Of old dumps the gradient's row ends with its number.
+        (TensorKind::ParameterGradient, _) => {
+            let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+            ValueRole::Gradient(if is_number { suffix.rsplit('.').nth(1).unwrap_or_default() } else { name })
+        }
+        // Gradients of outputs come in, those of inputs go out.
+        (TensorKind::Input, Direction::Backward) | (TensorKind::Output | TensorKind::Value, Direction::Forward) => {
+            ValueRole::Output
+        }
+        (TensorKind::Output, Direction::Backward) => ValueRole::Input,
+        (TensorKind::Input, _) => ValueRole::Input,
+        _ => ValueRole::Output,
+    }
+}
+
+/// Whether a value has the vocabulary as an axis.
+fn covers_vocabulary(path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    match (kind, role) {
+        (ModuleKind::Embedding, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => true,
+        (ModuleKind::Column, ValueRole::Output | ValueRole::Parameter(_) | ValueRole::Gradient(_)) => {
+            name == "output_layer" || name == "lm_head"
+        }
+        _ => false,
+    }
+}
