@@ -192,7 +192,7 @@ pub fn check(
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
     let units = steps.values().map(Vec::len).sum::<usize>();
     // One step and rank alone tells nothing of copies and motion.
-    let watch = (units > 1).then(|| Both::new(&policy.health.replicas));
+    let watch = (units > 1 && arranged.whole.is_none()).then(|| Both::new(&policy.health.replicas));
     let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch };
     shared.progress.begin("comparing dumps", units as u64);
     let mut steps = steps.into_values().peekable();

@@ -24,6 +24,8 @@ pub struct Signs {
     proj: Option<[u64; 2]>,
     /// Rows of the fused projection before attention.
     qkv: Option<u64>,
+    /// Statistics of the first part of the embedding's weight and of the output layer's, as bits.
+    ends: [Option<[u64; 4]>; 2],
     /// Rows of the embedding of the vocabulary.
     pub vocabulary: Option<u64>,
     /// Size of the groups of collectives inside of modules.
@@ -145,6 +147,13 @@ impl Signs {
 
     fn weight(&mut self, module: &ModuleOf<'_>, kind: ModuleKind, weight: &TensorRecord<'_>) {
         let [rows, columns] = weight.shape else { return };
+        let bits = || weight.finite_statistics().map(|statistics| statistics.map(f64::to_bits));
+        let [embedding, output] = &mut self.ends;
+        match (kind, module.last()) {
+            (ModuleKind::Embedding, _) => *embedding = embedding.or_else(bits),
+            (_, "output_layer" | "lm_head") => *output = output.or_else(bits),
+            _ => {}
+        }
         match (kind, module.last()) {
             (ModuleKind::Embedding, _) => self.vocabulary = self.vocabulary.or(Some(*rows)),
             (_, "router" | "gate") => self.experts.get_or_insert([0, 0])[0] = *rows,
@@ -152,6 +161,12 @@ impl Signs {
             (_, "linear_qkv" | "query_key_value" | "qkv_proj") => self.qkv = self.qkv.or(Some(*rows)),
             _ => {}
         }
+    }
+
+    /// Whether the embedding and the output layer hold the same numbers.
+    pub fn is_tied(&self) -> bool {
+        let [embedding, output] = self.ends;
+        embedding.is_some() && embedding == output
     }
 
     /// Whether both sides' ranks hold the same parameters in the same shapes.
@@ -276,12 +291,16 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
     let differs = |of: fn(&Signs) -> Option<u64>| {
         whole(Side::Baseline, of).zip(whole(Side::Candidate, of)).is_some_and(|(ours, theirs)| ours != theirs)
     };
+    let has_tied_parts = ours.pp != theirs.pp && Side::BOTH.iter().any(|side| signs[*side].is_tied());
+    let has_other_experts = ours.ep != theirs.ep;
     let (is_padded, has_key_copies) = (differs(|signs| signs.vocabulary), differs(|signs| signs.qkv));
     PerSide::of(|side| Plan {
         merges_calls,
         backward_scale: f64::from(layouts[side].dp) * f64::from(layouts[side].cp),
         is_padded,
         has_key_copies,
+        has_tied_parts,
+        has_other_experts,
         tokens: signs[side].tokens,
     })
 }

@@ -194,7 +194,8 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
     judged.unit.ranks = Some(UnitRanks { baseline: ranks(ours), candidate: ranks(theirs) });
     let unmerged = ours.unmerged + theirs.unmerged;
     if unmerged > 0 {
-        judged.unit.evidence.fall_back("not-merged", format!("{unmerged} values"));
+        judged.unit.evidence.shown_only += unmerged;
+        judged.unit.evidence.example("not-merged", format!("{unmerged} values"));
     }
     let step = judged.unit.step;
     judged.findings.extend(Side::BOTH.into_iter().filter_map(|side| {

@@ -21,7 +21,7 @@ use crate::pair::dump::{IndexPair, Names, Renaming, bound};
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
-use crate::read::dump::Dump;
+use crate::read::dump::{Dump, Parts};
 use crate::report::sink::Sink;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::unit::ErrorLocation;
@@ -319,9 +319,20 @@ fn bind(
     (baseline, candidate, Some(written))
 }
 
+/// Leaves out what the other side could not put together.
+fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
+    if let Some(parts) = other.filter(|parts| !parts.unmerged_rows.is_empty()) {
+        dump.operations = dump.operations.without(&parts.unmerged_rows);
+    }
+}
+
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
     match rayon::join(|| pair.baseline.read(), || pair.candidate.read()) {
-        (Ok(baseline), Ok(candidate)) => Ok((baseline, candidate)),
+        (Ok(mut baseline), Ok(mut candidate)) => {
+            leave_out(&mut baseline, candidate.parts.as_deref());
+            leave_out(&mut candidate, baseline.parts.as_deref());
+            Ok((baseline, candidate))
+        }
         (baseline, candidate) => {
             let errors = [(Side::Baseline, baseline.err()), (Side::Candidate, candidate.err())];
             Err(errors.into_iter().filter_map(|(side, error)| Some((side, error?))).collect())

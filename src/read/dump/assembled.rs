@@ -7,7 +7,7 @@
 mod global;
 mod merge;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -46,13 +46,25 @@ pub struct Plan {
     pub is_padded: bool,
     /// Whether ranks hold copies of keys and values, so that only their largest and smallest values compare.
     pub has_key_copies: bool,
+    /// Whether the embedding and the output layer share their weight, and lie on other stages than the other side's.
+    pub has_tied_parts: bool,
+    /// Whether the sides spread their experts differently.
+    pub has_other_experts: bool,
     /// Samples and tokens of each that one rank is given at once.
     pub tokens: Option<[u64; 2]>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { merges_calls: false, backward_scale: 1.0, is_padded: false, has_key_copies: false, tokens: None }
+        Self {
+            merges_calls: false,
+            backward_scale: 1.0,
+            is_padded: false,
+            has_key_copies: false,
+            has_tied_parts: false,
+            has_other_experts: false,
+            tokens: None,
+        }
     }
 }
 
@@ -64,6 +76,8 @@ struct Member {
     /// Index of the operation in that rank's dump.
     operation: usize,
     call: u64,
+    /// Chunk of the model that it is a part of.
+    chunk: u32,
 }
 
 /// Place of an operation in the order of the whole model.
@@ -124,7 +138,7 @@ impl Assembled {
                 let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
                 let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
                 let order = Order { is_backward, chunk, index };
-                let member = Member { rank, operation: index, call: module.call };
+                let member = Member { rank, operation: index, call: module.call, chunk: module.chunk };
                 let call = if self.plan.merges_calls { 0 } else { module.call };
                 let name = module.name(call);
                 let group = groups.entry(name).or_insert_with(|| Group { order, module, members: Vec::new() });
@@ -155,15 +169,16 @@ impl Assembled {
             let pieces = leaves.iter().filter_map(|(member, leaf)| {
                 let (place, record) = (*places.get(member.rank)?, leaf.record()?);
                 let rank = self.ranks.get(member.rank)?.0;
-                Some(Piece { place, rank, call: member.call, record })
+                Some(Piece { place, rank, call: member.call, chunk: member.chunk, record })
             });
-            let pieces: Vec<Piece<'_>> = self.at_its_end(group, kind, pieces.collect());
+            let pieces = at_its_end(group.module.direction, kind, pieces.collect());
             if pieces.is_empty() {
                 plain(builder, &row, kind, &leaves);
                 continue;
             }
             let role = role(kind, group.module.direction, &suffix);
             let kind_of_module = ModuleKind::of(&group.module.path, &group.module.class);
+            let is_left_out = self.plan.leaves_out(&group.module.path, kind_of_module, role);
             let of = merge::Of {
                 kind: kind_of_module,
                 role,
@@ -171,8 +186,7 @@ impl Assembled {
                 layout: &self.layout,
                 plan: &self.plan,
             };
-            let is_of_vocabulary = self.plan.is_padded && covers_vocabulary(&group.module.path, kind_of_module, role);
-            let merged = if is_of_vocabulary { Err(Unmerged) } else { merge(&of, &pieces, &suffix) };
+            let merged = if is_left_out { Err(Unmerged) } else { merge(&of, &pieces) };
             match merged {
                 Ok(Merged { shape, statistics, checksum, differing, dtype }) => {
                     let statistics = statistics.map(std::borrow::Cow::Owned);
@@ -193,32 +207,23 @@ impl Assembled {
                         error,
                     }));
                 }
-                Err(Unmerged) => parts.unmerged += pieces.len() as u64,
+                Err(Unmerged) => {
+                    parts.unmerged += pieces.len() as u64;
+                    parts.unmerged_rows.insert(row);
+                }
             }
         }
         parts.ranks.insert(name, ranks);
     }
+}
 
-    /// Of a module over several chunks only those pieces that lie at its ends.
-    fn at_its_end<'d>(&self, group: &Group, kind: TensorKind, pieces: Vec<Piece<'d>>) -> Vec<Piece<'d>> {
-        let is_backward = group.module.direction != Direction::Forward;
-        let stages = pieces.iter().map(|piece| piece.place.pp);
-        let wants_last = (kind == TensorKind::Output) != is_backward;
-        let end = if wants_last { stages.max() } else { stages.min() };
-        let mut pieces: Vec<Piece<'d>> = pieces.into_iter().filter(|piece| Some(piece.place.pp) == end).collect();
-        // Chunks of one stage follow each other among its calls of the same name.
-        if self.layout.vpp > 1 {
-            let mut at: BTreeMap<(Coordinates, u64), Piece<'d>> = BTreeMap::new();
-            for piece in pieces {
-                let key = (piece.place, piece.call);
-                if wants_last || !at.contains_key(&key) {
-                    at.insert(key, piece);
-                }
-            }
-            pieces = at.into_values().collect();
-        }
-        pieces
-    }
+/// Of the pieces of a module over several chunks only those that lie at its end: inputs of the first chunk and outputs of the
+/// last; of gradients the other way round.
+fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
+    let wants_last = (kind == TensorKind::Output) == (direction == Direction::Forward);
+    let chunks = pieces.iter().map(|piece| piece.chunk);
+    let end = if wants_last { chunks.max() } else { chunks.min() };
+    pieces.into_iter().filter(|piece| Some(piece.chunk) == end).collect()
 }
 
 /// Values of the members by row below the operation, in the order of the first member that has them.
@@ -271,14 +276,29 @@ fn role(kind: TensorKind, direction: Direction, suffix: &str) -> ValueRole<'_> {
     }
 }
 
-/// Whether a value has the vocabulary as an axis.
-fn covers_vocabulary(path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
-    match (kind, role) {
-        (ModuleKind::Embedding, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => true,
-        (ModuleKind::Column, ValueRole::Output | ValueRole::Parameter(_) | ValueRole::Gradient(_)) => {
-            name == "output_layer" || name == "lm_head"
-        }
-        _ => false,
+impl Plan {
+    /// Whether a value does not compare, whatever its pieces are.
+    fn leaves_out(&self, path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let is_gradient = matches!(role, ValueRole::Gradient(_));
+        let of_vocabulary = match (kind, role) {
+            (ModuleKind::Embedding, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => true,
+            (ModuleKind::Column, ValueRole::Output | ValueRole::Parameter(_) | ValueRole::Gradient(_)) => {
+                matches!(name, "output_layer" | "lm_head")
+            }
+            _ => false,
+        };
+        // Each expert is compared by itself; the list of a rank's experts is another one.
+        let of_experts = self.has_other_experts && matches!(name, "experts" | "local_experts");
+        let of_keys = self.has_key_copies
+            && match kind {
+                ModuleKind::Attention => role == ValueRole::Input,
+                ModuleKind::Column => KEYS.contains(&name) && role != ValueRole::Input,
+                _ => false,
+            };
+        of_vocabulary && (self.is_padded || self.has_tied_parts && is_gradient) || of_experts || of_keys
     }
 }
+
+/// Projections that make keys and values.
+const KEYS: [&str; 5] = ["linear_qkv", "query_key_value", "qkv_proj", "k_proj", "v_proj"];

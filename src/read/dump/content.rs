@@ -1,6 +1,6 @@
 //! Content of a dump: one step and rank, as every format is read into it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::ByName;
@@ -35,6 +35,8 @@ pub struct Parts {
     pub ranks: HashMap<String, Vec<u64>>,
     /// Values that were recorded and are not compared, as they do not merge.
     pub unmerged: u64,
+    /// Row names of these, but for those outside of modules.
+    pub unmerged_rows: HashSet<String>,
     /// Copies of a value that differ between ranks, in the order of the model.
     pub differing: Vec<Differing>,
 }

@@ -22,6 +22,7 @@ pub(super) struct Piece<'d> {
     pub(super) place: Coordinates,
     pub(super) rank: u64,
     pub(super) call: u64,
+    pub(super) chunk: u32,
     pub(super) record: TensorRecord<'d>,
 }
 
@@ -73,7 +74,7 @@ impl Part {
 }
 
 /// Puts the pieces of a value together.
-pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>], suffix: &str) -> Result<Merged, Unmerged> {
+pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged)?.record;
     let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
     if let ([_], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
@@ -105,7 +106,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>], suffix: &str) -> Result<M
         let merged = match (placement, parts.len()) {
             (_, 1) => parts.into_iter().next().ok_or(Unmerged)?,
             (Placement::Partial, _) => return Err(Unmerged),
-            (Placement::Sharded(cut), _) => concatenated(parts, axes.of_cut(cut), of.merges_extremes_alone(suffix))?,
+            (Placement::Sharded(cut), _) => concatenated(parts, axes.of_cut(cut))?,
             (Placement::Whole, _) => {
                 let (one, found) = copies(parts, tolerance(of.role, first.element))?;
                 note(found);
@@ -132,7 +133,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>], suffix: &str) -> Result<M
                 note(found);
                 one
             }
-            () => concatenated(sequence, axes.of_cut(Cut::Sequence), false)?,
+            () => concatenated(sequence, axes.of_cut(Cut::Sequence))?,
         };
         whole.push(one);
     }
@@ -143,7 +144,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>], suffix: &str) -> Result<M
             note(found);
             one
         }
-        _ => concatenated(whole, axes.samples(), false)?,
+        _ => concatenated(whole, axes.samples())?,
     };
     let [max, min, mean, norm] = whole.numbers.map(|number| number.map(|number| number / scale));
     Ok(Merged {
@@ -158,15 +159,6 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>], suffix: &str) -> Result<M
 impl Of<'_> {
     fn is_backward(&self) -> bool {
         self.direction != Direction::Forward
-    }
-
-    /// Whether the pieces hold copies of some keys and values, so that sums over them count these more than once.
-    fn merges_extremes_alone(&self, suffix: &str) -> bool {
-        let is_of_keys = match self.kind {
-            ModuleKind::Attention => self.role == ValueRole::Input && !suffix.ends_with(".0"),
-            _ => true,
-        };
-        self.plan.has_key_copies && is_of_keys
     }
 }
 
@@ -251,8 +243,8 @@ fn difference(one: &Part, other: &Part) -> f64 {
     largest
 }
 
-/// Parts that lie one behind the other along an axis. Of values that hold copies only the extremes follow from the parts.
-fn concatenated(parts: Vec<Part>, axis: Option<usize>, extremes_alone: bool) -> Result<Part, Unmerged> {
+/// Parts that lie one behind the other along an axis.
+fn concatenated(parts: Vec<Part>, axis: Option<usize>) -> Result<Part, Unmerged> {
     let axis = axis.ok_or(Unmerged)?;
     let first = parts.first().cloned().ok_or(Unmerged)?;
     let mut shape = first.shape.clone();
@@ -262,7 +254,7 @@ fn concatenated(parts: Vec<Part>, axis: Option<usize>, extremes_alone: bool) -> 
         part.shape.len() == shape.len()
             && part.shape.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
     };
-    if !parts.iter().all(is_alike) || extremes_alone {
+    if !parts.iter().all(is_alike) {
         return Err(Unmerged);
     }
     let numbers =
