@@ -1,6 +1,11 @@
 //! Parallel layouts of both sides: whether they are known, and whether what is there fits them.
 
 use super::rule::rules;
+use super::run::rules::REPLICAS_DIFFER;
+use crate::read::dump::{Differing, Operations, Parts};
+use crate::result::finding::Finding;
+use crate::result::unit::{Culprit, CulpritKind};
+use crate::verdict::Side;
 
 rules! {
     CheckId::Dump;
@@ -17,4 +22,43 @@ rules! {
     CONTRADICTED = "layout-contradicted", Incomplete;
     /// Values of ranks that hold parts cannot be put together.
     NOT_MERGEABLE = "layout-not-mergeable", Incomplete;
+}
+
+/// The first value of the model whose copies differ between ranks.
+pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
+    let differing = parts.differing.first()?;
+    let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
+    let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str()).with("side", side.as_str()).with("step", step);
+    Some(finding.with("ranks", ranks).with("error", differing.error).with("of_layout", 1_u64))
+}
+
+/// The culprit of a step whose values agree with the baseline's, and whose copies part.
+pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Culprit {
+    let names = operations.iter().map(|operation| operation.name);
+    let mut culprit = Culprit {
+        check: REPLICAS_DIFFER.check,
+        finding: String::new(),
+        order: names.take_while(|name| *name != differing.operation).count() as u64,
+        step,
+        rank: None,
+        op: differing.operation.clone(),
+        tensor: differing.row.clone(),
+        kind: CulpritKind::Tensor(differing.kind),
+        side: None,
+        code: REPLICAS_DIFFER.code.to_owned(),
+        metrics: Default::default(),
+        reference: None,
+        stack: Vec::new(),
+        spread: 0,
+        location: None,
+        baseline: None,
+        candidate: None,
+        mask: String::new(),
+        layout: None,
+        monitor: None,
+        operator: None,
+        performance: None,
+    };
+    culprit.finding = culprit.own_finding();
+    culprit
 }

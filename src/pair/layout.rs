@@ -300,6 +300,7 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
         is_padded,
         has_key_copies,
         has_tied_parts,
+        is_tied: signs.baseline.is_tied(),
         has_other_experts,
         tokens: signs[side].tokens,
     })

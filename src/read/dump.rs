@@ -12,13 +12,15 @@ mod folder;
 mod mindspore;
 mod msprobe;
 pub mod name;
+mod plan;
 mod ptdbg;
 mod records;
 mod stack;
 
-pub use assembled::{Assembled, Plan};
+pub use assembled::Assembled;
 pub use compact::ByName;
 pub use content::{Damage, DamageKind, Differing, Dump, Parts};
 pub use find::{data_folders, is_part, recognise};
 pub use folder::{DumpFolder, DumpFormat, WholeModel};
+pub use plan::Plan;
 pub use records::{Leaf, Leaves, Operation, Operations, Row, Statistic, TensorRecord, Value};

@@ -17,7 +17,7 @@ use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::result::unit::{CulpritLayout, UnitRanks};
-use crate::verdict::{CheckId, PerSide, Side};
+use crate::verdict::{PerSide, Side};
 
 /// Dumps of both sides as they are paired.
 #[derive(Default)]
@@ -168,22 +168,6 @@ fn shown(layout: &Layout) -> String {
     if parts.is_empty() { "1 rank".to_owned() } else { parts.join(", ") }
 }
 
-/// Findings about copies of a value that differ between the ranks of an assembled dump: the first in the order of the model.
-pub(super) fn of_copies(dump: &Dump, side: Side, step: u64) -> Option<Finding> {
-    let differing = dump.parts.as_ref()?.differing.first()?;
-    let finding =
-        Finding::new(&crate::judge::run::rules::REPLICAS_DIFFER, differing.row.as_str()).of_check(CheckId::Dump);
-    let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
-    Some(
-        finding
-            .with("side", side.as_str())
-            .with("step", step)
-            .with("ranks", ranks)
-            .with("error", differing.error)
-            .with("of_layout", 1_u64),
-    )
-}
-
 /// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.
 pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
     let (Some(ours), Some(theirs)) = (&unit.baseline().parts, &unit.candidate().parts) else { return };
@@ -200,8 +184,12 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
     let step = judged.unit.step;
     judged.findings.extend(Side::BOTH.into_iter().filter_map(|side| {
         let dump = if side == Side::Baseline { unit.baseline() } else { unit.candidate() };
-        of_copies(dump, side, step)
+        rules::of_copies(dump.parts.as_deref()?, side, step)
     }));
+    if judged.unit.culprit.is_none() && ours.differing.is_empty() {
+        judged.unit.culprit =
+            theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
+    }
     if let Some(culprit) = &mut judged.unit.culprit {
         culprit.layout = theirs
             .ranks

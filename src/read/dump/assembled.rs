@@ -16,7 +16,8 @@ use super::builder::{Builder, NewTensor};
 use super::content::{Differing, Dump, Parts};
 use super::folder::{DumpFolder, WholeModel};
 use super::name::Direction;
-use super::records::{Leaf, Value};
+use super::plan::Plan;
+use super::records::{Leaf, Operations, Value};
 use crate::error::Result;
 use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
@@ -33,39 +34,6 @@ pub struct Assembled {
     pub layout: Layout,
     /// Facts that only both sides together tell.
     pub plan: Plan,
-}
-
-/// Facts about putting a side together that only both sides together tell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
-    /// Whether the calls of a module in one step are parts of one batch.
-    pub merges_calls: bool,
-    /// Factor of the gradients of values against those of a single rank, which is taken out.
-    pub backward_scale: f64,
-    /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
-    pub is_padded: bool,
-    /// Whether ranks hold copies of keys and values, so that only their largest and smallest values compare.
-    pub has_key_copies: bool,
-    /// Whether the embedding and the output layer share their weight, and lie on other stages than the other side's.
-    pub has_tied_parts: bool,
-    /// Whether the sides spread their experts differently.
-    pub has_other_experts: bool,
-    /// Samples and tokens of each that one rank is given at once.
-    pub tokens: Option<[u64; 2]>,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self {
-            merges_calls: false,
-            backward_scale: 1.0,
-            is_padded: false,
-            has_key_copies: false,
-            has_tied_parts: false,
-            has_other_experts: false,
-            tokens: None,
-        }
-    }
 }
 
 /// A call of a module on one rank.
@@ -102,11 +70,15 @@ impl WholeModel for Assembled {
         let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
         let globals = Globals::of(&dumps, &places, &self.layout);
         let (groups, outside) = self.groups(&dumps, &places, &globals);
-        let mut parts = Parts { unmerged: outside, ..Parts::default() };
+        let mut parts = Parts::new(self.layout.clone(), self.plan);
+        parts.unmerged = outside;
         let mut builder = Builder::default();
         for group in &groups {
             self.put(group, &dumps, &places, &mut builder, &mut parts);
         }
+        let operations = builder.finish();
+        parts.differing.extend(self.tied(&operations, &parts));
+        parts.differing_loss = self.losses(&dumps, &places);
         let first = dumps.first().cloned().unwrap_or_default();
         let damage = dumps.into_iter().flat_map(|dump| dump.damage).collect();
         Ok(Dump {
@@ -114,7 +86,7 @@ impl WholeModel for Assembled {
             task: if first.task == "tensor" { "statistics".to_owned() } else { first.task },
             level: first.level,
             framework: first.framework,
-            operations: builder.finish(),
+            operations,
             stacks: None,
             parents: Default::default(),
             damage,
@@ -217,6 +189,61 @@ impl Assembled {
     }
 }
 
+impl Assembled {
+    /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.
+    fn losses(&self, dumps: &[Dump], places: &[Coordinates]) -> Option<Vec<u64>> {
+        let mut groups: HashMap<Coordinates, Vec<(u64, f64)>> = HashMap::new();
+        for ((dump, place), (rank, _)) in dumps.iter().zip(places).zip(&self.ranks) {
+            let scalar = dump.operations.iter().rev().find_map(|operation| {
+                let is_of_loss = operation.name.ends_with(".forward") && !operation.name.starts_with("Distributed.");
+                let outputs = operation.leaves.iter().filter(|leaf| is_of_loss && leaf.kind == TensorKind::Output);
+                let mut scalars = outputs.filter_map(Leaf::record).filter(|record| record.shape.is_empty());
+                scalars.find_map(|record| record.max.as_f64())
+            });
+            groups.entry(Coordinates { tp: 0, ..*place }).or_default().extend(scalar.map(|value| (*rank, value)));
+        }
+        let differs = |group: &&Vec<(u64, f64)>| {
+            let first = group.first().map_or(0.0, |(_, value)| *value);
+            group.iter().any(|(_, value)| (value - first).abs() > merge::COPIES * first.abs())
+        };
+        let group = groups.values().filter(differs).min_by_key(|group| group.first().map(|(rank, _)| *rank))?;
+        Some(group.iter().map(|(rank, _)| *rank).collect())
+    }
+
+    /// The output layer's weight, where it is the embedding's and does not hold the same numbers.
+    fn tied(&self, operations: &Operations, parts: &Parts) -> Option<Differing> {
+        if !self.plan.is_tied {
+            return None;
+        }
+        let weight = |wanted: fn(&str) -> bool| {
+            operations.iter().find(|operation| wanted(operation.name)).and_then(|operation| {
+                let leaf = operation.leaves.iter().find(|leaf| leaf.kind == TensorKind::Parameter)?;
+                Some((operation.name, leaf, leaf.record()?))
+            })
+        };
+        let (_, _, embedding) = weight(is_embedding)?;
+        let (name, leaf, output) = weight(is_output_layer)?;
+        let error = merge::apart(&embedding, &output);
+        (error > merge::COPIES).then(|| Differing {
+            operation: name.to_owned(),
+            row: leaf.row.to_string(),
+            kind: TensorKind::Parameter,
+            ranks: parts.ranks.get(name).cloned().unwrap_or_default(),
+            error,
+        })
+    }
+}
+
+/// Whether a forward operation is that of the embedding of the vocabulary.
+fn is_embedding(name: &str) -> bool {
+    name.contains(".forward.") && (name.contains(".word_embeddings.") || name.contains(".embed_tokens."))
+}
+
+/// Whether a forward operation is that of the layer behind all others.
+fn is_output_layer(name: &str) -> bool {
+    name.contains(".forward.") && (name.contains(".output_layer.") || name.contains(".lm_head."))
+}
+
 /// Of the pieces of a module over several chunks only those that lie at its end: inputs of the first chunk and outputs of the
 /// last; of gradients the other way round.
 fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
@@ -275,30 +302,3 @@ fn role(kind: TensorKind, direction: Direction, suffix: &str) -> ValueRole<'_> {
         _ => ValueRole::Output,
     }
 }
-
-impl Plan {
-    /// Whether a value does not compare, whatever its pieces are.
-    fn leaves_out(&self, path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
-        let name = path.rsplit('.').next().unwrap_or(path);
-        let is_gradient = matches!(role, ValueRole::Gradient(_));
-        let of_vocabulary = match (kind, role) {
-            (ModuleKind::Embedding, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => true,
-            (ModuleKind::Column, ValueRole::Output | ValueRole::Parameter(_) | ValueRole::Gradient(_)) => {
-                matches!(name, "output_layer" | "lm_head")
-            }
-            _ => false,
-        };
-        // Each expert is compared by itself; the list of a rank's experts is another one.
-        let of_experts = self.has_other_experts && matches!(name, "experts" | "local_experts");
-        let of_keys = self.has_key_copies
-            && match kind {
-                ModuleKind::Attention => role == ValueRole::Input,
-                ModuleKind::Column => KEYS.contains(&name) && role != ValueRole::Input,
-                _ => false,
-            };
-        of_vocabulary && (self.is_padded || self.has_tied_parts && is_gradient) || of_experts || of_keys
-    }
-}
-
-/// Projections that make keys and values.
-const KEYS: [&str; 5] = ["linear_qkv", "query_key_value", "qkv_proj", "k_proj", "v_proj"];

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::ByName;
+use super::plan::Plan;
 use super::records::Operations;
 use crate::kind::TensorKind;
+use crate::layout::Layout;
 
 /// One step and rank, read.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +31,12 @@ pub struct Dump {
 }
 
 /// Facts about the parts of an assembled dump.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Parts {
+    /// The layout that cuts the model over the ranks.
+    pub layout: Layout,
+    /// Facts that only both sides together tell.
+    pub plan: Plan,
     /// Ranks that hold each operation, by its name in the whole model.
     pub ranks: HashMap<String, Vec<u64>>,
     /// Values that were recorded and are not compared, as they do not merge.
@@ -39,6 +45,23 @@ pub struct Parts {
     pub unmerged_rows: HashSet<String>,
     /// Copies of a value that differ between ranks, in the order of the model.
     pub differing: Vec<Differing>,
+    /// Ranks of one group whose losses differ although each computes that of the whole.
+    pub differing_loss: Option<Vec<u64>>,
+}
+
+impl Parts {
+    /// No parts yet.
+    pub(super) fn new(layout: Layout, plan: Plan) -> Self {
+        Self {
+            layout,
+            plan,
+            ranks: HashMap::new(),
+            unmerged: 0,
+            unmerged_rows: HashSet::new(),
+            differing: Vec::new(),
+            differing_loss: None,
+        }
+    }
 }
 
 /// Copies of one value that differ between ranks.

@@ -4,13 +4,12 @@ use crate::dtype::Dtype;
 use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::dump::name::Direction;
+use crate::read::dump::plan::Plan;
 use crate::read::dump::records::{Statistic, TensorRecord};
 use crate::read::json::Json;
 
-use super::Plan;
-
 /// Relative difference up to which copies of a parameter are equal, as `replicas` of a run alone allows.
-const COPIES: f64 = 1e-6;
+pub(super) const COPIES: f64 = 1e-6;
 
 /// A value that does not merge.
 #[derive(Debug)]
@@ -57,14 +56,14 @@ struct Part {
 
 impl Part {
     fn of(piece: &Piece<'_>) -> Self {
+        Self { ranks: vec![piece.rank], ..Self::of_record(&piece.record) }
+    }
+
+    fn of_record(record: &TensorRecord<'_>) -> Self {
         let number = |statistic: Statistic<'_>| {
             statistic.as_f64().or_else(|| statistic.as_bool().map(|value| if value { 1.0 } else { 0.0 }))
         };
-        Self {
-            shape: piece.record.shape.to_vec(),
-            numbers: piece.record.statistics().map(number),
-            ranks: vec![piece.rank],
-        }
+        Self { shape: record.shape.to_vec(), numbers: record.statistics().map(number), ranks: Vec::new() }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
@@ -220,6 +219,11 @@ fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<(Vec<u64>, f
     let far = parts.into_iter().max_by(|a, b| difference(&first, a).total_cmp(&difference(&first, b)));
     let far = far.ok_or(Unmerged)?;
     Ok((Part { ranks: ranks.clone(), ..far }, Some((ranks, error))))
+}
+
+/// The largest relative difference of two tensors' statistics.
+pub(super) fn apart(one: &TensorRecord<'_>, other: &TensorRecord<'_>) -> f64 {
+    difference(&Part::of_record(one), &Part::of_record(other))
 }
 
 /// The largest difference of a statistic, relative to the largest magnitude; of norms to the norm.
