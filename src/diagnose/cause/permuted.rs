@@ -53,7 +53,7 @@ fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statemen
     let parts = context.input.candidate.parts.as_deref()?;
     let is_cut = parts.layout.tp > 1 || parts.layout.cp > 1;
     let is_attention = suspect.is_module() && suspect.name.base.contains(".core_attention.");
-    (is_cut && is_attention && suspect.is_made() && !suspect.is_backward())
+    (is_cut && is_attention && !suspect.is_backward())
         .then(|| Statement::new("order-unseen").with("op", suspect.culprit.op.as_str()))
 }
 
