@@ -305,3 +305,49 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
         tokens: signs[side].tokens,
     })
 }
+
+/// Backward values without which a constant factor says nothing.
+const FEWEST: usize = 3;
+/// Scatter of a constant factor over the norms of gradients, and the distance from 1 of one that is none.
+const SCATTER: f64 = 1e-3;
+const NO_FACTOR: f64 = 1e-2;
+/// Relative difference of parameters after an update that took place alike: other kernels part them by a sixth of it.
+const SAME_UPDATE: f64 = 6e-6;
+
+/// Constant factor of the whole backward pass of the candidate that leaves the update as it is: a loss that is not divided by its
+/// micro-batches, while the gradients are. `first` and `second` are both sides' dumps of a step and of the next.
+pub fn convention(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
+    let factors: Vec<f64> = norms(first, |name| name.contains(".backward."))
+        .filter(|[ours, _]| *ours > 0.0)
+        .map(|[ours, theirs]| theirs / ours)
+        .collect();
+    let factor = crate::median::median(factors.clone()).filter(|_| factors.len() >= FEWEST)?;
+    let is_constant = factors.iter().all(|one| (one - factor).abs() <= SCATTER * factor);
+    let mut parameters = 0_usize;
+    let is_same_update = norms(second, |name| name.contains(".forward.")).all(|[ours, theirs]| {
+        parameters += 1;
+        (ours - theirs).abs() <= SAME_UPDATE * ours.abs()
+    });
+    (is_constant && (factor - 1.0).abs() > NO_FACTOR && is_same_update && parameters > 0).then_some(factor)
+}
+
+/// Norms of both sides of the gradients that come in to backward operations, or of the parameters of forward ones.
+fn norms<'d>(dumps: &'d PerSide<Dump>, wanted: fn(&str) -> bool) -> impl Iterator<Item = [f64; 2]> + 'd {
+    use crate::kind::TensorKind;
+    let of = move |dump: &'d Dump| -> BTreeMap<String, f64> {
+        let operations = dump.operations.iter().filter(move |operation| wanted(operation.name));
+        let leaves = operations.flat_map(|operation| operation.leaves.iter());
+        let kind = |kind, row: &str| {
+            if row.contains(".backward.") { kind == TensorKind::Input } else { kind == TensorKind::Parameter }
+        };
+        leaves
+            .filter_map(|leaf| {
+                let row = leaf.row.to_string();
+                let norm = leaf.record()?.norm.as_f64().filter(|_| kind(leaf.kind, &row))?;
+                Some((row, norm))
+            })
+            .collect()
+    };
+    let (ours, theirs) = (of(&dumps.baseline), of(&dumps.candidate));
+    ours.into_iter().filter_map(move |(row, norm)| Some([norm, *theirs.get(&row)?]))
+}

@@ -9,10 +9,10 @@ use super::units::Compared;
 use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::layout::{Layout, LayoutSource};
-use crate::pair::layout::{Signs, contradiction, inferred, plans};
+use crate::pair::layout::{Signs, contradiction, convention, inferred, plans};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Assembled, Dump, DumpFolder, DumpFormat, Parts};
+use crate::read::dump::{Assembled, Dump, DumpFolder, DumpFormat, Parts, Plan};
 use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -70,10 +70,11 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if layouts.baseline.cuts_as(&layouts.candidate) {
         return Arranged { layouts: Some(told), ..Arranged::default() };
     }
-    let mut findings = vec![differs(&layouts)];
+    let mut findings = Vec::new();
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
         findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", shown(&layouts.candidate)));
     }
+    findings.push(differs(&layouts));
     let is_cut = |side: Side| {
         layouts[side].tp != layouts[side.other()].tp
             || layouts[side].dp != layouts[side.other()].dp
@@ -83,7 +84,22 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", shown(&layouts.candidate)));
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
-    let plans = plans(&signs, &layouts);
+    if signs.each().all(|signs| signs.stages.is_none()) {
+        findings.push(
+            Finding::new(&rules::NOT_MERGEABLE, "layout")
+                .with("layout", shown(&layouts.candidate))
+                .with("calls", 1_u64),
+        );
+        return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
+    }
+    let mut plans = plans(&signs, &layouts);
+    if layouts.each().any(|layout| layout.micro_batches > 1)
+        && let Some(factor) = of_convention(&steps, &layouts, &plans)
+    {
+        plans.candidate.backward_scale *= factor;
+        let told = findings.pop().map(|finding| finding.with("factor", factor));
+        findings.extend(told);
+    }
     let whole = PerSide::of(|side| {
         steps[side].values().filter_map(|ranks| whole(ranks, &layouts[side], plans[side])).collect()
     });
@@ -106,11 +122,20 @@ fn steps(folders: &[DumpFolder]) -> Option<Steps<'_>> {
 }
 
 /// The dump of the whole model of one step.
-fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: crate::read::dump::Plan) -> Option<DumpFolder> {
+fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
     let first = ranks.values().next()?;
     let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
     let assembled = Assembled { ranks, layout: layout.clone(), plan };
     Some(DumpFolder { rank: None, assembled: Some(Arc::new(assembled)), ..(*first).clone() })
+}
+
+/// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.
+fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &PerSide<Plan>) -> Option<f64> {
+    let read = |at: usize| {
+        let of = |side: Side| whole(steps[side].values().nth(at)?, &layouts[side], plans[side])?.read().ok();
+        Some(PerSide { baseline: of(Side::Baseline)?, candidate: of(Side::Candidate)? })
+    };
+    convention(&read(0)?, &read(1)?)
 }
 
 /// Signs of the first step of both sides; `None` where a rank of it cannot be read, which is told where it is judged.
