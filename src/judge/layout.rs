@@ -4,7 +4,7 @@ use super::rule::rules;
 use super::run::rules::REPLICAS_DIFFER;
 use crate::read::dump::{Differing, Operations, Parts};
 use crate::result::finding::Finding;
-use crate::result::unit::{Culprit, CulpritKind};
+use crate::result::unit::{Culprit, CulpritKind, unit_place};
 use crate::verdict::Side;
 
 rules! {
@@ -28,8 +28,9 @@ rules! {
 pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
     let differing = parts.differing.first()?;
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
-    let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str()).with("side", side.as_str()).with("step", step);
-    Some(finding.with("ranks", ranks).with("error", differing.error).with("of_layout", 1_u64))
+    let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str()).with("side", side.as_str()).with("unit", unit_place(step, None));
+    let finding = finding.with("ranks", ranks).with("error", differing.error).with("of_layout", 1_u64);
+    Some(if differing.is_tied { finding.with("tied", 1_u64) } else { finding })
 }
 
 /// The culprit of a step whose values agree with the baseline's, and whose copies part.
@@ -45,7 +46,7 @@ pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Cul
         tensor: differing.row.clone(),
         kind: CulpritKind::Tensor(differing.kind),
         side: None,
-        code: REPLICAS_DIFFER.code.to_owned(),
+        code: String::new(),
         metrics: Default::default(),
         reference: None,
         stack: Vec::new(),
@@ -59,6 +60,12 @@ pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Cul
         operator: None,
         performance: None,
     };
-    culprit.finding = culprit.own_finding();
+    blame_copies(&mut culprit);
     culprit
+}
+
+/// Makes a culprit stand for copies that differ.
+pub fn blame_copies(culprit: &mut Culprit) {
+    REPLICAS_DIFFER.code.clone_into(&mut culprit.code);
+    culprit.finding = culprit.own_finding();
 }

@@ -15,9 +15,9 @@ use crate::verdict::{PerSide, Side};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signs {
     /// Number of ranks.
-    pub world: u64,
-    /// Stages, by the modules of the ranks; `None` without modules.
-    pub stages: Option<u32>,
+    world: u64,
+    /// Digest of the modules of each rank; `None` of one without.
+    modules: Vec<Option<u64>>,
     /// Chunks of the model on each rank.
     pub chunks: u32,
     /// Rows and columns of the projection behind attention.
@@ -42,8 +42,8 @@ pub struct Signs {
     pub calls: u32,
     /// Whether values are recorded as checksums.
     pub has_checksums: bool,
-    /// Parameters of each rank's modules, with their shapes.
-    parameters: Vec<BTreeMap<String, Vec<u64>>>,
+    /// Parameters of the first rank's modules, with their shapes.
+    parameters: BTreeMap<String, Vec<u64>>,
 }
 
 /// A module of a dump by its path, without the number of a chunk.
@@ -74,19 +74,34 @@ impl<'n> ModuleOf<'n> {
 }
 
 impl Signs {
-    /// Collects the signs of the dumps of one step's ranks.
-    pub fn of(dumps: &[Dump]) -> Self {
-        let mut signs = Self { world: dumps.len() as u64, chunks: 1, ..Self::default() };
-        let mut modules: Vec<BTreeSet<String>> = Vec::new();
-        for dump in dumps {
-            let mut own = BTreeSet::new();
-            let mut parameters = BTreeMap::new();
-            signs.rank(dump, &mut own, &mut parameters);
-            modules.push(own);
-            signs.parameters.push(parameters);
+    /// Signs of ranks that are added one after the other.
+    pub fn new() -> Self {
+        Self { chunks: 1, calls: 1, ..Self::default() }
+    }
+
+    /// Number of ranks.
+    pub fn world(&self) -> u64 {
+        self.world
+    }
+
+    /// Adds the next rank of one step.
+    pub fn add(&mut self, dump: &Dump) {
+        let (mut modules, mut parameters) = (BTreeSet::new(), BTreeMap::new());
+        self.rank(dump, &mut modules, &mut parameters);
+        self.world += 1;
+        // Ranks of one stage hold the same modules: each list is kept once.
+        let hash = crate::hash::of(&modules);
+        self.modules.push(if modules.is_empty() { None } else { Some(hash) });
+        if self.parameters.is_empty() {
+            self.parameters = parameters;
         }
-        signs.stages = stages(&modules);
-        signs
+    }
+
+    /// Stages, by the modules of the ranks. Those in the middle look alike, so that the first one's ranks tell their number.
+    pub fn stages(&self) -> Option<u32> {
+        let first = (*self.modules.first()?)?;
+        let alike = self.modules.iter().filter(|other| **other == Some(first)).count();
+        (self.modules.len() % alike == 0).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
     }
 
     fn rank(&mut self, dump: &Dump, own: &mut BTreeSet<String>, parameters: &mut BTreeMap<String, Vec<u64>>) {
@@ -169,9 +184,11 @@ impl Signs {
         embedding.is_some() && embedding == output
     }
 
-    /// Whether both sides' ranks hold the same parameters in the same shapes.
+    /// Whether the first ranks of both sides hold the same parameters in the same shapes, and are given as much.
     pub fn holds_as(&self, other: &Self) -> bool {
-        self.parameters == other.parameters && self.tokens == other.tokens && self.calls == other.calls
+        let cut =
+            |signs: &Self| (signs.tokens, signs.calls, signs.is_sequence_parallel, signs.is_sharded, signs.chunks);
+        self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
     }
 
     /// Tensor parallelism by what lies on this side alone: a projection behind attention is as wide as it is high.
@@ -195,13 +212,6 @@ fn group_size(leaf: crate::read::dump::Leaf<'_>) -> Option<u64> {
         Some(Json::Array(ranks)) => Some(ranks.len() as u64),
         _ => None,
     }
-}
-
-/// Stages by the modules of each rank. Stages in the middle look alike, so that the first one's ranks tell their number.
-fn stages(modules: &[BTreeSet<String>]) -> Option<u32> {
-    let first = modules.first().filter(|first| !first.is_empty())?;
-    let alike = modules.iter().filter(|other| *other == first).count();
-    (modules.len() % alike == 0).then(|| u32::try_from(modules.len() / alike).ok()).flatten()
 }
 
 /// The layouts of both sides, as far as the signs tell them: what is declared stands.
@@ -235,7 +245,7 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
         }
         let own = &signs[side];
         let tp = tp_of(side)?;
-        let pp = own.stages?;
+        let pp = own.stages()?;
         let cp = own.tokens.zip(tokens[side.other()]).map_or(1, |([_, local], whole)| {
             if local > 0 && whole > local && whole % local == 0 { whole / local } else { 1 }
         });
@@ -257,12 +267,20 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
             ..Layout::single(LayoutSource::Inferred)
         })
     };
-    Some(PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? })
+    let layouts = PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? };
+    // Both sides are given the same samples in a step, unless a rank is missing.
+    let samples = |side: Side| -> Option<u64> {
+        let [samples, _] = signs[side].tokens?;
+        let ranks = u64::from(layouts[side].dp).saturating_mul(u64::from(layouts[side].micro_batches));
+        Some(samples.saturating_mul(ranks))
+    };
+    let is_known = known.each().all(Option::is_some);
+    (is_known || samples(Side::Baseline) == samples(Side::Candidate)).then_some(layouts)
 }
 
 /// The first size that is declared and that the signs contradict: its name, declared and found.
 pub fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u64)> {
-    let stages = signs.stages.map(u64::from).filter(|stages| *stages != u64::from(layout.pp));
+    let stages = signs.stages().map(u64::from).filter(|stages| *stages != u64::from(layout.pp));
     if let Some(stages) = stages {
         return Some(("pp", u64::from(layout.pp), stages));
     }

@@ -71,7 +71,9 @@ fn of_peers(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
 
 fn told(code: &'static str, suspect: &Suspect<'_>, ranks: &[u64]) -> Statement {
     let ranks: Vec<String> = ranks.iter().map(u64::to_string).collect();
-    Statement::new(code).with("op", suspect.culprit.op.as_str()).with("holders", ranks.join(", "))
+    let module = module_of(suspect).map_or(suspect.culprit.op.as_str(), |(path, _)| path);
+    let statement = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("holders", ranks.join(", "));
+    statement.with("module", module).with("backward", u64::from(suspect.is_backward()))
 }
 
 /// Whether a module's value stands behind a sum over the ranks of a group: what a layer makes whose inputs are cut, and the

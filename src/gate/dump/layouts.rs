@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::units::Compared;
 use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
+use crate::kind::TensorKind;
 use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradiction, convention, inferred, plans};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Assembled, Dump, DumpFolder, DumpFormat, Parts, Plan};
+use crate::read::dump::{Assembled, DumpFolder, DumpFormat, Parts, Plan};
 use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -59,7 +58,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if !missing.is_empty() {
         return Arranged { findings: missing, is_refused: true, ..Arranged::default() };
     }
-    let Some(signs) = signs(&steps) else { return Arranged::default() };
+    let Some(signs) = signs(&steps, is_declared) else { return Arranged::default() };
     let Some(layouts) = inferred(&signs, &known) else { return Arranged::default() };
     let contradicted: Vec<Finding> =
         Side::BOTH.into_iter().filter_map(|side| contradicted(side, known[side].as_ref()?, &signs[side])).collect();
@@ -72,7 +71,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     }
     let mut findings = Vec::new();
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
-        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", shown(&layouts.candidate)));
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
     findings.push(differs(&layouts));
     let is_cut = |side: Side| {
@@ -81,13 +80,13 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
             || layouts[side].cp != layouts[side.other()].cp
     };
     if Side::BOTH.iter().any(|side| signs[*side].has_checksums && is_cut(*side)) {
-        findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", shown(&layouts.candidate)));
+        findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", layouts.candidate.to_string()));
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
-    if signs.each().all(|signs| signs.stages.is_none()) {
+    if signs.each().all(|signs| signs.stages().is_none()) {
         findings.push(
             Finding::new(&rules::NOT_MERGEABLE, "layout")
-                .with("layout", shown(&layouts.candidate))
+                .with("layout", layouts.candidate.to_string())
                 .with("calls", 1_u64),
         );
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
@@ -129,6 +128,15 @@ fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
     Some(DumpFolder { rank: None, assembled: Some(Arc::new(assembled)), ..(*first).clone() })
 }
 
+/// The layouts of runs whose ranks are paired as they are, by the signs of their first step.
+pub(super) fn alike(signs: &PerSide<Signs>) -> Option<Layouts> {
+    let layouts = inferred(signs, &PerSide::default()).filter(|_| signs.each().all(|signs| signs.world() > 1))?;
+    layouts
+        .baseline
+        .cuts_as(&layouts.candidate)
+        .then(|| Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
+}
+
 /// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.
 fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &PerSide<Plan>) -> Option<f64> {
     let read = |at: usize| {
@@ -138,15 +146,25 @@ fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &
     convention(&read(0)?, &read(1)?)
 }
 
-/// Signs of the first step of both sides; `None` where a rank of it cannot be read, which is told where it is judged.
-fn signs(steps: &PerSide<Steps<'_>>) -> Option<PerSide<Signs>> {
-    let of = |side: Side| {
-        let first = steps[side].values().next()?;
-        let dumps: Vec<Dump> =
-            first.values().collect::<Vec<_>>().par_iter().map(|folder| folder.read().ok()).collect::<Option<_>>()?;
-        Some(Signs::of(&dumps))
-    };
-    Some(PerSide { baseline: of(Side::Baseline)?, candidate: of(Side::Candidate)? })
+/// Signs of the first step of both sides; `None` where a rank of it cannot be read, which is told where it is judged, and where the
+/// first ranks are alike, so that ranks are paired as they are.
+fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Option<PerSide<Signs>> {
+    let ranks =
+        PerSide::of(|side| steps[side].values().next().map(|ranks| ranks.values().copied().collect::<Vec<_>>()));
+    let ranks = PerSide { baseline: ranks.baseline?, candidate: ranks.candidate? };
+    let mut signs = PerSide::of(|_| Signs::new());
+    for side in Side::BOTH {
+        signs[side].add(&ranks[side].first()?.read().ok()?);
+    }
+    if !is_declared && ranks.baseline.len() == ranks.candidate.len() && signs.baseline.holds_as(&signs.candidate) {
+        return None;
+    }
+    for side in Side::BOTH {
+        for folder in ranks[side].iter().skip(1) {
+            signs[side].add(&folder.read().ok()?);
+        }
+    }
+    Some(signs)
 }
 
 /// Whether the ranks of every step are those of the layout.
@@ -171,26 +189,8 @@ fn contradicted(side: Side, layout: &Layout, signs: &Signs) -> Option<Finding> {
 }
 
 fn differs(layouts: &PerSide<Layout>) -> Finding {
-    let finding = Finding::new(&rules::DIFFERS, "layout").with("baseline", shown(&layouts.baseline));
-    finding.with("candidate", shown(&layouts.candidate))
-}
-
-/// The sizes of a layout that are not 1, as people write them: `TP 2, PP 2`.
-fn shown(layout: &Layout) -> String {
-    let sizes = [
-        ("TP", layout.tp),
-        ("PP", layout.pp),
-        ("VPP", layout.vpp),
-        ("CP", layout.cp),
-        ("DP", layout.dp),
-        ("EP", layout.ep),
-        ("micro-batches", layout.micro_batches),
-    ];
-    let mut parts: Vec<String> =
-        sizes.iter().filter(|(_, size)| *size > 1).map(|(name, size)| format!("{name} {size}")).collect();
-    parts.extend(layout.sp.then(|| "SP".to_owned()));
-    parts.extend(layout.fsdp.then(|| "FSDP".to_owned()));
-    if parts.is_empty() { "1 rank".to_owned() } else { parts.join(", ") }
+    let finding = Finding::new(&rules::DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
+    finding.with("candidate", layouts.candidate.to_string())
 }
 
 /// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.
@@ -211,6 +211,14 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
         let dump = if side == Side::Baseline { unit.baseline() } else { unit.candidate() };
         rules::of_copies(dump.parts.as_deref()?, side, step)
     }));
+    let differing = theirs.differing.first().filter(|_| ours.differing.is_empty());
+    if let (Some(culprit), Some(differing)) = (&mut judged.unit.culprit, differing)
+        && differing.kind == TensorKind::Parameter
+        && culprit.tensor == differing.row
+    {
+        // That its copies part says more of a parameter than that one of them is off.
+        rules::blame_copies(culprit);
+    }
     if judged.unit.culprit.is_none() && ours.differing.is_empty() {
         judged.unit.culprit =
             theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));

@@ -177,6 +177,7 @@ impl Assembled {
                         kind,
                         ranks,
                         error,
+                        is_tied: false,
                     }));
                 }
                 Err(Unmerged) => {
@@ -221,15 +222,16 @@ impl Assembled {
                 Some((operation.name, leaf, leaf.record()?))
             })
         };
-        let (_, _, embedding) = weight(is_embedding)?;
+        let (first, _, embedding) = weight(is_embedding)?;
         let (name, leaf, output) = weight(is_output_layer)?;
         let error = merge::apart(&embedding, &output);
         (error > merge::COPIES).then(|| Differing {
             operation: name.to_owned(),
             row: leaf.row.to_string(),
             kind: TensorKind::Parameter,
-            ranks: parts.ranks.get(name).cloned().unwrap_or_default(),
+            ranks: [first, name].iter().filter_map(|name| parts.ranks.get(*name)).flatten().copied().collect(),
             error,
+            is_tied: true,
         })
     }
 }

@@ -77,6 +77,8 @@ pub struct Differing {
     pub ranks: Vec<u64>,
     /// Largest relative difference of a statistic.
     pub error: f64,
+    /// Whether it is the output layer's weight, which is the embedding's too.
+    pub is_tied: bool,
 }
 
 /// A part of a dump that could not be used.
