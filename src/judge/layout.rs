@@ -1,9 +1,12 @@
 //! Parallel layouts of both sides: whether they are known, and whether what is there fits them.
 
+use std::collections::BTreeMap;
+
 use super::rule::rules;
 use super::run::rules::REPLICAS_DIFFER;
-use crate::read::dump::{Differing, Operations, Parts};
+use crate::read::dump::{COPIES, Differing, Operations, Parts};
 use crate::result::finding::Finding;
+use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, unit_place};
 use crate::verdict::Side;
 
@@ -28,7 +31,9 @@ rules! {
 pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
     let differing = parts.differing.first()?;
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
-    let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str()).with("side", side.as_str()).with("unit", unit_place(step, None));
+    let finding = Finding::new(&REPLICAS_DIFFER, differing.row.as_str())
+        .with("side", side.as_str())
+        .with("unit", unit_place(step, None));
     let finding = finding.with("ranks", ranks).with("error", differing.error).with("of_layout", 1_u64);
     Some(if differing.is_tied { finding.with("tied", 1_u64) } else { finding })
 }
@@ -36,6 +41,9 @@ pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
 /// The culprit of a step whose values agree with the baseline's, and whose copies part.
 pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Culprit {
     let names = operations.iter().map(|operation| operation.name);
+    let metrics = [("error", differing.error), ("limit", COPIES)];
+    let metrics: BTreeMap<String, Number> =
+        metrics.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
     let mut culprit = Culprit {
         check: REPLICAS_DIFFER.check,
         finding: String::new(),
@@ -47,7 +55,7 @@ pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Cul
         kind: CulpritKind::Tensor(differing.kind),
         side: None,
         code: String::new(),
-        metrics: Default::default(),
+        metrics: metrics.into(),
         reference: None,
         stack: Vec::new(),
         spread: 0,

@@ -19,7 +19,7 @@ mod stack;
 
 pub use assembled::Assembled;
 pub use compact::ByName;
-pub use content::{Damage, DamageKind, Differing, Dump, Parts};
+pub use content::{COPIES, Damage, DamageKind, Differing, Dump, Parts};
 pub use find::{data_folders, is_part, recognise};
 pub use folder::{DumpFolder, DumpFormat, WholeModel};
 pub use plan::Plan;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{Differing, Dump, Parts};
+use super::content::{COPIES, Differing, Dump, Parts};
 use super::folder::{DumpFolder, WholeModel};
 use super::name::Direction;
 use super::plan::Plan;
@@ -205,7 +205,7 @@ impl Assembled {
         }
         let differs = |group: &&Vec<(u64, f64)>| {
             let first = group.first().map_or(0.0, |(_, value)| *value);
-            group.iter().any(|(_, value)| (value - first).abs() > merge::COPIES * first.abs())
+            group.iter().any(|(_, value)| (value - first).abs() > COPIES * first.abs())
         };
         let group = groups.values().filter(differs).min_by_key(|group| group.first().map(|(rank, _)| *rank))?;
         Some(group.iter().map(|(rank, _)| *rank).collect())
@@ -225,7 +225,7 @@ impl Assembled {
         let (first, _, embedding) = weight(is_embedding)?;
         let (name, leaf, output) = weight(is_output_layer)?;
         let error = merge::apart(&embedding, &output);
-        (error > merge::COPIES).then(|| Differing {
+        (error > COPIES).then(|| Differing {
             operation: name.to_owned(),
             row: leaf.row.to_string(),
             kind: TensorKind::Parameter,

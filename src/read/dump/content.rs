@@ -64,6 +64,9 @@ impl Parts {
     }
 }
 
+/// Relative difference up to which copies of a parameter are equal, as one run alone is held to.
+pub const COPIES: f64 = 1e-6;
+
 /// Copies of one value that differ between ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differing {

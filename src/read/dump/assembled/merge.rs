@@ -3,13 +3,11 @@
 use crate::dtype::Dtype;
 use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
+use crate::read::dump::content::COPIES;
 use crate::read::dump::name::Direction;
 use crate::read::dump::plan::Plan;
 use crate::read::dump::records::{Statistic, TensorRecord};
 use crate::read::json::Json;
-
-/// Relative difference up to which copies of a parameter are equal, as `replicas` of a run alone allows.
-pub(super) const COPIES: f64 = 1e-6;
 
 /// A value that does not merge.
 #[derive(Debug)]
