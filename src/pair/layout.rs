@@ -3,8 +3,9 @@
 //! Ranks with the same modules are one stage; a weight that is smaller than the other side's is a part of it; tokens that are
 //! fewer than the other side's are a part of the sequence.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use crate::kind::TensorKind;
 use crate::layout::placement::ModuleKind;
 use crate::layout::{Layout, LayoutConfidence, LayoutSource};
 use crate::read::dump::name::{Direction, OpName};
@@ -247,7 +248,8 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
         let tp = tp_of(side)?;
         let pp = own.stages()?;
         let cp = own.tokens.zip(tokens[side.other()]).map_or(1, |([_, local], whole)| {
-            if local > 0 && whole > local && whole % local == 0 { whole / local } else { 1 }
+            let is_part = own.world > 1 && local > 0 && whole > local && whole % local == 0;
+            if is_part { whole / local } else { 1 }
         });
         let rest = u64::from(tp).checked_mul(u64::from(pp))?.checked_mul(cp)?;
         (rest > 0 && own.world % rest == 0).then_some(())?;
@@ -324,6 +326,18 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
     })
 }
 
+/// Rows of values that were put together to other shapes on both sides: positions and masks, say, are the same on every rank and
+/// no part of a batch. Parameters have one shape in every layout.
+pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
+    let [ours, theirs] = dumps.map(|dump| {
+        let leaves = dump.operations.leaves().filter(|leaf| leaf.kind != TensorKind::Parameter);
+        leaves.filter_map(|leaf| Some((leaf.row.to_string(), leaf.record()?.shape))).collect::<HashMap<_, _>>()
+    });
+    let differs =
+        |(row, shape): (String, &[u64])| theirs.get(&row).is_some_and(|other| **other != *shape).then_some(row);
+    ours.into_iter().filter_map(differs).collect()
+}
+
 /// Backward values without which a constant factor says nothing.
 const FEWEST: usize = 3;
 /// Scatter of a constant factor over the norms of gradients, and the distance from 1 of one that is none.
@@ -351,7 +365,6 @@ pub fn convention(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> 
 
 /// Norms of both sides of the gradients that come in to backward operations, or of the parameters of forward ones.
 fn norms<'d>(dumps: &'d PerSide<Dump>, wanted: fn(&str) -> bool) -> impl Iterator<Item = [f64; 2]> + 'd {
-    use crate::kind::TensorKind;
     let of = move |dump: &'d Dump| -> BTreeMap<String, f64> {
         let operations = dump.operations.iter().filter(move |operation| wanted(operation.name));
         let leaves = operations.flat_map(|operation| operation.leaves.iter());

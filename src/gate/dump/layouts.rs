@@ -59,12 +59,12 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         return Arranged { findings: missing, is_refused: true, ..Arranged::default() };
     }
     let Some(signs) = signs(&steps, is_declared) else { return Arranged::default() };
-    let Some(layouts) = inferred(&signs, &known) else { return Arranged::default() };
     let contradicted: Vec<Finding> =
         Side::BOTH.into_iter().filter_map(|side| contradicted(side, known[side].as_ref()?, &signs[side])).collect();
     if !contradicted.is_empty() {
         return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
     }
+    let Some(layouts) = inferred(&signs, &known) else { return Arranged::default() };
     let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
     if layouts.baseline.cuts_as(&layouts.candidate) {
         return Arranged { layouts: Some(told), ..Arranged::default() };

@@ -18,6 +18,7 @@ use crate::judge::dump::update::Copies;
 use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::{IndexPair, Names, Renaming, bound};
+use crate::pair::layout::of_other_shapes;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
@@ -319,6 +320,23 @@ fn bind(
     (baseline, candidate, Some(written))
 }
 
+/// Leaves out what both sides put together to other shapes.
+fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
+    if baseline.parts.is_none() || candidate.parts.is_none() {
+        return;
+    }
+    let rows = of_other_shapes([baseline, candidate]);
+    if rows.is_empty() {
+        return;
+    }
+    for dump in [baseline, candidate] {
+        dump.operations = dump.operations.without(&rows);
+        if let Some(parts) = dump.parts.as_mut().and_then(Arc::get_mut) {
+            parts.unmerged += rows.len() as u64;
+        }
+    }
+}
+
 /// Leaves out what the other side could not put together.
 fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
     if let Some(parts) = other.filter(|parts| !parts.unmerged_rows.is_empty()) {
@@ -331,6 +349,7 @@ fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
         (Ok(mut baseline), Ok(mut candidate)) => {
             leave_out(&mut baseline, candidate.parts.as_deref());
             leave_out(&mut candidate, baseline.parts.as_deref());
+            leave_out_other_shapes(&mut baseline, &mut candidate);
             Ok((baseline, candidate))
         }
         (baseline, candidate) => {
