@@ -199,3 +199,25 @@ fn a_layout_that_is_not_there_is_said() {
         assert_eq!(result["verdict"], "incomplete", "{declared}");
     }
 }
+
+#[test]
+fn layouts_and_what_they_do_to_a_dump_are_told() {
+    let room = TempDir::new().expect("a folder");
+    let cases: Vec<_> = own().into_iter().chain(shared(room.path())).collect();
+    for (name, code) in [
+        ("ok-dp2-against-micro2", "layout-differs"),
+        ("no-data-reduce-dp2", "layout-inferred"),
+        ("no-tp2-md5", "layout-not-mergeable"),
+        ("equal-tp2-backward-reduce", "missing-collective"),
+        ("padding-in-loss-tp4", "padding"),
+    ] {
+        let Some((case, sides)) = cases.iter().find(|(case, _)| case.ends_with(name)) else {
+            println!("{name} is not beside the checkout: it was not looked at");
+            continue;
+        };
+        let result = judged(case, sides);
+        let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
+        let causes = result["diagnoses"].as_array().expect("diagnoses").iter().map(|one| &one["cause"]);
+        assert!(codes.chain(causes).any(|told| told == code), "{name} says nothing of {code}");
+    }
+}

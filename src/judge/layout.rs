@@ -17,11 +17,9 @@ rules! {
     DIFFERS = "layout-differs", Info;
     /// A layout that nothing declares was found in what the run recorded.
     INFERRED = "layout-inferred", Info;
-    /// The layouts of both sides differ, and nothing tells what they are.
-    UNCERTAIN = "layout-uncertain", Incomplete;
     /// Ranks that the layout needs are not there.
     RANKS_MISSING = "layout-ranks-missing", Incomplete;
-    /// What was recorded is of another layout than the one that is declared.
+    /// The records are of another layout than the one that is declared.
     CONTRADICTED = "layout-contradicted", Incomplete;
     /// Values of ranks that hold parts cannot be put together.
     NOT_MERGEABLE = "layout-not-mergeable", Incomplete;

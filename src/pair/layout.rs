@@ -271,13 +271,17 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     };
     let layouts = PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? };
     // Both sides are given the same samples in a step, unless a rank is missing.
-    let samples = |side: Side| -> Option<u64> {
+    let [ours, theirs] = samples(signs, &layouts).into_array();
+    (known.each().all(Option::is_some) || ours == theirs).then_some(layouts)
+}
+
+/// Samples that each side is given in one step; `None` where no module takes tokens.
+pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
+    PerSide::of(|side| {
         let [samples, _] = signs[side].tokens?;
         let ranks = u64::from(layouts[side].dp).saturating_mul(u64::from(layouts[side].micro_batches));
         Some(samples.saturating_mul(ranks))
-    };
-    let is_known = known.each().all(Option::is_some);
-    (is_known || samples(Side::Baseline) == samples(Side::Candidate)).then_some(layouts)
+    })
 }
 
 /// The first size that is declared and that the signs contradict: its name, declared and found.
@@ -335,7 +339,10 @@ pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
     });
     let differs =
         |(row, shape): (String, &[u64])| theirs.get(&row).is_some_and(|other| **other != *shape).then_some(row);
-    ours.into_iter().filter_map(differs).collect()
+    let all = ours.len();
+    let rows: HashSet<String> = ours.into_iter().filter_map(differs).collect();
+    // What differs everywhere is no matter of how values lie on ranks.
+    if rows.len() * 2 > all { HashSet::new() } else { rows }
 }
 
 /// Backward values without which a constant factor says nothing.

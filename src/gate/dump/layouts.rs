@@ -8,7 +8,7 @@ use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::kind::TensorKind;
 use crate::layout::{Layout, LayoutSource};
-use crate::pair::layout::{Signs, contradiction, convention, inferred, plans};
+use crate::pair::layout::{Signs, contradiction, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Assembled, DumpFolder, DumpFormat, Parts, Plan};
@@ -65,6 +65,14 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
     }
     let Some(layouts) = inferred(&signs, &known) else { return Arranged::default() };
+    if let [Some(ours), Some(theirs)] = samples(&signs, &layouts).into_array()
+        && ours != theirs
+    {
+        let finding =
+            Finding::new(&rules::CONTRADICTED, "layout").with("side", Side::Candidate.as_str()).with("size", "samples");
+        let findings = vec![finding.with("declared", ours).with("found", theirs)];
+        return Arranged { findings, is_refused: true, ..Arranged::default() };
+    }
     let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
     if layouts.baseline.cuts_as(&layouts.candidate) {
         return Arranged { layouts: Some(told), ..Arranged::default() };
