@@ -13,6 +13,8 @@ pub enum ModuleKind {
     Row,
     /// Attention over the heads of a rank.
     Attention,
+    /// Normalisation of the heads of a rank, between projection and attention.
+    HeadNorm,
     /// Everything that is made of these.
     Container,
 }
@@ -74,6 +76,9 @@ const COLUMN: [&str; 14] = [
 /// Names of linear layers whose inputs are cut.
 const ROW: [&str; 6] = ["linear_proj", "linear_fc2", "o_proj", "down_proj", "dense_4h_to_h", "out_proj"];
 
+/// Names of normalisations of heads.
+const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
+
 impl ModuleKind {
     /// The kind of the module at a path, whose class is known where a dump names it.
     pub fn of(path: &str, class: &str) -> Self {
@@ -88,6 +93,7 @@ impl ModuleKind {
             () if COLUMN.contains(&name) => Self::Column,
             () if ROW.contains(&name) => Self::Row,
             () if has("DotProductAttention") || name == "core_attention" => Self::Attention,
+            () if HEAD_NORM.contains(&name) => Self::HeadNorm,
             () if has("Norm") || has("Router") || name.contains("norm") || name == "router" => Self::Norm,
             () => Self::Container,
         }
@@ -109,7 +115,10 @@ impl ModuleKind {
             (Self::Row, ValueRole::Parameter("bias")) => Whole,
             (Self::Row, ValueRole::Gradient("bias")) => of_whole,
             (Self::Row, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(Cut::Last),
-            (Self::Attention, ValueRole::Input) => Sharded(Cut::Heads),
+            (Self::Attention, ValueRole::Input) | (Self::HeadNorm, ValueRole::Input | ValueRole::Output) => {
+                Sharded(Cut::Heads)
+            }
+            (Self::HeadNorm, ValueRole::Gradient(_)) => Partial,
             (Self::Attention, ValueRole::Output) => Sharded(Cut::Last),
             (_, ValueRole::Parameter(_)) => Whole,
             (_, ValueRole::Gradient(_)) => of_whole,
@@ -129,6 +138,7 @@ mod tests {
         assert_eq!(kind("model.layers.3.mlp.down_proj", ""), ModuleKind::Row);
         assert_eq!(kind("decoder.layers.0.self_attention.core_attention", ""), ModuleKind::Attention);
         assert_eq!(kind("decoder.final_layernorm", ""), ModuleKind::Norm);
+        assert_eq!(kind("decoder.layers.0.self_attention.q_layernorm", "RMSNorm"), ModuleKind::HeadNorm);
         assert_eq!(kind("decoder.layers.0.mlp", "MLP"), ModuleKind::Container);
     }
 

@@ -108,10 +108,13 @@ impl Signs {
     fn rank(&mut self, dump: &Dump, own: &mut BTreeSet<String>, parameters: &mut BTreeMap<String, Vec<u64>>) {
         let mut calls = BTreeSet::new();
         let mut norm: Option<u64> = None;
+        let mut is_forward = true;
         for operation in dump.operations.iter() {
             self.has_checksums |=
                 operation.leaves.iter().any(|leaf| leaf.record().is_some_and(|one| one.checksum.is_some()));
-            if operation.name.starts_with("Distributed.all_reduce") {
+            // Behind the backward pass gradients are reduced, over other groups.
+            is_forward &= !operation.name.contains(".backward");
+            if is_forward && operation.name.starts_with("Distributed.all_reduce") {
                 let size = operation.leaves.iter().find_map(group_size);
                 self.group = self.group.or(size);
             }
@@ -231,8 +234,9 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     let tp_of = |side: Side| match &known[side] {
         Some(layout) => Some(layout.tp),
         None if signs[side].world > 1 && signs[side.other()].world == 1 => relative(side).or(tp[side]),
-        None => tp[side].or_else(|| relative(side)),
+        None => tp[side].or_else(|| relative(side)).or_else(|| ratio(signs, side)),
     };
+    let is_a_guess = Side::BOTH.iter().all(|side| tp[*side].is_none());
     let tokens = PerSide::of(|side| {
         let cp = match &known[side] {
             Some(layout) => Some(layout.cp),
@@ -265,7 +269,11 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
             sp: own.is_sequence_parallel,
             fsdp: own.is_sharded,
             micro_batches: own.calls,
-            confidence: if own.world == 1 { LayoutConfidence::Certain } else { LayoutConfidence::Likely },
+            confidence: match () {
+                () if own.world == 1 => LayoutConfidence::Certain,
+                () if is_a_guess => LayoutConfidence::Possible,
+                () => LayoutConfidence::Likely,
+            },
             ..Layout::single(LayoutSource::Inferred)
         })
     };
@@ -273,6 +281,15 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     // Both sides are given the same samples in a step, unless a rank is missing.
     let [ours, theirs] = samples(signs, &layouts).into_array();
     (known.each().all(Option::is_some) || ours == theirs).then_some(layouts)
+}
+
+/// Tensor parallelism of a side where nothing tells that of either: the larger parts are taken for the whole.
+fn ratio(signs: &PerSide<Signs>, side: Side) -> Option<u32> {
+    let ([_, own], [_, other]) = (signs[side].proj?, signs[side.other()].proj?);
+    if own >= other {
+        return Some(1);
+    }
+    (own > 0 && other % own == 0).then(|| u32::try_from(other / own).ok()).flatten()
 }
 
 /// Samples that each side is given in one step; `None` where no module takes tokens.

@@ -7,7 +7,7 @@ use super::units::Compared;
 use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::kind::TensorKind;
-use crate::layout::{Layout, LayoutSource};
+use crate::layout::{Layout, LayoutConfidence, LayoutSource};
 use crate::pair::layout::{Signs, contradiction, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
@@ -79,7 +79,9 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     }
     let mut findings = Vec::new();
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
-        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
+        let is_a_guess = layouts.each().any(|layout| layout.confidence == LayoutConfidence::Possible);
+        let rule = if is_a_guess { &rules::UNCERTAIN } else { &rules::INFERRED };
+        findings.push(Finding::new(rule, "layout").with("layout", layouts.candidate.to_string()));
     }
     findings.push(differs(&layouts));
     let is_cut = |side: Side| {

@@ -55,6 +55,7 @@ impl Plan {
         let of_keys = self.has_key_copies
             && match kind {
                 ModuleKind::Attention => role == ValueRole::Input,
+                ModuleKind::HeadNorm => true,
                 ModuleKind::Column => KEYS.contains(&name) && role != ValueRole::Input,
                 _ => false,
             };
