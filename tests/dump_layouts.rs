@@ -222,12 +222,16 @@ fn layouts_and_what_they_do_to_a_dump_are_told() {
     }
 }
 
-/// Takes from a dump what tells its tensor parallelism: the shape of the projection behind attention, and collectives.
+/// Takes from a dump what tells its tensor parallelism: the shape of the projection behind attention, equal tokens, and collectives.
 fn without_signs(file: &Path) {
     let mut dump: Value = serde_json::from_str(&fs::read_to_string(file).expect("a dump")).expect("JSON");
     let data = dump["data"].as_object_mut().expect("operations");
     data.retain(|name, _| !name.starts_with("Distributed."));
+    let rank = file.parent().expect("a rank").to_string_lossy().chars().last().and_then(|rank| rank.to_digit(10));
     for (name, operation) in data.iter_mut() {
+        if name.contains("word_embeddings") && name.contains(".forward.") {
+            operation["input_args"][0]["Mean"] = rank.into();
+        }
         if name.contains("linear_proj") && name.contains(".forward.") {
             operation["parameters"]["weight"]["shape"][0] = 20.into();
         }
@@ -236,7 +240,7 @@ fn without_signs(file: &Path) {
 }
 
 #[test]
-fn a_layout_that_is_a_guess_passes_with_a_warning() {
+fn parts_of_an_unknown_layout_are_not_compared() {
     let room = TempDir::new().expect("a folder");
     let Some((_, sides)) = shared(room.path()).into_iter().find(|(case, _)| case.ends_with("ok-tp4-from-tp2")) else {
         println!("no shared fixtures beside the checkout: layout-uncertain was not looked at");
@@ -247,5 +251,8 @@ fn a_layout_that_is_a_guess_passes_with_a_warning() {
     }
     let result = judged(room.path(), &sides);
     let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
-    assert_eq!((&result["verdict"], codes.filter(|code| *code == "layout-uncertain").count()), (&"warn".into(), 1));
+    assert_eq!(
+        (&result["verdict"], codes.filter(|code| *code == "layout-uncertain").count()),
+        (&"incomplete".into(), 1)
+    );
 }

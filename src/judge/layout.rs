@@ -17,8 +17,8 @@ rules! {
     DIFFERS = "layout-differs", Info;
     /// A layout that nothing declares was found in what the run recorded.
     INFERRED = "layout-inferred", Info;
-    /// More than one layout fits what was recorded, and nothing declares which it is.
-    UNCERTAIN = "layout-uncertain", Warn;
+    /// Both sides hold other parts of the same parameters, and nothing tells how they were cut.
+    UNCERTAIN = "layout-uncertain", Incomplete;
     /// Ranks that the layout needs are not there.
     RANKS_MISSING = "layout-ranks-missing", Incomplete;
     /// The records are of another layout than the one that is declared.

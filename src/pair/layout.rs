@@ -35,6 +35,8 @@ pub struct Signs {
     experts: Option<[u64; 2]>,
     /// Samples and tokens of each that a rank is given at once.
     pub tokens: Option<[u64; 2]>,
+    /// Statistics of the first rank's tokens, and the number of ranks that are given the same.
+    same_tokens: Option<([Option<u64>; 4], u64)>,
     /// Whether norms see less of the sequence than the projection behind them.
     is_sequence_parallel: bool,
     /// Whether torch shards parameters.
@@ -147,8 +149,14 @@ impl Signs {
             match kind {
                 ModuleKind::Embedding => {
                     calls.insert(module.name.call);
-                    if let Some([samples, tokens]) = tensor(".input.0").map(|one| one.shape) {
+                    let given = tensor(".input.0").filter(|_| calls.len() == 1);
+                    if let Some([samples, tokens]) = given.map(|one| one.shape) {
                         self.tokens = self.tokens.or(Some([*samples, *tokens]));
+                    }
+                    let bits = given.map(|one| one.statistics().map(|value| value.as_f64().map(f64::to_bits)));
+                    if let Some(bits) = bits {
+                        let (first, count) = self.same_tokens.get_or_insert((bits, 0));
+                        *count += u64::from(*first == bits);
                     }
                 }
                 ModuleKind::Norm if module.last() != "router" => {
@@ -195,6 +203,12 @@ impl Signs {
         self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
     }
 
+    /// Whether the first ranks of both sides hold the same parameter in other shapes: each a part of its own.
+    pub fn holds_other_parts(&self, other: &Self) -> bool {
+        let is_other = |(name, shape): (&String, &Vec<u64>)| other.parameters.get(name).is_some_and(|own| own != shape);
+        self.parameters.iter().any(is_other)
+    }
+
     /// Tensor parallelism by what lies on this side alone: a projection behind attention is as wide as it is high.
     fn tp_alone(&self) -> Option<u32> {
         if self.world == 1 {
@@ -204,7 +218,14 @@ impl Signs {
             .proj
             .filter(|[rows, columns]| *columns > 0 && rows % columns == 0)
             .map(|[rows, columns]| rows / columns);
-        square.or(self.group).and_then(|tp| u32::try_from(tp).ok())
+        let is_possible = |tp: &u64| *tp > 0 && self.world % *tp == 0;
+        // Ranks of one group are given the same tokens, others are not.
+        let same_tokens = self.same_tokens.map(|(_, count)| count).filter(|count| *count > 1);
+        square
+            .filter(is_possible)
+            .or(self.group.filter(is_possible))
+            .or(same_tokens.filter(is_possible))
+            .and_then(|tp| u32::try_from(tp).ok())
     }
 }
 
@@ -234,9 +255,8 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     let tp_of = |side: Side| match &known[side] {
         Some(layout) => Some(layout.tp),
         None if signs[side].world > 1 && signs[side.other()].world == 1 => relative(side).or(tp[side]),
-        None => tp[side].or_else(|| relative(side)).or_else(|| ratio(signs, side)),
+        None => tp[side].or_else(|| relative(side)),
     };
-    let is_a_guess = Side::BOTH.iter().all(|side| tp[*side].is_none());
     let tokens = PerSide::of(|side| {
         let cp = match &known[side] {
             Some(layout) => Some(layout.cp),
@@ -269,11 +289,7 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
             sp: own.is_sequence_parallel,
             fsdp: own.is_sharded,
             micro_batches: own.calls,
-            confidence: match () {
-                () if own.world == 1 => LayoutConfidence::Certain,
-                () if is_a_guess => LayoutConfidence::Possible,
-                () => LayoutConfidence::Likely,
-            },
+            confidence: if own.world == 1 { LayoutConfidence::Certain } else { LayoutConfidence::Likely },
             ..Layout::single(LayoutSource::Inferred)
         })
     };
@@ -281,15 +297,6 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     // Both sides are given the same samples in a step, unless a rank is missing.
     let [ours, theirs] = samples(signs, &layouts).into_array();
     (known.each().all(Option::is_some) || ours == theirs).then_some(layouts)
-}
-
-/// Tensor parallelism of a side where nothing tells that of either: the larger parts are taken for the whole.
-fn ratio(signs: &PerSide<Signs>, side: Side) -> Option<u32> {
-    let ([_, own], [_, other]) = (signs[side].proj?, signs[side.other()].proj?);
-    if own >= other {
-        return Some(1);
-    }
-    (own > 0 && other % own == 0).then(|| u32::try_from(other / own).ok()).flatten()
 }
 
 /// Samples that each side is given in one step; `None` where no module takes tokens.

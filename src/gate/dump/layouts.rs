@@ -7,7 +7,7 @@ use super::units::Compared;
 use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::kind::TensorKind;
-use crate::layout::{Layout, LayoutConfidence, LayoutSource};
+use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradiction, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
@@ -64,7 +64,14 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if !contradicted.is_empty() {
         return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
     }
-    let Some(layouts) = inferred(&signs, &known) else { return Arranged::default() };
+    let Some(layouts) = inferred(&signs, &known) else {
+        if !signs.baseline.holds_other_parts(&signs.candidate) {
+            return Arranged::default();
+        }
+        let finding = Finding::new(&rules::UNCERTAIN, "layout");
+        let finding = finding.with("baseline", signs.baseline.world()).with("candidate", signs.candidate.world());
+        return Arranged { findings: vec![finding], is_refused: true, ..Arranged::default() };
+    };
     if let [Some(ours), Some(theirs)] = samples(&signs, &layouts).into_array()
         && ours != theirs
     {
@@ -79,9 +86,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     }
     let mut findings = Vec::new();
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
-        let is_a_guess = layouts.each().any(|layout| layout.confidence == LayoutConfidence::Possible);
-        let rule = if is_a_guess { &rules::UNCERTAIN } else { &rules::INFERRED };
-        findings.push(Finding::new(rule, "layout").with("layout", layouts.candidate.to_string()));
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
     findings.push(differs(&layouts));
     let is_cut = |side: Side| {
