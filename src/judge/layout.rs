@@ -1,11 +1,17 @@
 //! Parallel layouts of both sides: whether they are known, and whether what is there fits them.
 
+use std::collections::BTreeSet;
+
 use super::rule::rules;
 use super::run::rules::REPLICAS_DIFFER;
+use crate::layout::Layout;
 use crate::read::dump::{Differing, Operations, Parts};
 use crate::result::finding::Finding;
 use crate::result::unit::{Culprit, CulpritKind};
-use crate::verdict::Side;
+use crate::verdict::{PerSide, Side};
+
+/// Missing ranks that a finding names.
+const MOST_RANKS: usize = 16;
 
 rules! {
     CheckId::Dump;
@@ -22,6 +28,42 @@ rules! {
     CONTRADICTED = "layout-contradicted", Incomplete;
     /// Values of ranks that hold parts cannot be put together.
     NOT_MERGEABLE = "layout-not-mergeable", Incomplete;
+}
+
+/// The finding that both sides cut the model otherwise.
+pub fn differs(layouts: &PerSide<Layout>) -> Finding {
+    let finding = Finding::new(&DIFFERS, "layout").with("baseline", shown(&layouts.baseline));
+    finding.with("candidate", shown(&layouts.candidate))
+}
+
+/// The finding that the ranks `there` are not those of the layout; `None` where they are.
+pub fn of_ranks(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Option<Finding> {
+    let (world, found) = (layout.world(), there.len());
+    let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("declared", world);
+    if there.iter().any(|rank| *rank >= world) {
+        return Some(finding(&CONTRADICTED).with("size", "ranks").with("found", found));
+    }
+    let missing: Vec<String> =
+        (0..world).filter(|rank| !there.contains(rank)).take(MOST_RANKS).map(|rank| rank.to_string()).collect();
+    (!missing.is_empty()).then(|| finding(&RANKS_MISSING).with("found", found).with("ranks", missing))
+}
+
+/// The sizes of a layout that are not 1, as people write them: `TP 2, PP 2`.
+pub fn shown(layout: &Layout) -> String {
+    let sizes = [
+        ("TP", layout.tp),
+        ("PP", layout.pp),
+        ("VPP", layout.vpp),
+        ("CP", layout.cp),
+        ("DP", layout.dp),
+        ("EP", layout.ep),
+        ("micro-batches", layout.micro_batches),
+    ];
+    let mut parts: Vec<String> =
+        sizes.iter().filter(|(_, size)| *size > 1).map(|(name, size)| format!("{name} {size}")).collect();
+    parts.extend(layout.sp.then(|| "SP".to_owned()));
+    parts.extend(layout.fsdp.then(|| "FSDP".to_owned()));
+    if parts.is_empty() { "1 rank".to_owned() } else { parts.join(", ") }
 }
 
 /// The first value of the model whose copies differ between ranks.

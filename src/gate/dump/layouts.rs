@@ -70,9 +70,9 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if layouts.baseline.cuts_as(&layouts.candidate) {
         return Arranged { layouts: Some(told), ..Arranged::default() };
     }
-    let mut findings = vec![differs(&layouts)];
+    let mut findings = vec![rules::differs(&layouts)];
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
-        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", shown(&layouts.candidate)));
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", rules::shown(&layouts.candidate)));
     }
     let is_cut = |side: Side| {
         layouts[side].tp != layouts[side.other()].tp
@@ -80,7 +80,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
             || layouts[side].cp != layouts[side.other()].cp
     };
     if Side::BOTH.iter().any(|side| signs[*side].has_checksums && is_cut(*side)) {
-        findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", shown(&layouts.candidate)));
+        findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", rules::shown(&layouts.candidate)));
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
     let plans = plans(&signs, &layouts);
@@ -126,46 +126,16 @@ fn signs(steps: &PerSide<Steps<'_>>) -> Option<PerSide<Signs>> {
 
 /// Whether the ranks of every step are those of the layout.
 fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
-    let world = layout.world();
-    let (step, ranks) = steps.iter().find(|(_, ranks)| ranks.len() as u64 != world)?;
-    let there: BTreeSet<u64> = ranks.keys().copied().collect();
-    let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("step", *step);
-    if there.len() as u64 > world || there.iter().any(|rank| *rank >= world) {
-        let found = there.len();
-        return Some(finding(&rules::CONTRADICTED).with("size", "ranks").with("declared", world).with("found", found));
-    }
-    let missing: Vec<String> =
-        (0..world).filter(|rank| !there.contains(rank)).take(16).map(|rank| rank.to_string()).collect();
-    Some(finding(&rules::RANKS_MISSING).with("declared", world).with("found", there.len()).with("ranks", missing))
+    steps.iter().find_map(|(step, ranks)| {
+        let found = rules::of_ranks(side, layout, &ranks.keys().copied().collect())?;
+        Some(found.with("step", *step))
+    })
 }
 
 fn contradicted(side: Side, layout: &Layout, signs: &Signs) -> Option<Finding> {
     let (size, declared, found) = contradiction(layout, signs)?;
     let finding = Finding::new(&rules::CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
     Some(finding.with("declared", declared).with("found", found))
-}
-
-fn differs(layouts: &PerSide<Layout>) -> Finding {
-    let finding = Finding::new(&rules::DIFFERS, "layout").with("baseline", shown(&layouts.baseline));
-    finding.with("candidate", shown(&layouts.candidate))
-}
-
-/// The sizes of a layout that are not 1, as people write them: `TP 2, PP 2`.
-fn shown(layout: &Layout) -> String {
-    let sizes = [
-        ("TP", layout.tp),
-        ("PP", layout.pp),
-        ("VPP", layout.vpp),
-        ("CP", layout.cp),
-        ("DP", layout.dp),
-        ("EP", layout.ep),
-        ("micro-batches", layout.micro_batches),
-    ];
-    let mut parts: Vec<String> =
-        sizes.iter().filter(|(_, size)| *size > 1).map(|(name, size)| format!("{name} {size}")).collect();
-    parts.extend(layout.sp.then(|| "SP".to_owned()));
-    parts.extend(layout.fsdp.then(|| "FSDP".to_owned()));
-    if parts.is_empty() { "1 rank".to_owned() } else { parts.join(", ") }
 }
 
 /// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.

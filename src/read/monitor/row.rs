@@ -35,6 +35,15 @@ impl Statistics {
         self.0.map(|value| value.map(f64::to_bits)) == other.0.map(|value| value.map(f64::to_bits))
     }
 
+    /// The largest and the smallest element alone.
+    pub fn ends(&self) -> Self {
+        let mut ends = Self::default();
+        for statistic in [Statistic::Min, Statistic::Max] {
+            self.get(statistic).into_iter().for_each(|value| ends.set(statistic, value));
+        }
+        ends
+    }
+
     pub(super) fn set(&mut self, statistic: Statistic, value: f64) {
         if let Some(place) = self.0.get_mut(statistic as usize) {
             *place = Some(value);
