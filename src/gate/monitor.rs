@@ -71,8 +71,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     let mut outcome = CheckOutcome::new(ID);
     let (ours, theirs) = (ranks(baseline), ranks(candidate));
     let both: Vec<u64> = ours.keys().filter(|rank| theirs.contains_key(*rank)).copied().collect();
-    let (sides, numbered) =
-        (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
+    let (sides, numbered) = (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
     let arranged = layouts::arrange(&sides, &numbered, &policy.layout);
     outcome.layout = arranged.layouts;
     outcome.say(arranged.findings);

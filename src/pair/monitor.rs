@@ -91,7 +91,14 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
 }
 
 fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
-    RowPair { key: ours.key, order: ours.order, baseline: ours.row, candidate: theirs.row, is_repeat: false, is_parted: false }
+    RowPair {
+        key: ours.key,
+        order: ours.order,
+        baseline: ours.row,
+        candidate: theirs.row,
+        is_repeat: false,
+        is_parted: false,
+    }
 }
 
 /// Rows of one side that repeat a place with other numbers, each beside the other side's row of that place.

@@ -159,8 +159,7 @@ fn tell_missing_steps(judged: &mut [Judged]) {
     for one in judged {
         let mut missing = all.difference(&one.steps);
         let Some(first) = missing.next() else { continue };
-        let finding =
-            rules::of_rank(&rules::STEPS_MISSING, one.unit.rank);
+        let finding = rules::of_rank(&rules::STEPS_MISSING, one.unit.rank);
         let first = u64::try_from(*first).unwrap_or(0);
         one.findings.push(finding.with("count", missing.count() + 1).with("first", first));
     }

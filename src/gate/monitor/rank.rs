@@ -308,7 +308,8 @@ fn kinds((baseline, candidate): (&Tables, &Tables)) -> BTreeSet<MonitorKind> {
 /// Findings about damaged tables.
 fn damage((baseline, candidate): (&Tables, &Tables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
-    let of = |(side, tables): (Side, &Tables)| tables.each().iter().flat_map(move |rank| damage_of(side, rank)).collect();
+    let of =
+        |(side, tables): (Side, &Tables)| tables.each().iter().flat_map(move |rank| damage_of(side, rank)).collect();
     sides.into_iter().flat_map::<Vec<Finding>, _>(of).collect()
 }
 
@@ -382,11 +383,7 @@ fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<C
     Some(series)
 }
 
-fn both(
-    (baseline, candidate): (&Tables, &Tables),
-    step: i64,
-    key: &Keys,
-) -> Result<(Option<Row>, Option<Row>)> {
+fn both((baseline, candidate): (&Tables, &Tables), step: i64, key: &Keys) -> Result<(Option<Row>, Option<Row>)> {
     let row = |tables: &Tables| {
         let mut rows = tables.step(step, Some(key.kind))?.rows.into_iter();
         Ok(rows.find(|keyed| keyed.key == *key).map(|keyed| keyed.row))

@@ -160,7 +160,14 @@ mod tests {
     fn pair(baseline: [f64; 4], candidate: [f64; 4]) -> RowPair {
         let key =
             Keys { kind: MonitorKind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0, occurrence: 0 };
-        RowPair { key, order: 0, is_repeat: false, is_parted: false, baseline: row(baseline), candidate: row(candidate) }
+        RowPair {
+            key,
+            order: 0,
+            is_repeat: false,
+            is_parted: false,
+            baseline: row(baseline),
+            candidate: row(candidate),
+        }
     }
 
     fn of(baseline: [f64; 4], candidate: [f64; 4], floor: f64) -> f64 {

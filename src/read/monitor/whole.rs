@@ -79,8 +79,14 @@ impl Whole {
             paths.extend(keys.iter().map(local).map(|local| (local.chunk, local.module.to_owned())));
         }
         let numbering = Numbering::of(paths.iter().map(|(chunk, path)| (*chunk, path.as_str())));
-        let mut whole =
-            Self { layout: layout.clone(), merges_micro_steps, numbering, ends: HashMap::new(), names: BTreeMap::new(), unit };
+        let mut whole = Self {
+            layout: layout.clone(),
+            merges_micro_steps,
+            numbering,
+            ends: HashMap::new(),
+            names: BTreeMap::new(),
+            unit,
+        };
         for (rank, keys) in &keys {
             keys.iter().for_each(|key| whole.note(key, whole.layout.place(*rank), *rank));
         }

@@ -94,7 +94,9 @@ impl Part {
             (Some(shape), ..) => shape.iter().all(|len| *len == 1),
             (None, Some(min), Some(max), Some(mean)) => {
                 let norm = of(Statistic::Norm).unwrap_or(mean.abs());
-                min.to_bits() == max.to_bits() && mean.to_bits() == max.to_bits() && (norm - max.abs()).abs() <= 1e-6 * norm
+                min.to_bits() == max.to_bits()
+                    && mean.to_bits() == max.to_bits()
+                    && (norm - max.abs()).abs() <= 1e-6 * norm
             }
             _ => false,
         }
@@ -204,7 +206,8 @@ impl Merging<'_> {
     /// Parts of groups that see other parts of the sequence or other samples, of one chunk of the model.
     fn samples(&mut self, groups: Vec<(Group, Part)>) -> Result<Part, Unmerged> {
         let is_expert = self.of.module.contains("expert");
-        let data = groups.iter().map(|(group, _)| (group.dp, group.cp)).collect::<std::collections::BTreeSet<_>>().len();
+        let data =
+            groups.iter().map(|(group, _)| (group.dp, group.cp)).collect::<std::collections::BTreeSet<_>>().len();
         let expected = u64::from(self.of.layout.dp) * u64::from(self.of.layout.cp);
         let mut parts: Vec<Part> = groups.into_iter().map(|(_, part)| part).collect();
         if self.of.kind.is_activation() {
@@ -376,7 +379,8 @@ fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged
     let len = parts.iter().map(own).try_fold(0_u64, |sum, len| sum.checked_add(len?)).ok_or(Unmerged)?;
     let is_alike = |part: &Part| {
         let other = part.shape.as_ref().map_or(&[][..], Vec::as_slice);
-        other.len() == shape.len() && other.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
+        other.len() == shape.len()
+            && other.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
     };
     if !parts.iter().all(is_alike) {
         return Err(Unmerged);
