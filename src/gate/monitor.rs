@@ -18,14 +18,18 @@ use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::layout::Layout;
+use crate::pair::layout::Signs;
 use crate::pair::whole::Widths;
 use crate::policy::Policy;
-use crate::read::monitor::{self, Alerts, Header, Place, Tables, Version};
+use crate::read::launch::Arguments;
+use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Tables, Version};
 use crate::result::finding::Finding;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, PerSide, Side};
-use layouts::Ranks;
 use tables::{open, ranks};
+
+/// Tables of each rank of a side.
+type Ranks = BTreeMap<u64, Vec<Place>>;
 
 /// The check of training monitors.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -72,7 +76,10 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     let (ours, theirs) = (ranks(baseline), ranks(candidate));
     let both: Vec<u64> = ours.keys().filter(|rank| theirs.contains_key(*rank)).copied().collect();
     let (sides, numbered) = (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
-    let arranged = layouts::arrange(&sides, &numbered, &policy.layout);
+    let numbers = PerSide::of(|side| numbered[side].keys().copied().collect());
+    let arguments = PerSide::of(|side| Arguments::beside(sides[side].all_files()));
+    let signs = || PerSide::of(|side| Signs::of_tables(&open_all(sides[side], numbered[side])));
+    let arranged = layouts::arrange(&numbers, &arguments, &policy.layout, signs);
     outcome.layout = arranged.layouts;
     outcome.say(arranged.findings);
     if arranged.is_refused {
@@ -135,15 +142,18 @@ fn whole(
 ) -> rank::Judged {
     progress.begin("comparing monitors", 1);
     let merges = layouts::merges_micro_steps(layouts);
-    let tables = PerSide::of(|side| {
-        let each = ranks[side].par_iter().map(|(rank, places)| open(sides[side], *rank, places)).collect();
-        Tables::of_whole(each, layouts[side].clone(), merges)
-    });
+    let tables =
+        PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side]), layouts[side].clone(), merges));
     let both = (&tables.baseline, &tables.candidate);
     let widths = Widths::of(both, layouts.baseline.tp != layouts.candidate.tp);
     let judged = rank::judge(both, policy, Room::of(1), Some(widths));
     progress.advance(1);
     judged
+}
+
+/// Opens the tables of all ranks of a side.
+fn open_all(side: &Inventory, ranks: &Ranks) -> Vec<RankTables> {
+    ranks.par_iter().map(|(rank, places)| open(side, *rank, places)).collect()
 }
 
 /// The ranks that `side` lacks.

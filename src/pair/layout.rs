@@ -3,6 +3,8 @@
 //! Ranks with the same modules are one stage; a weight that is smaller than the other side's is a part of it; tokens that are
 //! fewer than the other side's are a part of the sequence.
 
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layout::placement::ModuleKind;

@@ -22,7 +22,7 @@ pub struct Widths {
     is_padded: bool,
 }
 
-/// How far a row of both sides compares.
+/// Part of a row of both sides that compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compares {
     Wholly,
@@ -40,7 +40,7 @@ impl Widths {
             let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
             let (mut keys, mut words) = (None, None);
             for row in rows.filter(|row| is_of_parameter(row.key.kind)) {
-                let shape = row.row.shape.as_deref().and_then(first_size);
+                let shape = row.row.sizes().and_then(|sizes| sizes.first().copied());
                 if makes_keys(&row.key) {
                     keys = keys.or(shape);
                 } else if is_over_words(&row.key) {
@@ -117,9 +117,4 @@ fn is_over_words(key: &Keys) -> bool {
         _ if LOGITS.contains(&name) => !key.kind.is_activation() || rest.starts_with(".output"),
         _ => false,
     }
-}
-
-/// The first size of a shape as the tool writes it: 4 of `[4, 12]`.
-fn first_size(shape: &str) -> Option<u64> {
-    shape.split(|letter: char| !letter.is_ascii_digit()).find(|size| !size.is_empty())?.parse().ok()
 }

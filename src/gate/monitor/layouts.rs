@@ -1,19 +1,15 @@
 //! Monitors of two runs that cut the same model differently: what their layouts are, and whether their ranks fit them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::gate::discover::Inventory;
 use crate::judge::layout as rules;
 use crate::layout::{Layout, LayoutSource};
+use crate::pair::layout::{Signs, contradiction, inferred};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::launch::Arguments;
-use crate::read::monitor::Place;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::verdict::{CheckId, PerSide, Side};
-
-/// Tables of each rank of a side.
-pub(super) type Ranks = BTreeMap<u64, Vec<Place>>;
 
 /// Monitors of both sides as they are paired.
 #[derive(Default)]
@@ -28,42 +24,87 @@ pub(super) struct Arranged {
     pub(super) is_refused: bool,
 }
 
-/// Looks how both sides cut their model, as far as the policy or what started them tells it.
-pub(super) fn arrange(sides: &PerSide<&Inventory>, ranks: &PerSide<&Ranks>, policy: &LayoutPolicy) -> Arranged {
-    if ranks.each().any(|ranks| ranks.is_empty()) {
+/// Looks how both sides cut their model: as the policy or what started them tells it, else as their ranks show it where one
+/// side has other ranks than the other.
+pub(super) fn arrange(
+    numbers: &PerSide<BTreeSet<u64>>,
+    arguments: &PerSide<Option<Arguments>>,
+    policy: &LayoutPolicy,
+    signs: impl Fn() -> PerSide<Signs>,
+) -> Arranged {
+    if numbers.each().any(BTreeSet::is_empty) {
         return Arranged::default();
     }
     let known = PerSide::of(|side| {
-        let world = ranks[side].len() as u64;
-        let of_arguments = || Arguments::beside(sides[side].all_files())?.layout(world);
-        policy.of(side).or_else(of_arguments)
+        let world = numbers[side].len() as u64;
+        policy.of(side).or_else(|| arguments[side].as_ref()?.layout(world))
     });
-    let Some(layouts) = both(known, ranks) else { return Arranged::default() };
-    let told = Some(Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() });
-    if layouts.baseline.cuts_as(&layouts.candidate) {
-        return Arranged { layouts: told, ..Arranged::default() };
+    if known.each().all(Option::is_none) && numbers.baseline == numbers.candidate {
+        return Arranged::default();
     }
-    let there = |side: Side| ranks[side].keys().copied().collect::<BTreeSet<u64>>();
-    let unfit = Side::BOTH.into_iter().filter_map(|side| rules::of_ranks(side, &layouts[side], &there(side)));
-    let mut findings: Vec<Finding> = unfit.map(|finding| finding.of_check(CheckId::Monitor)).collect();
-    if !findings.is_empty() {
-        return Arranged { layouts: told, findings, is_refused: true, whole: None };
+    let unfit = unfit(|side| rules::of_ranks(side, known[side].as_ref()?, &numbers[side]));
+    if let Some(refused) = unfit.filter(|_| !is_alike(&known)) {
+        return refused;
     }
-    findings.push(rules::differs(&layouts).of_check(CheckId::Monitor));
-    Arranged { layouts: told, whole: Some(layouts), findings, is_refused: false }
+    if let (Some(baseline), Some(candidate)) = (&known.baseline, &known.candidate)
+        && baseline.cuts_as(candidate)
+    {
+        let layouts = Layouts { baseline: baseline.clone(), candidate: candidate.clone() };
+        return Arranged { layouts: Some(layouts), ..Arranged::default() };
+    }
+    let signs = signs();
+    let contradicted = unfit_by_signs(&known, &signs);
+    if let Some(refused) = contradicted {
+        return refused;
+    }
+    match both(known, &signs) {
+        Some(layouts) if !layouts.baseline.cuts_as(&layouts.candidate) => differing(layouts),
+        _ => Arranged::default(),
+    }
 }
 
-/// The layouts of both sides; one of a single rank is whole where the other side's is known.
-fn both(known: PerSide<Option<Layout>>, ranks: &PerSide<&Ranks>) -> Option<PerSide<Layout>> {
-    if known.each().all(Option::is_none) {
-        return None;
+/// Both sides put together to the whole model, each by its layout.
+fn differing(layouts: PerSide<Layout>) -> Arranged {
+    let mut findings = vec![rules::differs(&layouts)];
+    if layouts.each().any(|layout| layout.source == LayoutSource::Inferred && layout.world() > 1) {
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", rules::shown(&layouts.candidate)));
     }
-    let single = |side: Side| (ranks[side].len() == 1).then(|| Layout::single(LayoutSource::Inferred));
-    let [baseline, candidate] = known.into_array();
-    Some(PerSide {
-        baseline: baseline.or_else(|| single(Side::Baseline))?,
-        candidate: candidate.or_else(|| single(Side::Candidate))?,
+    let findings = findings.into_iter().map(|finding| finding.of_check(CheckId::Monitor)).collect();
+    let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
+    Arranged { layouts: Some(told), whole: Some(layouts), findings, is_refused: false }
+}
+
+fn is_alike(known: &PerSide<Option<Layout>>) -> bool {
+    let both = known.baseline.as_ref().zip(known.candidate.as_ref());
+    both.is_some_and(|(baseline, candidate)| baseline.cuts_as(candidate))
+}
+
+/// Refuses what the findings of either side tell.
+fn unfit(of: impl Fn(Side) -> Option<Finding>) -> Option<Arranged> {
+    let findings = Side::BOTH.into_iter().filter_map(of);
+    let findings: Vec<Finding> = findings.map(|finding| finding.of_check(CheckId::Monitor)).collect();
+    (!findings.is_empty()).then(|| Arranged { findings, is_refused: true, ..Arranged::default() })
+}
+
+/// Refuses a layout that is declared and that the ranks contradict.
+fn unfit_by_signs(known: &PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<Arranged> {
+    unfit(|side| {
+        let (size, declared, found) = contradiction(known[side].as_ref()?, &signs[side])?;
+        let finding = Finding::new(&rules::CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
+        Some(finding.with("declared", declared).with("found", found))
     })
+}
+
+/// The layouts of both sides: what is known, else what the ranks show; one of a single rank is whole.
+fn both(known: PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<PerSide<Layout>> {
+    if let Some(layouts) = inferred(signs, &known) {
+        return Some(layouts);
+    }
+    let single = |side: Side| (signs[side].world == 1).then(|| Layout::single(LayoutSource::Inferred));
+    let layout = |side: Side| known[side].clone().or_else(|| single(side));
+    let is_known = known.each().any(Option::is_some);
+    let layouts = PerSide { baseline: layout(Side::Baseline)?, candidate: layout(Side::Candidate)? };
+    is_known.then_some(layouts)
 }
 
 /// Whether the micro steps of a step are parts of one batch, which both sides cut otherwise.

@@ -2,18 +2,39 @@
 
 use crate::judge::run::rules::REPLICAS_DIFFER;
 use crate::kind::MonitorKind;
-use crate::read::monitor::Differing;
+use crate::layout::placement::ModuleKind;
+use crate::read::monitor::{Differing, Keys};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit};
 use crate::verdict::{CheckId, Side};
+
+/// Fact of a finding about copies of a sum over ranks.
+const BEHIND_SUM: &str = "behind_sum";
 
 /// The finding of the first row whose copies differ.
 pub fn finding(differing: &Differing, side: Side) -> Finding {
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
     let finding = Finding::new(&REPLICAS_DIFFER, &*differing.name).of_check(CheckId::Monitor);
     let finding = finding.with("side", side.as_str()).with("step", differing.step).with("ranks", ranks);
-    finding.with("error", differing.error).with("of_layout", 1_u64)
+    let finding = finding.with("error", differing.error).with("of_layout", 1_u64);
+    if is_summed(&differing.key) { finding.with(BEHIND_SUM, 1_u64) } else { finding }
+}
+
+/// Whether a finding is about copies of a sum over ranks.
+pub fn is_behind_sum(finding: &Finding) -> bool {
+    finding.facts.contains_key(BEHIND_SUM)
+}
+
+/// Whether a row lies behind a sum over the ranks of one tensor-parallel group.
+fn is_summed(key: &Keys) -> bool {
+    let (module, rest) = key.module();
+    let is_output = rest.starts_with(".output");
+    match ModuleKind::of(module, "") {
+        ModuleKind::Row | ModuleKind::Embedding => key.kind == MonitorKind::Actv && is_output,
+        ModuleKind::Column => key.kind == MonitorKind::ActvGrad && !is_output,
+        _ => false,
+    }
 }
 
 /// The culprit of a candidate whose rows agree with the baseline's, and whose copies part at `update`.

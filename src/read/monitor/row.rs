@@ -82,6 +82,12 @@ impl Row {
         says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
     }
 
+    /// The sizes of its shape: 4 and 12 of `[4, 12]`.
+    pub fn sizes(&self) -> Option<Vec<u64>> {
+        let inner = self.shape.as_deref()?.trim().strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;
+        inner.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect()
+    }
+
     /// Whether nothing but NaN was written, and no column says whether there was a tensor.
     pub fn is_undecided(&self) -> bool {
         let columns = self.nans.is_none() && self.dtype.is_none() && self.shape.is_none();

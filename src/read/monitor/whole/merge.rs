@@ -78,7 +78,7 @@ struct Part {
 impl Part {
     #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
     fn of(row: &Row) -> Self {
-        let shape = row.shape.as_deref().and_then(sizes);
+        let shape = row.sizes();
         let elements = shape.as_ref().map_or(1, |shape| shape.iter().fold(1_u64, |all, len| all.saturating_mul(*len)));
         Self { statistics: row.statistics, nans: row.nans, elements: elements as f64, shape }
     }
@@ -101,12 +101,6 @@ impl Part {
             _ => false,
         }
     }
-}
-
-/// The sizes of a shape as the tool writes it: `[4, 12]`.
-fn sizes(shape: &str) -> Option<Vec<u64>> {
-    let inner = shape.trim().strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;
-    inner.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect()
 }
 
 /// Puts the pieces of a row together: within each group of tensor parallelism, then over what sees other samples.
