@@ -66,7 +66,8 @@ impl Widths {
                 Compares::Not => paired.unmerged.push(pair.key),
                 Compares::AtItsEnds => {
                     keep_ends(&mut pair);
-                    kept.push(pair);
+                    let is_recorded = pair.baseline.statistics.written().next().is_some();
+                    if is_recorded { kept.push(pair) } else { paired.unmerged.push(pair.key) }
                 }
             }
         }

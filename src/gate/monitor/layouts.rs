@@ -43,7 +43,7 @@ pub(super) fn arrange(
         return Arranged::default();
     }
     let unfit = unfit(|side| rules::of_ranks(side, known[side].as_ref()?, &numbers[side]));
-    if let Some(refused) = unfit.filter(|_| !is_alike(&known)) {
+    if let Some(refused) = unfit.filter(|_| !is_alike(&known) || numbers.baseline != numbers.candidate) {
         return refused;
     }
     if let (Some(baseline), Some(candidate)) = (&known.baseline, &known.candidate)

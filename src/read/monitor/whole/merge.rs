@@ -87,6 +87,12 @@ impl Part {
         self.shape == other.shape && self.statistics.is_same(&other.statistics)
     }
 
+    /// Whether nothing tells if it is one number.
+    fn is_untold(&self) -> bool {
+        let ends = [Statistic::Min, Statistic::Max, Statistic::Mean];
+        self.shape.is_none() && ends.into_iter().any(|statistic| self.statistics.get(statistic).is_none())
+    }
+
     /// Whether it is one number: by its shape, else by statistics that are all the same.
     fn is_scalar(&self) -> bool {
         let of = |statistic| self.statistics.get(statistic);
@@ -165,8 +171,8 @@ impl Merging<'_> {
         let is_scalar = parts.iter().all(Part::is_scalar);
         match self.placement(is_scalar) {
             Placement::Partial => Err(Unmerged),
-            // What a module of no known kind has alike on all ranks are copies.
-            _ if !self.is_placed() && all_same(&parts) => parts.into_iter().next().ok_or(Unmerged),
+            // What a module of no known kind has alike on all ranks are copies, and so are tokens, which no sequence is cut of.
+            placement if self.may_be_copies(placement) && all_same(&parts) => parts.into_iter().next().ok_or(Unmerged),
             Placement::Whole if !self.is_placed() => Err(Unmerged),
             Placement::Whole => self.copies(parts),
             Placement::Sharded(_) if count < u64::from(self.of.layout.tp) => Err(Unmerged),
@@ -183,6 +189,10 @@ impl Merging<'_> {
         // Only gradients before their reduce and activations see a part of the sequence.
         let sees_part = self.of.kind == MonitorKind::GradUnreduced || self.of.kind.is_activation();
         ModuleKind::of(self.of.module, "").place(self.of.role, self.of.layout.sp && sees_part)
+    }
+
+    fn may_be_copies(&self, placement: Placement) -> bool {
+        !self.is_placed() || placement == Placement::Sharded(Cut::Sequence)
     }
 
     /// Whether the module's kind says for certain where its values lie.
@@ -222,6 +232,11 @@ impl Merging<'_> {
     /// Activations of all samples; a gradient is that of a mean over the samples of one rank.
     fn activations(&mut self, mut parts: Vec<Part>) -> Result<Part, Unmerged> {
         let scale = f64::from(self.of.layout.dp) * f64::from(self.of.layout.cp);
+        // The model's own output may be its loss.
+        let may_be_loss = self.of.module.is_empty() && self.of.role == ValueRole::Output;
+        if parts.len() > 1 && may_be_loss && parts.iter().any(Part::is_untold) {
+            return Err(Unmerged);
+        }
         if parts.len() > 1 && parts.iter().all(Part::is_scalar) {
             return mean(&parts).ok_or(Unmerged);
         }
