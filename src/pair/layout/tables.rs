@@ -29,6 +29,17 @@ impl Signs {
     }
 }
 
+impl Signs {
+    /// Whether projections behind attention are as wide in the whole model as the other side's, by both sides' tensor parallelism.
+    pub fn is_as_wide(&self, tp: u32, other: &Self, other_tp: u32) -> bool {
+        let whole = |signs: &Self, tp: u32| {
+            let [rows, columns] = signs.proj?;
+            Some([rows, columns.checked_mul(u64::from(tp))?])
+        };
+        whole(self, tp).is_some_and(|own| whole(other, other_tp) == Some(own))
+    }
+}
+
 /// Modules of one rank, and the last norm that was seen.
 #[derive(Default)]
 struct OfRank {

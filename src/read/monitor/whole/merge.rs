@@ -403,3 +403,94 @@ fn shown(shape: Vec<u64>) -> Arc<str> {
     let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
     format!("[{}]", sizes.join(", ")).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::LayoutSource;
+    use crate::read::monitor::{Header, Place};
+
+    /// A row with norm, min, max and mean, and a shape.
+    fn row(kind: &str, values: [f64; 4], shape: &str) -> Row {
+        let header = Header::parse(b"vpp_stage,name,step,norm,min,max,mean,shape,dtype").expect("a header");
+        let [norm, min, max, mean] = values;
+        let line = format!("0,fc.weight,0,{norm},{min},{max},{mean},\"{shape}\",torch.float32");
+        header.read(line.as_bytes(), &Place::of(&format!("rank_0/{kind}_0-4.csv"))).expect("a row")
+    }
+
+    fn layout(tp: u32, dp: u32) -> Layout {
+        Layout { tp, dp, ..Layout::single(LayoutSource::Declared) }
+    }
+
+    /// Merges rows of consecutive ranks.
+    fn merged(module: &str, role: ValueRole<'_>, layout: &Layout, rows: Vec<Row>) -> Result<Merged, Unmerged> {
+        let kind = rows.first().expect("a row").kind;
+        let pieces: Vec<Piece> = (0..)
+            .zip(rows)
+            .map(|(rank, row)| Piece { place: layout.place(rank), rank, chunk: 0, micro_step: 0, row })
+            .collect();
+        merge(&Of { kind, module, role, layout, unit: 0.0, largest: Statistics::default() }, &pieces)
+    }
+
+    fn numbers(merged: &Merged) -> [f64; 4] {
+        Statistic::ALL.map(|statistic| merged.statistics.get(statistic).expect("a number"))
+    }
+
+    fn is_near(found: [f64; 4], wanted: [f64; 4]) -> bool {
+        found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-12)
+    }
+
+    #[test]
+    fn shards_join_and_their_means_are_weighed() {
+        let rows = || {
+            vec![
+                row("param_origin", [3.0, -1.0, 2.0, 0.5], "[2, 4]"),
+                row("param_origin", [4.0, -3.0, 1.0, 0.2], "[1, 4]"),
+            ]
+        };
+        let whole = merged("mlp.linear_fc1", ValueRole::Parameter("weight"), &layout(2, 1), rows()).expect("merges");
+        assert!(is_near(numbers(&whole), [5.0, -3.0, 2.0, 0.4]));
+        assert_eq!(whole.shape.as_deref(), Some("[3, 4]"));
+        // One rank's part is not the whole.
+        let one = rows().into_iter().take(1).collect();
+        assert!(merged("mlp.linear_fc1", ValueRole::Parameter("weight"), &layout(2, 1), one).is_err());
+        // Along an axis that they are not cut along they do not fit.
+        assert!(merged("mlp.linear_fc2", ValueRole::Parameter("weight"), &layout(2, 1), rows()).is_err());
+    }
+
+    #[test]
+    fn copies_that_differ_are_told_and_the_farthest_is_shown() {
+        let of = |last: f64| {
+            let rows = vec![
+                row("param_origin", [2.0, -1.0, 1.0, 0.0], "[4]"),
+                row("param_origin", [2.0, -1.0, last, 0.0], "[4]"),
+            ];
+            merged("input_layernorm", ValueRole::Parameter("weight"), &layout(2, 1), rows).expect("merges")
+        };
+        assert_eq!(of(1.0 + 1e-7).differing, None);
+        let parted = of(1.5);
+        assert!(parted.differing.is_some_and(|error| (error - 0.5).abs() < 1e-9));
+        assert!((numbers(&parted)[2] - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn gradients_of_samples_are_those_of_one_mean_and_a_loss_is_a_mean() {
+        let rows =
+            vec![row("actv_grad", [6.0, -2.0, 4.0, 0.2], "[8, 2]"), row("actv_grad", [8.0, -4.0, 2.0, 0.4], "[8, 2]")];
+        let whole = merged("mlp", ValueRole::Input, &layout(1, 2), rows).expect("merges");
+        assert!(is_near(numbers(&whole), [5.0, -2.0, 2.0, 0.15]));
+        assert_eq!(whole.shape, None);
+        let loss = |value: f64| row("actv", [value; 4], "[]");
+        let whole = merged("", ValueRole::Output, &layout(1, 2), vec![loss(4.0), loss(5.0)]).expect("merges");
+        assert!(is_near(numbers(&whole), [4.5; 4]));
+    }
+
+    #[test]
+    fn gradients_before_their_reduction_do_not_merge_over_samples() {
+        let rows = vec![row("grad_unreduced", [1.0, -1.0, 1.0, 0.0], "[4]"); 2];
+        assert!(merged("input_layernorm", ValueRole::Gradient("weight"), &layout(1, 2), rows.clone()).is_err());
+        assert!(merged("input_layernorm", ValueRole::Gradient("weight"), &layout(2, 1), rows.clone()).is_ok());
+        let sequence = Layout { sp: true, ..layout(2, 1) };
+        assert!(merged("input_layernorm", ValueRole::Gradient("weight"), &sequence, rows).is_err());
+    }
+}
