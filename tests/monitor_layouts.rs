@@ -249,3 +249,15 @@ fn copies_that_part_are_found_where_the_baseline_has_no_such_row() {
     assert_eq!(culprit["cause"], "optimizer");
     assert!(has(&result, "replicas-differ"));
 }
+
+#[test]
+fn parts_that_a_rank_lacks_leave_rows_without_a_partner() {
+    let case = Case::own("mon-layernorm-grad-sp");
+    let lost = fs::read_dir(case.rank(1)).expect("files").flatten().map(|entry| entry.path());
+    let lost: Vec<PathBuf> = lost.filter(|path| path.to_string_lossy().contains("param_origin")).collect();
+    lost.into_iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    let result = case.judge(&case.policy);
+    let finding = result.findings.iter().find(|finding| finding.code == "monitor-names-missing").expect("a finding");
+    assert!(serde_json::to_string(&finding.facts).expect("JSON").contains("param_origin"));
+    assert!(unit(&result).unmatched_baseline > 0);
+}

@@ -183,7 +183,9 @@ impl Whole {
         };
         let merged = match merge(&of, &group.pieces) {
             Ok(merged) => merged,
-            Err(Unmerged) => return whole.unmerged.push(key),
+            Err(Unmerged::ByNature) => return whole.unmerged.push(key),
+            // The other side's row is left without a partner.
+            Err(Unmerged::Unfit) => return,
         };
         let Merged { statistics, nans, shape, dtype, differing } = merged;
         let name: Arc<str> = group.name.as_str().into();

@@ -27,8 +27,13 @@ const BLOCKS: [&str; 9] = [
 ];
 
 /// A row that does not merge.
-#[derive(Debug)]
-pub(super) struct Unmerged;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unmerged {
+    /// Its statistics tell nothing of the whole, as those of parts of a sum.
+    ByNature,
+    /// Ranks lack it, or hold parts that do not fit each other.
+    Unfit,
+}
 
 /// The row of one rank.
 #[derive(Clone, Debug)]
@@ -111,9 +116,9 @@ impl Part {
 
 /// Puts the pieces of a row together: within each group of tensor parallelism, then over what sees other samples.
 pub(super) fn merge(of: &Of<'_>, pieces: &[Piece]) -> Result<Merged, Unmerged> {
-    let first = pieces.first().ok_or(Unmerged)?;
+    let first = pieces.first().ok_or(Unmerged::Unfit)?;
     if of.kind == MonitorKind::Comm {
-        return Err(Unmerged);
+        return Err(Unmerged::ByNature);
     }
     let dtype = pieces.iter().find(|piece| piece.row.dtype != first.row.dtype).unwrap_or(first).row.dtype.clone();
     let mut merging = Merging { of, element: dtype.as_deref().and_then(Dtype::parse), differing: None };
@@ -163,19 +168,21 @@ impl Merging<'_> {
     fn tensor_parallel(&mut self, parts: Vec<Part>) -> Result<Part, Unmerged> {
         let count = parts.len() as u64;
         if self.of.layout.tp == 1 && count == 1 {
-            return parts.into_iter().next().ok_or(Unmerged);
+            return parts.into_iter().next().ok_or(Unmerged::Unfit);
         }
         if count > u64::from(self.of.layout.tp) {
-            return Err(Unmerged);
+            return Err(Unmerged::Unfit);
         }
         let is_scalar = parts.iter().all(Part::is_scalar);
         match self.placement(is_scalar) {
-            Placement::Partial => Err(Unmerged),
+            Placement::Partial => Err(Unmerged::ByNature),
             // What a module of no known kind has alike on all ranks are copies, and so are tokens, which no sequence is cut of.
-            placement if self.may_be_copies(placement) && all_same(&parts) => parts.into_iter().next().ok_or(Unmerged),
-            Placement::Whole if !self.is_placed() => Err(Unmerged),
+            placement if self.may_be_copies(placement) && all_same(&parts) => {
+                parts.into_iter().next().ok_or(Unmerged::Unfit)
+            }
+            Placement::Whole if !self.is_placed() => Err(Unmerged::ByNature),
             Placement::Whole => self.copies(parts),
-            Placement::Sharded(_) if count < u64::from(self.of.layout.tp) => Err(Unmerged),
+            Placement::Sharded(_) if count < u64::from(self.of.layout.tp) => Err(Unmerged::Unfit),
             Placement::Sharded(cut) => concatenated(parts, Some(cut)),
         }
     }
@@ -216,14 +223,14 @@ impl Merging<'_> {
         let mut parts: Vec<Part> = groups.into_iter().map(|(_, part)| part).collect();
         if self.of.kind.is_activation() {
             if !is_expert && (data as u64) < expected {
-                return Err(Unmerged);
+                return Err(Unmerged::Unfit);
             }
             return self.activations(parts);
         }
         match (self.of.kind, parts.len()) {
-            (MonitorKind::GradUnreduced, _) if expected > 1 => Err(Unmerged),
-            (_, 1) => parts.pop().ok_or(Unmerged),
-            (MonitorKind::GradUnreduced, _) => Err(Unmerged),
+            (MonitorKind::GradUnreduced, _) if expected > 1 => Err(Unmerged::ByNature),
+            (_, 1) => parts.pop().ok_or(Unmerged::Unfit),
+            (MonitorKind::GradUnreduced, _) => Err(Unmerged::ByNature),
             _ if self.of.layout.fsdp => concatenated(parts, Some(Cut::First)),
             _ => self.copies(parts),
         }
@@ -235,16 +242,16 @@ impl Merging<'_> {
         // The model's own output may be its loss.
         let may_be_loss = self.of.module.is_empty() && self.of.role == ValueRole::Output;
         if parts.len() > 1 && may_be_loss && parts.iter().any(Part::is_untold) {
-            return Err(Unmerged);
+            return Err(Unmerged::ByNature);
         }
         if parts.len() > 1 && parts.iter().all(Part::is_scalar) {
-            return mean(&parts).ok_or(Unmerged);
+            return mean(&parts).ok_or(Unmerged::Unfit);
         }
         let is_scalar = parts.iter().all(Part::is_scalar);
         let mut part = match parts.len() {
-            1 => parts.pop().ok_or(Unmerged)?,
+            1 => parts.pop().ok_or(Unmerged::Unfit)?,
             // What does not depend on the samples.
-            _ if all_same(&parts) => parts.pop().ok_or(Unmerged)?,
+            _ if all_same(&parts) => parts.pop().ok_or(Unmerged::Unfit)?,
             _ => concatenated(parts, None)?,
         };
         if self.of.kind == MonitorKind::ActvGrad && !is_scalar {
@@ -256,24 +263,24 @@ impl Merging<'_> {
     /// A parameter that several stages hold; each one's gradient may be a part.
     fn stages(&mut self, mut parts: Vec<Part>) -> Result<Part, Unmerged> {
         match (parts.len(), self.of.kind) {
-            (1, _) => parts.pop().ok_or(Unmerged),
+            (1, _) => parts.pop().ok_or(Unmerged::Unfit),
             (_, kind) if kind.is_parameter() => self.copies(parts),
-            _ if all_same(&parts) => parts.pop().ok_or(Unmerged),
-            _ => Err(Unmerged),
+            _ if all_same(&parts) => parts.pop().ok_or(Unmerged::Unfit),
+            _ => Err(Unmerged::ByNature),
         }
     }
 
     /// One of several copies: where they differ, the one farthest from the first, which shows it to the other side too.
     fn copies(&mut self, parts: Vec<Part>) -> Result<Part, Unmerged> {
-        let first = parts.first().cloned().ok_or(Unmerged)?;
+        let first = parts.first().cloned().ok_or(Unmerged::Unfit)?;
         let is_sharded = self.of.kind.is_moment() && !parts.iter().all(|part| part.shape == first.shape);
         // An optimizer may keep its moments in parts over data ranks.
         if is_sharded {
-            return Err(Unmerged);
+            return Err(Unmerged::ByNature);
         }
         let error = |part: &Part| self.difference(&first.statistics, &part.statistics);
         let far = parts.iter().map(|part| (error(part), part)).max_by(|(one, _), (other, _)| one.total_cmp(other));
-        let (error, far) = far.ok_or(Unmerged)?;
+        let (error, far) = far.ok_or(Unmerged::Unfit)?;
         if error <= self.tolerance() {
             return Ok(first);
         }
@@ -385,16 +392,16 @@ fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged
     // A bias along the last axis of a weight of one axis.
     let Some(axis) = axis else { return Ok(None) };
     let own = |part: &Part| part.shape.as_ref().and_then(|shape| shape.get(axis).copied());
-    let len = parts.iter().map(own).try_fold(0_u64, |sum, len| sum.checked_add(len?)).ok_or(Unmerged)?;
+    let len = parts.iter().map(own).try_fold(0_u64, |sum, len| sum.checked_add(len?)).ok_or(Unmerged::Unfit)?;
     let is_alike = |part: &Part| {
         let other = part.shape.as_ref().map_or(&[][..], Vec::as_slice);
         other.len() == shape.len()
             && other.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
     };
     if !parts.iter().all(is_alike) {
-        return Err(Unmerged);
+        return Err(Unmerged::Unfit);
     }
-    *shape.get_mut(axis).ok_or(Unmerged)? = len;
+    *shape.get_mut(axis).ok_or(Unmerged::Unfit)? = len;
     Ok(Some(shape))
 }
 
@@ -453,7 +460,8 @@ mod tests {
         assert_eq!(whole.shape.as_deref(), Some("[3, 4]"));
         // One rank's part is not the whole.
         let one = rows().into_iter().take(1).collect();
-        assert!(merged("mlp.linear_fc1", ValueRole::Parameter("weight"), &layout(2, 1), one).is_err());
+        let lacking = merged("mlp.linear_fc1", ValueRole::Parameter("weight"), &layout(2, 1), one);
+        assert_eq!(lacking.err(), Some(Unmerged::Unfit));
         // Along an axis that they are not cut along they do not fit.
         assert!(merged("mlp.linear_fc2", ValueRole::Parameter("weight"), &layout(2, 1), rows()).is_err());
     }
