@@ -4,6 +4,7 @@
 //! and expert (`ep`) parallelism. Ranks are counted with `tp` fastest, then `cp`, `dp`, `pp`; the expert rank is the data rank
 //! modulo `ep` (docs/layouts.md).
 
+pub mod names;
 pub mod placement;
 
 use std::fmt;
@@ -142,6 +143,11 @@ impl Layout {
                 Coordinates { pp, dp: next(self.dp), cp, tp }
             }
         }
+    }
+
+    /// The chunk of the whole model that is chunk `local` of the ranks of a stage.
+    pub fn chunk(&self, local: u32, place: Coordinates) -> u32 {
+        local.saturating_mul(self.pp).saturating_add(place.pp)
     }
 
     /// Part of the experts that a rank holds.

@@ -14,3 +14,4 @@ pub mod performance;
 pub mod setting;
 pub mod similarity;
 pub mod unit;
+pub mod whole;

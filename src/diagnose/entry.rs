@@ -24,6 +24,8 @@ pub struct Cause {
     pub(super) in_config: fn(&[&Finding]) -> Option<Diagnosis>,
     /// Rules about one run by itself: a finding of the candidate alone is the cause.
     pub(super) shown_by: &'static [&'static Rule],
+    /// Whether such a finding is this cause, where several causes show in it.
+    pub(super) in_run: fn(&Finding) -> bool,
     /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
     /// left when nothing more specific fits.
     pub(super) is_last_resort: bool,
@@ -44,6 +46,7 @@ impl Cause {
             in_rl: |_| None,
             in_config: |_| None,
             shown_by: &[],
+            in_run: |_| true,
             is_last_resort: false,
             explained_by: &[],
             supported_by: &[],
@@ -68,7 +71,7 @@ impl Cause {
 
     /// Whether a finding about the candidate by itself is this cause.
     pub(super) fn is_shown_by(&self, finding: &Finding) -> bool {
-        finding.is_any(self.shown_by)
+        finding.is_any(self.shown_by) && (self.in_run)(finding)
     }
 
     pub(super) fn speaks_last(&self) -> bool {

@@ -54,7 +54,8 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
             told.push(diagnosis);
         }
     }
-    told.extend(cause::ALL.into_iter().filter_map(|cause| of_run(cause, run.findings)));
+    let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| of_run(cause, run.findings)).collect();
+    seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
     if let Some(curves) = Curves::of(run.checks, run.findings) {
         let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));

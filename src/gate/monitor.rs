@@ -1,6 +1,7 @@
 //! The check of training monitors: tables of both sides to a verdict per rank.
 
 mod alone;
+mod layouts;
 mod rank;
 pub(super) mod shares;
 mod tables;
@@ -16,12 +17,19 @@ use crate::fetch::progress::Progress;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::layout::Layout;
+use crate::pair::layout::Signs;
+use crate::pair::whole::Widths;
 use crate::policy::Policy;
-use crate::read::monitor::{self, Alerts, Header, Place, Version};
+use crate::read::launch::Arguments;
+use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Tables, Version};
 use crate::result::finding::Finding;
 use crate::result::unit::Unit;
-use crate::verdict::{CheckId, Side};
+use crate::verdict::{CheckId, PerSide, Side};
 use tables::{open, ranks};
+
+/// Tables of each rank of a side.
+type Ranks = BTreeMap<u64, Vec<Place>>;
 
 /// The check of training monitors.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -67,18 +75,20 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     let mut outcome = CheckOutcome::new(ID);
     let (ours, theirs) = (ranks(baseline), ranks(candidate));
     let both: Vec<u64> = ours.keys().filter(|rank| theirs.contains_key(*rank)).copied().collect();
-    progress.begin("comparing monitors", both.len() as u64);
-    let room = Room::of(both.len());
-    let judged: Vec<rank::Judged> = both
-        .par_iter()
-        .filter_map(|number| Some((number, ours.get(number)?, theirs.get(number)?)))
-        .map(|(number, ours, theirs)| {
-            let tables = (open(baseline, *number, ours), open(candidate, *number, theirs));
-            let judged = rank::judge((&tables.0, &tables.1), policy, room);
-            progress.advance(1);
-            judged
-        })
-        .collect();
+    let (sides, numbered) = (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
+    let numbers = PerSide::of(|side| numbered[side].keys().copied().collect());
+    let arguments = PerSide::of(|side| Arguments::beside(sides[side].all_files()));
+    let signs = || PerSide::of(|side| Signs::of_tables(&open_all(sides[side], numbered[side])));
+    let arranged = layouts::arrange(&numbers, &arguments, &policy.layout, signs);
+    outcome.layout = arranged.layouts;
+    outcome.say(arranged.findings);
+    if arranged.is_refused {
+        return outcome;
+    }
+    let judged = match &arranged.whole {
+        Some(layouts) => vec![whole(&sides, &numbered, layouts, policy, progress)],
+        None => rank_by_rank(&sides, &numbered, &both, policy, progress),
+    };
     let (mut used, mut accounts) = (BTreeSet::new(), Vec::new());
     for rank::Judged { unit, findings, used: of_rank, accounts: of_sides } in judged {
         used.extend(of_rank);
@@ -89,17 +99,61 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     outcome.judge_unread(ours_left, theirs_left, &BTreeSet::new());
     let mut findings = Vec::new();
     // A side without any rank is told as such.
-    if !ours.is_empty() && !theirs.is_empty() {
+    if !ours.is_empty() && !theirs.is_empty() && arranged.whole.is_none() {
         findings.extend(missing(&ours, &theirs, Side::Candidate));
         findings.extend(missing(&theirs, &ours, Side::Baseline));
     }
-    if !both.is_empty() {
+    if !both.is_empty() || arranged.whole.is_some() {
         let rules = policy.monitor.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
         findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
     }
     findings.extend(anomalies(Some(baseline), candidate));
     outcome.say(findings);
     outcome
+}
+
+/// Judges the ranks that both sides have, each by itself.
+fn rank_by_rank(
+    sides: &PerSide<&Inventory>,
+    ranks: &PerSide<&Ranks>,
+    both: &[u64],
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> Vec<rank::Judged> {
+    progress.begin("comparing monitors", both.len() as u64);
+    let room = Room::of(both.len());
+    let judge = |number: &u64| {
+        let tables = |side: Side| Some(Tables::from(open(sides[side], *number, ranks[side].get(number)?)));
+        let tables = (tables(Side::Baseline)?, tables(Side::Candidate)?);
+        let judged = rank::judge((&tables.0, &tables.1), policy, room, None);
+        progress.advance(1);
+        Some(judged)
+    };
+    both.par_iter().filter_map(judge).collect()
+}
+
+/// Judges the whole model that the ranks of each side are put together to.
+fn whole(
+    sides: &PerSide<&Inventory>,
+    ranks: &PerSide<&Ranks>,
+    layouts: &PerSide<Layout>,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> rank::Judged {
+    progress.begin("comparing monitors", 1);
+    let merges = layouts::merges_micro_steps(layouts);
+    let tables =
+        PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side]), layouts[side].clone(), merges));
+    let both = (&tables.baseline, &tables.candidate);
+    let widths = Widths::of(both, layouts.baseline.tp != layouts.candidate.tp);
+    let judged = rank::judge(both, policy, Room::of(1), Some(widths));
+    progress.advance(1);
+    judged
+}
+
+/// Opens the tables of all ranks of a side.
+fn open_all(side: &Inventory, ranks: &Ranks) -> Vec<RankTables> {
+    ranks.par_iter().map(|(rank, places)| open(side, *rank, places)).collect()
 }
 
 /// The ranks that `side` lacks.

@@ -1,14 +1,19 @@
 //! Parallel layouts of both sides: whether they are known, and whether what is there fits them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::rule::rules;
 use super::run::rules::REPLICAS_DIFFER;
+use crate::layout::Layout;
+use crate::pair::layout::Contradiction;
 use crate::read::dump::{COPIES, Differing, Operations, Parts};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, unit_place};
-use crate::verdict::Side;
+use crate::verdict::{PerSide, Side};
+
+/// Missing ranks that a finding names.
+const MOST_RANKS: usize = 16;
 
 rules! {
     CheckId::Dump;
@@ -25,6 +30,31 @@ rules! {
     CONTRADICTED = "layout-contradicted", Incomplete;
     /// Values of ranks that hold parts cannot be put together.
     NOT_MERGEABLE = "layout-not-mergeable", Incomplete;
+}
+
+/// The finding that both sides cut the model otherwise.
+pub fn differs(layouts: &PerSide<Layout>) -> Finding {
+    let finding = Finding::new(&DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
+    finding.with("candidate", layouts.candidate.to_string())
+}
+
+/// The finding that a size is another one than is declared.
+pub fn contradicted(contradiction: &Contradiction) -> Finding {
+    let Contradiction { side, size, declared, found } = *contradiction;
+    let finding = Finding::new(&CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
+    finding.with("declared", declared).with("found", found)
+}
+
+/// The finding that the ranks `there` are not those of the layout; `None` where they are.
+pub fn of_ranks(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Option<Finding> {
+    let (world, found) = (layout.world(), there.len());
+    let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("declared", world);
+    if there.iter().any(|rank| *rank >= world) {
+        return Some(finding(&CONTRADICTED).with("size", "ranks").with("found", found));
+    }
+    let missing: Vec<String> =
+        (0..world).filter(|rank| !there.contains(rank)).take(MOST_RANKS).map(|rank| rank.to_string()).collect();
+    (!missing.is_empty()).then(|| finding(&RANKS_MISSING).with("found", found).with("ranks", missing))
 }
 
 /// The first value of the model whose copies differ between ranks.

@@ -6,6 +6,7 @@
 pub mod account;
 pub mod alone;
 mod cause;
+pub mod copies;
 pub mod measure;
 pub mod picture;
 pub mod precision;

@@ -3,6 +3,8 @@
 //! Ranks with the same modules are one stage; a weight that is smaller than the other side's is a part of it; tokens that are
 //! fewer than the other side's are a part of the sequence.
 
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::kind::TensorKind;
@@ -92,12 +94,15 @@ impl Signs {
         let (mut modules, mut parameters) = (BTreeSet::new(), BTreeMap::new());
         self.rank(dump, &mut modules, &mut parameters);
         self.world += 1;
-        // Ranks of one stage hold the same modules: each list is kept once.
-        let hash = crate::hash::of(&modules);
-        self.modules.push(if modules.is_empty() { None } else { Some(hash) });
+        self.add_modules(&modules);
         if self.parameters.is_empty() {
             self.parameters = parameters;
         }
+    }
+
+    /// Adds the modules of the next rank, of which a digest is kept.
+    fn add_modules(&mut self, modules: &BTreeSet<String>) {
+        self.modules.push((!modules.is_empty()).then(|| crate::hash::of(modules)));
     }
 
     /// Stages, by the modules of the ranks. Those in the middle look alike, so that the first one's ranks tell their number.
@@ -308,8 +313,35 @@ pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Opt
     })
 }
 
-/// The first size that is declared and that the signs contradict: its name, declared and found.
-pub fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u64)> {
+/// A size that is declared, and that the signs of its side contradict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The side.
+    pub side: Side,
+    /// Name of the size.
+    pub size: &'static str,
+    /// The size as it is declared.
+    pub declared: u64,
+    /// The size as the signs say it.
+    pub found: u64,
+}
+
+/// The first size of each side that is known and that its signs contradict.
+pub fn contradictions(known: &PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Vec<Contradiction> {
+    let whole = |side: Side| {
+        let [rows, columns] = signs[side].proj?;
+        Some([rows, columns.checked_mul(u64::from(known[side].as_ref()?.tp))?])
+    };
+    // Heads may be wider or narrower than the model, so that a projection need not be as wide as it is high.
+    let is_as_wide = whole(Side::Baseline).is_some_and(|ours| whole(Side::Candidate) == Some(ours));
+    let of = |side: Side| {
+        let (size, declared, found) = contradiction(known[side].as_ref()?, &signs[side])?;
+        (size != "tp" || !is_as_wide).then_some(Contradiction { side, size, declared, found })
+    };
+    Side::BOTH.into_iter().filter_map(of).collect()
+}
+
+fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u64)> {
     let stages = signs.stages().map(u64::from).filter(|stages| *stages != u64::from(layout.pp));
     if let Some(stages) = stages {
         return Some(("pp", u64::from(layout.pp), stages));

@@ -1,6 +1,6 @@
 //! Rows of a step of two monitors, paired by kind, stage, name and micro step.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::kind::MonitorKind;
 use crate::read::monitor::{Keyed, Keys, Row, Step};
@@ -19,6 +19,8 @@ pub struct RowPair {
     pub candidate: Row,
     /// Whether one side wrote this place again, with other numbers; the other side's row stands beside both.
     pub is_repeat: bool,
+    /// Whether the candidate's ranks hold copies of it that differ.
+    pub is_parted: bool,
 }
 
 /// The rows of a step.
@@ -32,13 +34,20 @@ pub struct Paired {
     pub only_candidate: Vec<Keys>,
     /// Of these, rows that say again what a paired row says of the same place.
     pub again: Vec<Keys>,
+    /// Rows of the whole model that the ranks of one side cannot be put together to, so that neither side's is compared.
+    pub unmerged: Vec<Keys>,
 }
 
 /// Pairs the rows of a step; those of other kinds than `kinds` are left out. A row that one side wrote again, and the other
 /// did not, is held against the other side's row of this place too, so that the worse of both is judged; where the sides are
 /// of different versions, one writes micro steps that the other does not.
 pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, versions_differ: bool) -> Paired {
-    let of_kinds = |step: Step| step.rows.into_iter().filter(|row| kinds.contains(&row.key.kind));
+    let unmerged: BTreeSet<Keys> = baseline.unmerged.iter().chain(&candidate.unmerged).cloned().collect();
+    let parted: HashSet<Keys> = candidate.differing.iter().map(|differing| differing.key.clone()).collect();
+    let of_kinds = |step: Step| {
+        let counts = |row: &Keyed| kinds.contains(&row.key.kind) && !unmerged.contains(&row.key);
+        step.rows.into_iter().filter(counts)
+    };
     let mut paired = Paired::default();
     let mut theirs = of_kinds(candidate).peekable();
     // Both sides mostly write the same rows in the same order; what stands elsewhere is looked up.
@@ -70,6 +79,8 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
         let names = if side == Side::Baseline { &mut paired.only_baseline } else { &mut paired.only_candidate };
         names.push(row.key);
     }
+    paired.matched.iter_mut().for_each(|pair| pair.is_parted = parted.contains(&pair.key));
+    paired.unmerged = unmerged.into_iter().filter(|key| kinds.contains(&key.kind)).collect();
     paired.only_baseline.sort_unstable();
     paired.only_candidate.sort_unstable();
     paired.matched.sort_by(|a, b| {
@@ -80,7 +91,14 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
 }
 
 fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
-    RowPair { key: ours.key, order: ours.order, baseline: ours.row, candidate: theirs.row, is_repeat: false }
+    RowPair {
+        key: ours.key,
+        order: ours.order,
+        baseline: ours.row,
+        candidate: theirs.row,
+        is_repeat: false,
+        is_parted: false,
+    }
 }
 
 /// Rows of one side that repeat a place with other numbers, each beside the other side's row of that place.
@@ -98,6 +116,7 @@ fn repeats(matched: &[RowPair], places: &HashMap<Keys, usize>, alone: &[(Side, K
             baseline: baseline.clone(),
             candidate: candidate.clone(),
             is_repeat: true,
+            is_parted: false,
         };
         (!own.statistics.is_same(&row.row.statistics)).then(of_pair)
     };

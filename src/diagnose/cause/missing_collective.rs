@@ -6,13 +6,16 @@
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
 use super::super::fingerprint::is_same;
+use crate::judge::monitor::copies::is_behind_sum;
+use crate::judge::run::rules;
 use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, Placement, ValueRole};
 use crate::read::dump::Parts;
 use crate::read::dump::name::Direction;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
-pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("missing-collective") };
+pub(super) const CAUSE: Cause =
+    Cause { in_dump, shown_by: &[&rules::REPLICAS_DIFFER], in_run: is_behind_sum, ..Cause::new("missing-collective") };
 
 /// Error that no kernel makes of inputs that agree: a part of a sum is far from it.
 const FAR: f64 = 0.05;

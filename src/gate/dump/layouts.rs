@@ -8,7 +8,7 @@ use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::kind::TensorKind;
 use crate::layout::{Layout, LayoutSource};
-use crate::pair::layout::{Signs, contradiction, convention, inferred, plans, samples};
+use crate::pair::layout::{Signs, contradictions, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Assembled, DumpFolder, DumpFormat, Parts, Plan};
@@ -59,8 +59,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         return Arranged { findings: missing, is_refused: true, ..Arranged::default() };
     }
     let Some(signs) = signs(&steps, is_declared) else { return Arranged::default() };
-    let contradicted: Vec<Finding> =
-        Side::BOTH.into_iter().filter_map(|side| contradicted(side, known[side].as_ref()?, &signs[side])).collect();
+    let contradicted: Vec<Finding> = contradictions(&known, &signs).iter().map(rules::contradicted).collect();
     if !contradicted.is_empty() {
         return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
     }
@@ -88,7 +87,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
         findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
-    findings.push(differs(&layouts));
+    findings.push(rules::differs(&layouts));
     let is_cut = |side: Side| {
         layouts[side].tp != layouts[side.other()].tp
             || layouts[side].dp != layouts[side.other()].dp
@@ -182,30 +181,12 @@ fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Option<PerSide<Signs>
     Some(signs)
 }
 
-/// Whether the ranks of every step are those of the layout.
+/// The first step whose ranks are not those of the layout.
 fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
-    let world = layout.world();
-    let (step, ranks) = steps.iter().find(|(_, ranks)| ranks.len() as u64 != world)?;
-    let there: BTreeSet<u64> = ranks.keys().copied().collect();
-    let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("step", *step);
-    if there.len() as u64 > world || there.iter().any(|rank| *rank >= world) {
-        let found = there.len();
-        return Some(finding(&rules::CONTRADICTED).with("size", "ranks").with("declared", world).with("found", found));
-    }
-    let missing: Vec<String> =
-        (0..world).filter(|rank| !there.contains(rank)).take(16).map(|rank| rank.to_string()).collect();
-    Some(finding(&rules::RANKS_MISSING).with("declared", world).with("found", there.len()).with("ranks", missing))
-}
-
-fn contradicted(side: Side, layout: &Layout, signs: &Signs) -> Option<Finding> {
-    let (size, declared, found) = contradiction(layout, signs)?;
-    let finding = Finding::new(&rules::CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
-    Some(finding.with("declared", declared).with("found", found))
-}
-
-fn differs(layouts: &PerSide<Layout>) -> Finding {
-    let finding = Finding::new(&rules::DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
-    finding.with("candidate", layouts.candidate.to_string())
+    let of_step = |(step, ranks): (&u64, &Ranks<'_>)| {
+        Some(rules::of_ranks(side, layout, &ranks.keys().copied().collect())?.with("step", *step))
+    };
+    steps.iter().find_map(of_step)
 }
 
 /// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.

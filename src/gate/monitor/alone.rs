@@ -147,7 +147,7 @@ impl<'a> Walking<'a> {
             kinds: kinds.into_iter().collect(),
             evidence,
             culprit: culprit.filter(counts),
-            ..MonitorUnit::empty(rank)
+            ..MonitorUnit::empty(Some(rank))
         };
         Judged { unit, findings, steps, account: tables.account() }
     }
@@ -159,8 +159,7 @@ fn tell_missing_steps(judged: &mut [Judged]) {
     for one in judged {
         let mut missing = all.difference(&one.steps);
         let Some(first) = missing.next() else { continue };
-        let finding =
-            Finding::new(&rules::STEPS_MISSING, format!("rank {}", one.unit.rank)).with("rank", one.unit.rank);
+        let finding = rules::of_rank(&rules::STEPS_MISSING, one.unit.rank);
         let first = u64::try_from(*first).unwrap_or(0);
         one.findings.push(finding.with("count", missing.count() + 1).with("first", first));
     }

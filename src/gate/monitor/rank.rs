@@ -1,4 +1,4 @@
-//! One rank: its steps read one after the other, paired and judged.
+//! One rank, or the whole model that ranks are put together to: its steps read one after the other, paired and judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,20 +6,24 @@ use std::sync::Arc;
 use super::shares::{OneSided, Unpaired, other_model};
 use crate::error::Result;
 use crate::judge::monitor::alone::non_finite;
+use crate::judge::monitor::copies;
 use crate::judge::monitor::measure::Written;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::monitor::walk::{Setting, Walk, Walked};
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::{self as pair, Paired};
+use crate::pair::whole::Widths;
 use crate::policy::Policy;
 use crate::read::account::Account;
-use crate::read::monitor::{Damage, Keyed, Keys, RankTables, Row, Step};
+use crate::read::monitor::{Damage, Differing, Keyed, Keys, RankTables, Row, Step, Tables};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::number::Number;
 use crate::result::outcome::RuleOutcome;
-use crate::result::unit::{CurveSeries, Evidence, MonitorCause, MonitorSteps, MonitorUnit, unit_place};
-use crate::verdict::{Side, Verdict};
+use crate::result::unit::{
+    CulpritLayout, CurveSeries, Evidence, MonitorCause, MonitorSteps, MonitorUnit, UnitRanks, unit_place,
+};
+use crate::verdict::{PerSide, Side, Verdict};
 
 /// Points of the culprit's series.
 const MOST_POINTS: usize = 500;
@@ -38,17 +42,17 @@ pub(super) struct Judged {
     pub(super) accounts: [Account; 2],
 }
 
-/// Judges a rank.
-pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Room) -> Judged {
+/// Judges a rank, or the whole model, whose `widths` tell what both sides' ranks hold.
+pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widths: Option<Widths>) -> Judged {
     let (baseline, candidate) = sides;
-    let (rank, accounts) = (baseline.rank, [baseline.account(), candidate.account()]);
+    let (rank, accounts) = (baseline.rank(), [baseline.account(), candidate.account()]);
     let mut findings = damage(sides);
     findings.extend(about_files(sides));
     let (ours, theirs) = (baseline.steps(), candidate.steps());
     let steps = OneSided::of(&ours, &theirs);
     let counts =
         MonitorSteps { paired: steps.both.len() as u64, baseline: ours.len() as u64, candidate: theirs.len() as u64 };
-    let mut unit = MonitorUnit { steps: counts, ..MonitorUnit::empty(rank) };
+    let mut unit = MonitorUnit { steps: counts, ranks: put_together(sides), ..MonitorUnit::empty(rank) };
     let damaged: BTreeSet<MonitorKind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
     let kinds = kinds(sides);
     if let Some(finding) = other_model(sides, &kinds.difference(&damaged).copied().collect()) {
@@ -63,7 +67,8 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let setting = Setting {
         rank,
         policy,
-        written: Written::new(baseline.decimals(), candidate.decimals(), versions_differ),
+        written: Written::new(baseline.decimals(), candidate.decimals(), versions_differ)
+            .of_parts(baseline.parts().max(candidate.parts())),
         decimals: baseline.decimals(),
         has_start: baseline.first_step(MonitorKind::ParamOrigin) == candidate.first_step(MonitorKind::ParamOrigin),
         steps: steps.both.len(),
@@ -78,13 +83,14 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let mut alone = [(baseline, &steps.baseline), (candidate, &steps.candidate)]
         .map(|(tables, steps)| offered_alone(tables, steps, &kinds, &moments, policy));
     let mut seen = BTreeSet::new();
+    let (mut parted, mut unmerged) = (PerSide::of(|_| None), Unmerged::default());
     for step in &steps.both {
-        let of = |side, tables: &RankTables| tables.step(*step, None).map_err(|error| (side, error));
+        let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
         let read = of(Side::Baseline, baseline).and_then(|ours| Ok((ours, of(Side::Candidate, candidate)?)));
         let (ours, theirs) = match read {
             Ok(both) => both,
             Err((side, error)) => {
-                let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", rank);
+                let finding = rules::with_rank(Finding::new(&rules::FILE_DAMAGED, error.subject()), rank);
                 let finding = finding.with("what", "unreadable").with("reason", error.message());
                 findings.push(finding.with("side", side.as_str()));
                 break;
@@ -93,8 +99,12 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         replaced += ours.replaced + theirs.replaced;
         contradicting += ours.contradicting + theirs.contradicting;
         let broken = broken(&theirs);
+        note_parted(&mut parted.baseline, &ours, *step, policy);
+        note_parted(&mut parted.candidate, &theirs, *step, policy);
         let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
+        widths.iter().for_each(|widths| widths.settle(&mut paired));
         leave_out(&mut paired, policy, &mut left_out);
+        unmerged.add(&paired);
         let without_partner = broken.iter().filter(|row| paired.only_candidate.contains(&row.key));
         findings.extend(without_partner.map(|row| row.finding(rank)));
         let expected = |keys: &[Keys]| keys.iter().filter(|key| !moments.contains(&key.kind)).count() as u64;
@@ -110,28 +120,93 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     findings.extend(walked.findings.iter().cloned());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {
-        let finding = Finding::new(&rules::RANK_TWICE, format!("rank {rank}")).with("rank", rank);
-        findings.push(finding.with("count", replaced));
+        findings.push(rules::of_rank(&rules::RANK_TWICE, rank).with("count", replaced));
     }
     if walked.evidence.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
-        findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
+        findings.push(rules::of_rank(&rules::NOTHING_COMPARED, rank));
     }
+    findings.extend(Side::BOTH.into_iter().filter_map(|side| {
+        let (_, differing) = parted[side].as_ref()?;
+        Some(copies::finding(differing, side))
+    }));
     unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps)];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
+    let key = walked.key.clone();
     fill(&mut unit, walked, seen);
+    place_culprit(&mut unit, key, &parted, candidate);
     [unit.unmatched_baseline, unit.unmatched_candidate] = alone;
     unit.evidence.one_sided = alone;
     // What stands there twice is one place.
     unit.evidence.offered += alone.into_iter().sum::<u64>() - again;
     unit.evidence.contradicting += contradicting;
     unit.evidence.shown_only = baseline.left_out().max(candidate.left_out());
+    unmerged.note(&mut unit.evidence);
     for (name, rows) in left_out {
         unit.evidence.left_out += rows;
         unit.evidence.example("left-out", &*name);
     }
-    note_damage(&mut unit.evidence, &[baseline, candidate]);
+    let tables: Vec<&RankTables> = baseline.each().iter().chain(candidate.each()).collect();
+    note_damage(&mut unit.evidence, &tables);
     Judged { unit, findings, used, accounts }
+}
+
+/// The ranks of both sides, where they are put together.
+fn put_together((baseline, candidate): (&Tables, &Tables)) -> Option<UnitRanks> {
+    let ranks = UnitRanks { baseline: baseline.put_together(), candidate: candidate.put_together() };
+    (!ranks.candidate.is_empty()).then_some(ranks)
+}
+
+/// The first copies that differ between ranks of a side, and the step by which they are ordered.
+type Parted = Option<(i64, Differing)>;
+
+/// Notes the first copies that differ, but for those that the policy leaves out.
+fn note_parted(parted: &mut Parted, step: &Step, update: i64, policy: &Policy) {
+    if parted.is_none() {
+        let mut differing = step.differing.iter();
+        let first = differing.find(|differing| !is_ignored(policy, &[&differing.name, &differing.key.name]));
+        *parted = first.map(|differing| (update, differing.clone()));
+    }
+}
+
+/// Names the culprit's place in the whole model. Copies that part before the first wrong row are the culprit.
+fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Parted>, candidate: &Tables) {
+    if unit.ranks.is_none() {
+        return;
+    }
+    let place = |update, key: &Keys| (update, key.kind, key.micro_step);
+    let update = unit.culprit.as_ref().and_then(|culprit| Some(culprit.monitor.as_ref()?.update));
+    let known = update.zip(key.as_ref()).map(|(update, key)| place(update, key));
+    let mut key = key;
+    if let (None, Some((update, differing))) = (&parted.baseline, &parted.candidate)
+        && known.is_none_or(|known| place(*update, &differing.key) < known)
+    {
+        unit.culprit = Some(copies::culprit(differing, *update));
+        key = Some(differing.key.clone());
+    }
+    if let Some((culprit, key)) = unit.culprit.as_mut().zip(key) {
+        let ranks = candidate.holders(key.kind, &key.name);
+        culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks });
+    }
+}
+
+/// Rows of the whole model that are compared on neither side, as the ranks of one cannot be put together.
+#[derive(Debug, Default)]
+struct Unmerged {
+    rows: u64,
+    names: BTreeSet<String>,
+}
+
+impl Unmerged {
+    fn add(&mut self, paired: &Paired) {
+        self.rows += paired.unmerged.len() as u64;
+        self.names.extend(paired.unmerged.iter().map(|key| format!("{} {}", key.kind.as_str(), key.name)));
+    }
+
+    fn note(self, evidence: &mut Evidence) {
+        evidence.shown_only += self.rows;
+        self.names.into_iter().for_each(|name| evidence.example("not-merged", name));
+    }
 }
 
 /// A row of the candidate that is not finite.
@@ -143,10 +218,9 @@ struct Broken {
 
 impl Broken {
     /// The finding about a row that has no partner: whatever the baseline would have there, this is none.
-    fn finding(&self, rank: u64) -> Finding {
-        Finding::new(&rules::NON_FINITE, &*self.key.name)
-            .with("unit", unit_place(self.step, Some(rank)))
-            .with("rank", rank)
+    fn finding(&self, rank: Option<u64>) -> Finding {
+        rules::with_rank(Finding::new(&rules::NON_FINITE, &*self.key.name), rank)
+            .with("unit", unit_place(self.step, rank))
             .with("step", self.step)
             .with("kind", self.key.kind.as_str())
             .with("cause", MonitorCause::NonFinite.as_str())
@@ -166,7 +240,7 @@ fn broken(step: &Step) -> Vec<Broken> {
 
 /// Rows of steps that a side alone has, without those that no partner is expected of.
 fn offered_alone(
-    tables: &RankTables,
+    tables: &Tables,
     steps: &[i64],
     kinds: &BTreeSet<MonitorKind>,
     moments: &BTreeSet<MonitorKind>,
@@ -206,6 +280,7 @@ fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<s
     paired.only_baseline.retain(|key| keeps(&[&key.name]));
     paired.only_candidate.retain(|key| keeps(&[&key.name]));
     paired.again.retain(|key| !is_ignored(policy, &[&key.name]));
+    paired.unmerged.retain(|key| !is_ignored(policy, &[&key.name]));
 }
 
 fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
@@ -221,9 +296,8 @@ fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
 }
 
 /// The kinds to compare: all, or of two versions those that both wrote.
-fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<MonitorKind> {
-    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| kind).collect::<BTreeSet<MonitorKind>>();
-    let (ours, theirs) = (of(baseline), of(candidate));
+fn kinds((baseline, candidate): (&Tables, &Tables)) -> BTreeSet<MonitorKind> {
+    let (ours, theirs) = (baseline.kinds(), candidate.kinds());
     if baseline.version() == candidate.version() {
         ours.union(&theirs).copied().collect()
     } else {
@@ -232,9 +306,11 @@ fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<MonitorK
 }
 
 /// Findings about damaged tables.
-fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
+fn damage((baseline, candidate): (&Tables, &Tables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
-    sides.into_iter().flat_map(|(side, tables)| damage_of(side, tables)).collect()
+    let of =
+        |(side, tables): (Side, &Tables)| tables.each().iter().flat_map(move |rank| damage_of(side, rank)).collect();
+    sides.into_iter().flat_map::<Vec<Finding>, _>(of).collect()
 }
 
 /// Findings about damaged tables of one side.
@@ -253,15 +329,15 @@ pub(super) fn damage_of(side: Side, tables: &RankTables) -> Vec<Finding> {
 }
 
 /// Findings about versions, statistics and digits.
-fn about_files(sides: (&RankTables, &RankTables)) -> Vec<Finding> {
+fn about_files(sides: (&Tables, &Tables)) -> Vec<Finding> {
     let (baseline, candidate) = sides;
-    let place = format!("rank {}", baseline.rank);
+    let of = |rule| rules::of_rank(rule, baseline.rank());
     let mut findings = Vec::new();
     if baseline.is_empty() || candidate.is_empty() {
         return findings;
     }
     if !baseline.has_statistics() || !candidate.has_statistics() {
-        findings.push(Finding::new(&rules::NO_STATISTICS, &place).with("rank", baseline.rank));
+        findings.push(of(&rules::NO_STATISTICS));
     }
     let versions_differ = baseline.version() != candidate.version();
     if versions_differ {
@@ -269,23 +345,18 @@ fn about_files(sides: (&RankTables, &RankTables)) -> Vec<Finding> {
         let all = baseline.names().into_iter().chain(candidate.names()).map(|(kind, _)| kind);
         let left_out: BTreeSet<&str> = all.filter(|kind| !compared.contains(kind)).map(MonitorKind::as_str).collect();
         let left_out: Vec<String> = left_out.into_iter().map(str::to_owned).collect();
-        findings.push(
-            Finding::new(&rules::VERSIONS_DIFFER, &place)
-                .with("rank", baseline.rank)
-                .with("left_out", left_out.len())
-                .with("kinds", left_out),
-        );
+        findings.push(of(&rules::VERSIONS_DIFFER).with("left_out", left_out.len()).with("kinds", left_out));
     }
     let expected = baseline.decimals().unwrap_or(if versions_differ { USUAL_DECIMALS } else { 0 });
     if let Some(decimals) = candidate.decimals().filter(|decimals| decimals + COARSER <= expected) {
-        let finding = Finding::new(&rules::ROUNDING_DIFFERS, &place).with("rank", baseline.rank);
+        let finding = of(&rules::ROUNDING_DIFFERS);
         findings.push(finding.with("candidate", u64::from(decimals)).with("baseline", u64::from(expected)));
     }
     findings
 }
 
 /// The culprit's statistic on both sides over all steps.
-fn series(sides: (&RankTables, &RankTables), walked: &Walked, steps: &[i64]) -> Option<CurveSeries> {
+fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<CurveSeries> {
     let (culprit, key) = (walked.culprit.as_ref()?, walked.key.as_ref()?);
     let statistic = culprit.monitor.as_ref().and_then(|facts| facts.statistic());
     let update = culprit.monitor.as_ref()?.update;
@@ -312,12 +383,8 @@ fn series(sides: (&RankTables, &RankTables), walked: &Walked, steps: &[i64]) -> 
     Some(series)
 }
 
-fn both(
-    (baseline, candidate): (&RankTables, &RankTables),
-    step: i64,
-    key: &Keys,
-) -> Result<(Option<Row>, Option<Row>)> {
-    let row = |tables: &RankTables| {
+fn both((baseline, candidate): (&Tables, &Tables), step: i64, key: &Keys) -> Result<(Option<Row>, Option<Row>)> {
+    let row = |tables: &Tables| {
         let mut rows = tables.step(step, Some(key.kind))?.rows.into_iter();
         Ok(rows.find(|keyed| keyed.key == *key).map(|keyed| keyed.row))
     };

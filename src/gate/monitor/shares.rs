@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::judge::monitor::rules;
 use crate::judge::rule::Rule;
 use crate::kind::MonitorKind;
-use crate::read::monitor::{Keys, RankTables};
+use crate::read::monitor::{Keys, Tables};
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
@@ -41,14 +41,10 @@ impl Unpaired {
     }
 
     /// Findings about them, of `total` rows of the baseline.
-    pub(super) fn findings(&self, rank: u64, total: u64, steps: &OneSided) -> Vec<Finding> {
-        let finding = |rule: &Rule, rows: u64| {
+    pub(super) fn findings(&self, rank: Option<u64>, total: u64, steps: &OneSided) -> Vec<Finding> {
+        let finding = |rule: &'static Rule, rows: u64| {
             let severity = severity(rule, rows, total);
-            Finding::new(rule, format!("rank {rank}"))
-                .with_severity(severity)
-                .with("rank", rank)
-                .with("rows", rows)
-                .with("total", total)
+            rules::of_rank(rule, rank).with_severity(severity).with("rows", rows).with("total", total)
         };
         let mut findings = Vec::new();
         if !steps.baseline.is_empty() || !steps.candidate.is_empty() {
@@ -105,7 +101,7 @@ impl OneSided {
 }
 
 /// The finding of two models that have hardly a tensor in common: fewer than half of the baseline's.
-pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
+pub(super) fn other_model(sides: (&Tables, &Tables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
     let (baseline, candidate) = sides;
     let (ours, theirs) = (baseline.names(), candidate.names());
     let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));
@@ -116,10 +112,8 @@ pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<Mo
     }
     let lacking = ours.iter().filter(|name| !theirs.contains(*name)).take(SHOWN);
     let names: Vec<String> = lacking.map(|(kind, name)| format!("{} {name}", kind.as_str())).collect();
-    let place = format!("rank {}", baseline.rank);
     Some(
-        Finding::new(&rules::NAMES_MISSING, place)
-            .with("rank", baseline.rank)
+        rules::of_rank(&rules::NAMES_MISSING, baseline.rank())
             .with("rows", total - common)
             .with("total", total)
             .with("candidate_rows", 0_u64)

@@ -39,7 +39,7 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
         MonitorKind::ParamOrigin => MonitorCause::State,
         MonitorKind::Actv if is_input(pair, pairs) => MonitorCause::Data,
         MonitorKind::Actv => MonitorCause::Forward,
-        MonitorKind::GradReduced if has_unreduced() => MonitorCause::Communication,
+        MonitorKind::GradReduced if pair.is_parted || has_unreduced() => MonitorCause::Communication,
         MonitorKind::ActvGrad | MonitorKind::GradUnreduced | MonitorKind::GradReduced => MonitorCause::Backward,
         MonitorKind::Comm => MonitorCause::Communication,
         MonitorKind::ExpAvg | MonitorKind::ExpAvgSq | MonitorKind::ParamUpdated => MonitorCause::Optimizer,

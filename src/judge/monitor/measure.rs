@@ -33,6 +33,13 @@ impl Written {
     pub fn new(baseline: Option<u32>, candidate: Option<u32>, versions_differ: bool) -> Self {
         Self { unit: rounding(baseline).max(rounding(candidate)), versions_differ }
     }
+
+    /// Rounding of rows that are put together of up to `parts` rounded ones: that of a norm grows with their root.
+    #[must_use]
+    pub fn of_parts(self, parts: u32) -> Self {
+        let grown = if parts > 1 { f64::midpoint(1.0, f64::from(parts).sqrt()) } else { 1.0 };
+        Self { unit: self.unit * grown, ..self }
+    }
 }
 
 /// The largest magnitude of each statistic over the rows of a kind at a step.
@@ -153,7 +160,14 @@ mod tests {
     fn pair(baseline: [f64; 4], candidate: [f64; 4]) -> RowPair {
         let key =
             Keys { kind: MonitorKind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0, occurrence: 0 };
-        RowPair { key, order: 0, is_repeat: false, baseline: row(baseline), candidate: row(candidate) }
+        RowPair {
+            key,
+            order: 0,
+            is_repeat: false,
+            is_parted: false,
+            baseline: row(baseline),
+            candidate: row(candidate),
+        }
     }
 
     fn of(baseline: [f64; 4], candidate: [f64; 4], floor: f64) -> f64 {

@@ -1,6 +1,7 @@
 //! The rules of the check of monitors.
 
-use crate::judge::rule::rules;
+use crate::judge::rule::{Rule, rules};
+use crate::result::finding::Finding;
 
 rules! {
     CheckId::Monitor;
@@ -39,4 +40,18 @@ rules! {
     VERSIONS_DIFFER = "monitor-versions-differ", Info;
     /// The candidate's numbers are rounded more coarsely than the baseline's.
     ROUNDING_DIFFERS = "monitor-rounding-differs", Warn;
+}
+
+/// A finding about a rank as a whole, or about the whole model where ranks are put together.
+pub fn of_rank(rule: &'static Rule, rank: Option<u64>) -> Finding {
+    let place = rank.map_or_else(|| "all ranks".to_owned(), |rank| format!("rank {rank}"));
+    with_rank(Finding::new(rule, place), rank)
+}
+
+/// Notes the rank in a finding, where there is one.
+pub fn with_rank(finding: Finding, rank: Option<u64>) -> Finding {
+    match rank {
+        Some(rank) => finding.with("rank", rank),
+        None => finding,
+    }
 }

@@ -29,8 +29,8 @@ const JUMP: f64 = 8.0;
 /// A rank to walk over.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// The rank.
-    pub rank: u64,
+    /// The rank; `None` where ranks are put together.
+    pub rank: Option<u64>,
     /// Policy that decides what counts.
     pub policy: &'a Policy,
     /// Rounding of the files.
@@ -445,7 +445,7 @@ impl<'a> Walk<'a> {
             finding: String::new(),
             order: place as u64,
             step: pair.candidate.step,
-            rank: Some(self.setting.rank),
+            rank: self.setting.rank,
             op: name.clone(),
             tensor: name.clone(),
             kind: CulpritKind::Monitor(pair.key.kind),
@@ -483,16 +483,15 @@ impl<'a> Walk<'a> {
             culprit.spread = self.spread;
         }
         if let Some((name, step)) = self.first_blind {
-            let finding = Finding::new(&rules::BASELINE_NON_FINITE, name).with("rank", self.setting.rank);
+            let finding = rules::with_rank(Finding::new(&rules::BASELINE_NON_FINITE, name), self.setting.rank);
             self.findings.push(finding.with("step", step).with("count", self.account.blind));
         }
         if let Some((name, step)) = self.account.first_broken {
-            let finding = Finding::new(&rules::NON_FINITE_BOTH, name).with("rank", self.setting.rank);
+            let finding = rules::with_rank(Finding::new(&rules::NON_FINITE_BOTH, name), self.setting.rank);
             self.findings.push(finding.with("step", step).with("count", self.account.broken));
         }
         if let Some(step) = self.horizon {
-            let place = format!("rank {}", self.setting.rank);
-            let finding = Finding::new(&rules::NOISE_HORIZON, place).with("step", step).with("rank", self.setting.rank);
+            let finding = rules::of_rank(&rules::NOISE_HORIZON, self.setting.rank).with("step", step);
             self.findings.push(finding.with("limit", self.precision.horizon()));
         }
         Walked {
@@ -519,9 +518,7 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
         .with("kind", pair.key.kind.as_str())
         .with("cause", cause.cause.as_str())
         .with("statistic", defect.statistic);
-    if let Some(rank) = culprit.rank {
-        finding = finding.with("rank", rank);
-    }
+    finding = rules::with_rank(finding, culprit.rank);
     if let Some(factor) = cause.factor {
         finding = finding.with("factor", factor);
     }

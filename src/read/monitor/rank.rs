@@ -28,6 +28,16 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The path of its module, and the parameter, input or output behind it: `fc1` and `.input.0`.
+    pub fn module(&self) -> (&str, &str) {
+        let before = |name: &str| name.rfind('.').unwrap_or(0);
+        let mut end = before(&self.name);
+        if self.kind.is_activation() {
+            end = before(self.name.get(..end).unwrap_or_default());
+        }
+        self.name.split_at_checked(end).unwrap_or((&self.name, ""))
+    }
+
     /// The `nth` later row of this key, of a table that counts micro steps or not.
     fn later(&mut self, nth: u64, is_counted: bool) {
         let place = if is_counted { &mut self.occurrence } else { &mut self.micro_step };
@@ -57,6 +67,23 @@ impl Keyed {
     }
 }
 
+/// Copies of a row that differ between ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differing {
+    /// The row.
+    pub key: Keys,
+    /// Name of the row as the tool writes it.
+    pub name: Arc<str>,
+    /// Place among the rows of its kind and step.
+    pub order: u64,
+    /// The step as written.
+    pub step: u64,
+    /// Ranks that hold copies.
+    pub ranks: Vec<u64>,
+    /// Largest relative difference of a statistic.
+    pub error: f64,
+}
+
 /// The rows of a step.
 #[derive(Debug, Default)]
 pub struct Step {
@@ -66,6 +93,10 @@ pub struct Step {
     pub replaced: u64,
     /// Of these, keys whose later row has other numbers.
     pub contradicting: u64,
+    /// Rows of the whole model that cannot be put together.
+    pub unmerged: Vec<Keys>,
+    /// Copies that differ between ranks, in the order of the rows.
+    pub differing: Vec<Differing>,
 }
 
 /// The tables of a rank.

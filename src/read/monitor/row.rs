@@ -35,6 +35,15 @@ impl Statistics {
         self.0.map(|value| value.map(f64::to_bits)) == other.0.map(|value| value.map(f64::to_bits))
     }
 
+    /// The largest and the smallest element alone.
+    pub fn ends(&self) -> Self {
+        let mut ends = Self::default();
+        for statistic in [Statistic::Min, Statistic::Max] {
+            self.get(statistic).into_iter().for_each(|value| ends.set(statistic, value));
+        }
+        ends
+    }
+
     pub(super) fn set(&mut self, statistic: Statistic, value: f64) {
         if let Some(place) = self.0.get_mut(statistic as usize) {
             *place = Some(value);
@@ -71,6 +80,12 @@ impl Row {
     /// Whether the row says that there was no tensor: the tool writes `nan` into every column then.
     pub fn is_absent(&self) -> bool {
         says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
+    }
+
+    /// The sizes of its shape: 4 and 12 of `[4, 12]`.
+    pub fn sizes(&self) -> Option<Vec<u64>> {
+        let inner = self.shape.as_deref()?.trim().strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;
+        inner.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect()
     }
 
     /// Whether nothing but NaN was written, and no column says whether there was a tensor.

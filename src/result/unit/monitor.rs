@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::any::{AnyUnit, Measured, Size};
 use super::culprit::Culprit;
 use super::curve::CurveSeries;
+use super::dump::UnitRanks;
 use super::evidence::Evidence;
 use crate::kind::MonitorKind;
 use crate::result::number::Number;
@@ -15,8 +16,11 @@ use crate::verdict::Verdict;
 /// The training monitor of a rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MonitorUnit {
-    /// The rank.
-    pub rank: u64,
+    /// The rank; null where ranks are put together.
+    pub rank: Option<u64>,
+    /// Ranks of both sides that were put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<UnitRanks>,
     /// The unit's verdict.
     pub verdict: Verdict,
     /// Rows compared.
@@ -56,9 +60,10 @@ pub struct MonitorUnit {
 
 impl MonitorUnit {
     /// A rank of which nothing was compared yet.
-    pub fn empty(rank: u64) -> Self {
+    pub fn empty(rank: Option<u64>) -> Self {
         Self {
             rank,
+            ranks: None,
             verdict: Verdict::Skipped,
             compared: 0,
             unmatched_baseline: 0,
@@ -123,7 +128,7 @@ impl AnyUnit for MonitorUnit {
     }
 
     fn name(&self) -> String {
-        format!("rank {}", self.rank)
+        self.rank.map_or_else(|| "all ranks".to_owned(), |rank| format!("rank {rank}"))
     }
 
     fn rules(&self) -> &[RuleOutcome] {

@@ -1,0 +1,106 @@
+//! Monitors of two runs that cut the same model differently: what their layouts are, and whether their ranks fit them.
+
+use std::collections::BTreeSet;
+
+use crate::judge::layout as rules;
+use crate::layout::{Layout, LayoutSource};
+use crate::pair::layout::{Signs, contradictions, inferred};
+use crate::policy::layout::LayoutPolicy;
+use crate::read::launch::Arguments;
+use crate::result::finding::Finding;
+use crate::result::layout::Layouts;
+use crate::verdict::{CheckId, PerSide, Side};
+
+/// Monitors of both sides as they are paired.
+#[derive(Default)]
+pub(super) struct Arranged {
+    /// The layouts, where they are known.
+    pub(super) layouts: Option<Layouts>,
+    /// Layouts by which the ranks of each side are put together; `None` where ranks are paired as they are.
+    pub(super) whole: Option<PerSide<Layout>>,
+    /// Findings about the layouts.
+    pub(super) findings: Vec<Finding>,
+    /// Whether nothing can be compared.
+    pub(super) is_refused: bool,
+}
+
+/// Looks how both sides cut their model: as the policy or what started them tells it, else as their ranks show it where one
+/// side has other ranks than the other.
+pub(super) fn arrange(
+    numbers: &PerSide<BTreeSet<u64>>,
+    arguments: &PerSide<Option<Arguments>>,
+    policy: &LayoutPolicy,
+    signs: impl Fn() -> PerSide<Signs>,
+) -> Arranged {
+    if numbers.each().any(BTreeSet::is_empty) {
+        return Arranged::default();
+    }
+    let known = PerSide::of(|side| {
+        let world = numbers[side].len() as u64;
+        policy.of(side).or_else(|| arguments[side].as_ref()?.layout(world))
+    });
+    if known.each().all(Option::is_none) && numbers.baseline == numbers.candidate {
+        return Arranged::default();
+    }
+    let of_ranks = |side: Side| rules::of_ranks(side, known[side].as_ref()?, &numbers[side]);
+    let refused = unfit(Side::BOTH.into_iter().filter_map(of_ranks));
+    if let Some(refused) = refused.filter(|_| !is_alike(&known) || numbers.baseline != numbers.candidate) {
+        return refused;
+    }
+    if let (Some(baseline), Some(candidate)) = (&known.baseline, &known.candidate)
+        && baseline.cuts_as(candidate)
+    {
+        let layouts = Layouts { baseline: baseline.clone(), candidate: candidate.clone() };
+        return Arranged { layouts: Some(layouts), ..Arranged::default() };
+    }
+    let signs = signs();
+    let contradicted = unfit(contradictions(&known, &signs).iter().map(rules::contradicted));
+    if let Some(refused) = contradicted {
+        return refused;
+    }
+    match both(known, &signs) {
+        Some(layouts) if !layouts.baseline.cuts_as(&layouts.candidate) => differing(layouts),
+        _ => Arranged::default(),
+    }
+}
+
+/// Both sides put together to the whole model, each by its layout.
+fn differing(layouts: PerSide<Layout>) -> Arranged {
+    let mut findings = vec![rules::differs(&layouts)];
+    if layouts.each().any(|layout| layout.source == LayoutSource::Inferred && layout.world() > 1) {
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
+    }
+    let findings = findings.into_iter().map(|finding| finding.of_check(CheckId::Monitor)).collect();
+    let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
+    Arranged { layouts: Some(told), whole: Some(layouts), findings, is_refused: false }
+}
+
+fn is_alike(known: &PerSide<Option<Layout>>) -> bool {
+    let both = known.baseline.as_ref().zip(known.candidate.as_ref());
+    both.is_some_and(|(baseline, candidate)| baseline.cuts_as(candidate))
+}
+
+/// Refuses what findings of either side tell.
+fn unfit(findings: impl Iterator<Item = Finding>) -> Option<Arranged> {
+    let findings: Vec<Finding> = findings.map(|finding| finding.of_check(CheckId::Monitor)).collect();
+    (!findings.is_empty()).then(|| Arranged { findings, is_refused: true, ..Arranged::default() })
+}
+
+/// The layouts of both sides: what is known, else what the ranks show; one of a single rank is whole.
+fn both(known: PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<PerSide<Layout>> {
+    if let Some(layouts) = inferred(signs, &known) {
+        return Some(layouts);
+    }
+    let single = |side: Side| (signs[side].world() == 1).then(|| Layout::single(LayoutSource::Inferred));
+    let layout = |side: Side| known[side].clone().or_else(|| single(side));
+    let is_known = known.each().any(Option::is_some);
+    let layouts = PerSide { baseline: layout(Side::Baseline)?, candidate: layout(Side::Candidate)? };
+    is_known.then_some(layouts)
+}
+
+/// Whether the micro steps of a step are parts of one batch, which both sides cut otherwise.
+pub(super) fn merges_micro_steps(layouts: &PerSide<Layout>) -> bool {
+    let cut = |layout: &Layout| (layout.dp, layout.micro_batches);
+    let has_batches = layouts.each().any(|layout| layout.micro_batches > 1);
+    has_batches && cut(&layouts.baseline) != cut(&layouts.candidate)
+}

@@ -1,0 +1,88 @@
+//! Copies of a row that ranks of the whole model hold, and that have to be equal.
+
+use crate::judge::run::rules::REPLICAS_DIFFER;
+use crate::kind::MonitorKind;
+use crate::layout::placement::ModuleKind;
+use crate::read::monitor::{Differing, Keys};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit};
+use crate::verdict::{CheckId, Side};
+
+/// Fact of a finding about copies of a sum over ranks.
+const BEHIND_SUM: &str = "behind_sum";
+
+/// The finding of the first row whose copies differ.
+pub fn finding(differing: &Differing, side: Side) -> Finding {
+    let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
+    let finding = Finding::new(&REPLICAS_DIFFER, &*differing.name).of_check(CheckId::Monitor);
+    let finding = finding.with("side", side.as_str()).with("step", differing.step).with("ranks", ranks);
+    let finding = finding.with("error", differing.error).with("of_layout", 1_u64);
+    if is_summed(&differing.key) { finding.with(BEHIND_SUM, 1_u64) } else { finding }
+}
+
+/// Whether a finding is about copies of a sum over ranks.
+pub fn is_behind_sum(finding: &Finding) -> bool {
+    finding.facts.contains_key(BEHIND_SUM)
+}
+
+/// Whether a row lies behind a sum over the ranks of one tensor-parallel group.
+fn is_summed(key: &Keys) -> bool {
+    let (module, rest) = key.module();
+    let is_output = rest.starts_with(".output");
+    match ModuleKind::of(module, "") {
+        ModuleKind::Row | ModuleKind::Embedding => key.kind == MonitorKind::Actv && is_output,
+        ModuleKind::Column => key.kind == MonitorKind::ActvGrad && !is_output,
+        _ => false,
+    }
+}
+
+/// The culprit of a candidate whose rows agree with the baseline's, and whose copies part at `update`.
+pub fn culprit(differing: &Differing, update: i64) -> Culprit {
+    let name = differing.name.to_string();
+    let mut culprit = Culprit {
+        check: CheckId::Monitor,
+        finding: String::new(),
+        order: differing.order,
+        step: differing.step,
+        rank: None,
+        op: name.clone(),
+        tensor: name.clone(),
+        kind: CulpritKind::Monitor(differing.key.kind),
+        side: None,
+        code: REPLICAS_DIFFER.code.to_owned(),
+        metrics: std::iter::once(("error".to_owned(), Number(differing.error))).collect(),
+        stack: Vec::new(),
+        spread: 0,
+        location: None,
+        mask: String::new(),
+        reference: None,
+        baseline: None,
+        candidate: None,
+        layout: None,
+        monitor: Some(MonitorCulprit {
+            name,
+            stage: differing.key.stage,
+            micro_step: differing.key.micro_step,
+            update,
+            statistic: String::new(),
+            cause: cause(differing.key.kind),
+            factor: None,
+        }),
+        operator: None,
+        performance: None,
+    };
+    culprit.finding = culprit.own_finding();
+    culprit
+}
+
+/// The reason for copies that part, by the kind of the first of them.
+fn cause(kind: MonitorKind) -> MonitorCause {
+    match kind {
+        MonitorKind::Actv => MonitorCause::Forward,
+        MonitorKind::ActvGrad | MonitorKind::GradUnreduced => MonitorCause::Backward,
+        MonitorKind::GradReduced | MonitorKind::Comm => MonitorCause::Communication,
+        MonitorKind::ParamOrigin => MonitorCause::State,
+        MonitorKind::ExpAvg | MonitorKind::ExpAvgSq | MonitorKind::ParamUpdated => MonitorCause::Optimizer,
+    }
+}

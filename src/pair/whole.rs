@@ -1,0 +1,121 @@
+//! Rows of two whole models that ranks hold more or less of than once: copies of keys and values, padded vocabularies.
+
+use super::monitor::{Paired, RowPair};
+use crate::kind::MonitorKind;
+use crate::layout::placement::ModuleKind;
+use crate::read::monitor::{Keys, Tables};
+
+/// Projections that make keys and values, alone or beside the queries.
+const KEYS_AND_VALUES: [&str; 7] =
+    ["linear_qkv", "query_key_value", "qkv_proj", "linear_kv", "linear_k", "k_proj", "v_proj"];
+/// Layers whose outputs are the vocabulary.
+const LOGITS: [&str; 2] = ["output_layer", "lm_head"];
+/// Steps that are looked through for shapes.
+const FIRST_STEPS: usize = 2;
+
+/// Sizes of both sides that only both together tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Widths {
+    /// Whether one side's ranks hold copies of keys and values, so that only their largest and smallest values compare.
+    has_key_copies: bool,
+    /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
+    is_padded: bool,
+}
+
+/// Part of a row of both sides that compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compares {
+    Wholly,
+    /// Its largest and smallest values alone.
+    AtItsEnds,
+    Not,
+}
+
+impl Widths {
+    /// Widths by the shapes of parameters. Where none is recorded, another cut of projections, `is_cut_otherwise`, may hold
+    /// copies.
+    pub fn of((baseline, candidate): (&Tables, &Tables), is_cut_otherwise: bool) -> Self {
+        let widths = |tables: &Tables| {
+            let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
+            let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
+            let (mut keys, mut words) = (None, None);
+            for row in rows.filter(|row| is_of_parameter(row.key.kind)) {
+                let shape = row.row.sizes().and_then(|sizes| sizes.first().copied());
+                if makes_keys(&row.key) {
+                    keys = keys.or(shape);
+                } else if is_over_words(&row.key) {
+                    words = words.or(shape);
+                }
+            }
+            [keys, words]
+        };
+        let ([our_keys, our_words], [their_keys, their_words]) = (widths(baseline), widths(candidate));
+        let differ = |ours: Option<u64>, theirs: Option<u64>| Some(ours? != theirs?);
+        Self {
+            has_key_copies: differ(our_keys, their_keys).unwrap_or(is_cut_otherwise),
+            is_padded: differ(our_words, their_words).unwrap_or(false),
+        }
+    }
+
+    /// Leaves out of both sides what does not compare, and notes it with what cannot be put together.
+    pub fn settle(self, paired: &mut Paired) {
+        let mut kept = Vec::with_capacity(paired.matched.len());
+        for mut pair in std::mem::take(&mut paired.matched) {
+            match self.compares(&pair.key) {
+                Compares::Wholly => kept.push(pair),
+                Compares::Not => paired.unmerged.push(pair.key),
+                Compares::AtItsEnds => {
+                    keep_ends(&mut pair);
+                    let is_recorded = pair.baseline.statistics.written().next().is_some();
+                    if is_recorded { kept.push(pair) } else { paired.unmerged.push(pair.key) }
+                }
+            }
+        }
+        paired.matched = kept;
+    }
+
+    fn compares(self, key: &Keys) -> Compares {
+        // A copy's gradient is a part of that of the whole until it is reduced.
+        let is_part = matches!(key.kind, MonitorKind::ActvGrad | MonitorKind::GradUnreduced);
+        match () {
+            () if self.is_padded && is_over_words(key) => Compares::Not,
+            () if self.has_key_copies && makes_keys(key) && is_part => Compares::Not,
+            () if self.has_key_copies && makes_keys(key) => Compares::AtItsEnds,
+            () => Compares::Wholly,
+        }
+    }
+}
+
+fn keep_ends(pair: &mut RowPair) {
+    for row in [&mut pair.baseline, &mut pair.candidate] {
+        row.statistics = row.statistics.ends();
+        row.shape = None;
+    }
+}
+
+fn is_of_parameter(kind: MonitorKind) -> bool {
+    kind.is_parameter() || kind == MonitorKind::GradReduced
+}
+
+/// Whether a row holds keys and values.
+fn makes_keys(key: &Keys) -> bool {
+    let (module, rest) = key.module();
+    let name = module.rsplit('.').next().unwrap_or(module);
+    let is_projection = KEYS_AND_VALUES.contains(&name);
+    match ModuleKind::of(module, "") {
+        ModuleKind::Attention => matches!(rest, ".input.1" | ".input.2"),
+        _ if key.kind.is_activation() => is_projection && rest.starts_with(".output"),
+        _ => is_projection && !rest.contains("norm"),
+    }
+}
+
+/// Whether a row is as wide as the vocabulary.
+fn is_over_words(key: &Keys) -> bool {
+    let (module, rest) = key.module();
+    let name = module.rsplit('.').next().unwrap_or(module);
+    match ModuleKind::of(module, "") {
+        ModuleKind::Embedding => !key.kind.is_activation(),
+        _ if LOGITS.contains(&name) => !key.kind.is_activation() || rest.starts_with(".output"),
+        _ => false,
+    }
+}

@@ -1,0 +1,236 @@
+//! Tables of the ranks of one side, put together to rows of the whole model.
+
+mod merge;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::rank::{Differing, Keyed, Keys, RankTables, Step};
+use super::row::{Row, Statistics};
+use crate::error::Result;
+use crate::kind::{MonitorKind, Statistic};
+use crate::layout::names::{Numbering, without_chunk};
+use crate::layout::placement::ValueRole;
+use crate::layout::{Coordinates, Layout};
+use merge::{Merged, Of, Piece, Unmerged, merge};
+
+/// Steps whose rows tell the layers and modules of each rank: moments stand one step before everything else.
+const FIRST_STEPS: usize = 2;
+
+/// Facts about how the ranks of a side belong together.
+#[derive(Debug)]
+pub(super) struct Whole {
+    layout: Layout,
+    /// Whether the micro steps of one step are parts of one batch.
+    merges_micro_steps: bool,
+    numbering: Numbering,
+    /// The first and the last chunk that a module lies on.
+    ends: HashMap<String, [u32; 2]>,
+    /// Kind and name of its tensors, and the ranks that hold each.
+    names: BTreeMap<(MonitorKind, String), BTreeSet<u64>>,
+    /// One unit of the rounding of the files.
+    unit: f64,
+}
+
+/// A name within its rank.
+struct Local<'n> {
+    /// Chunk of the model.
+    chunk: u32,
+    /// Path of the module as it stands there.
+    written: &'n str,
+    /// Path of the module without the number of a chunk.
+    module: &'n str,
+    /// Rest of the name behind it: a parameter, or an input or output.
+    rest: &'n str,
+}
+
+impl<'n> Local<'n> {
+    fn of(key: &'n Keys, layout: &Layout, place: Coordinates) -> Self {
+        let (written, rest) = key.module();
+        let (chunk, module) = if layout.vpp > 1 { without_chunk(written) } else { (0, written) };
+        let stage = u32::try_from(key.stage).unwrap_or_default();
+        Self { chunk: layout.chunk(stage.max(chunk), place), written, module, rest }
+    }
+}
+
+/// Rows of the same place in the whole model.
+struct Group {
+    order: (MonitorKind, u64, u32, u64),
+    module: String,
+    rest: String,
+    name: String,
+    pieces: Vec<Piece>,
+}
+
+impl Whole {
+    /// Looks at the first rows of `ranks`, which `layout` cuts the model over.
+    pub(super) fn of(ranks: &[RankTables], layout: Layout, merges_micro_steps: bool) -> Self {
+        let decimals = ranks.iter().filter_map(RankTables::decimals).max();
+        let unit = decimals.map_or(0.0, |decimals| 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX)));
+        let first = |tables: &RankTables| {
+            let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
+            let rows = steps.into_iter().filter_map(|step| tables.step(step, None).ok()).flat_map(|step| step.rows);
+            rows.map(|row| row.key).collect::<BTreeSet<Keys>>()
+        };
+        let keys: Vec<(u64, BTreeSet<Keys>)> = ranks.iter().map(|tables| (tables.rank, first(tables))).collect();
+        let mut paths: Vec<(u32, String)> = Vec::new();
+        for (rank, keys) in &keys {
+            let local = |key| Local::of(key, &layout, layout.place(*rank));
+            paths.extend(keys.iter().map(local).map(|local| (local.chunk, local.module.to_owned())));
+        }
+        let numbering = Numbering::of(paths.iter().map(|(chunk, path)| (*chunk, path.as_str())));
+        let mut whole = Self {
+            layout: layout.clone(),
+            merges_micro_steps,
+            numbering,
+            ends: HashMap::new(),
+            names: BTreeMap::new(),
+            unit,
+        };
+        for (rank, keys) in &keys {
+            keys.iter().for_each(|key| whole.note(key, whole.layout.place(*rank), *rank));
+        }
+        whole
+    }
+
+    fn note(&mut self, key: &Keys, place: Coordinates, rank: u64) {
+        let local = Local::of(key, &self.layout, place);
+        let module = self.module(&local, place);
+        let name = format!("{module}{}", local.rest);
+        if key.kind.is_activation() {
+            let [first, last] = self.ends.entry(module).or_insert([local.chunk; 2]);
+            (*first, *last) = ((*first).min(local.chunk), (*last).max(local.chunk));
+        }
+        self.names.entry((key.kind, name)).or_default().insert(rank);
+    }
+
+    fn module(&self, local: &Local<'_>, place: Coordinates) -> String {
+        self.numbering.path(local.module, local.chunk, self.layout.expert_part(place))
+    }
+
+    /// Kind and name of its tensors.
+    pub(super) fn names(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
+        self.names.keys().map(|(kind, name)| (*kind, name.as_str()))
+    }
+
+    /// The ranks that hold a tensor.
+    pub(super) fn holders(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
+        self.names.get(&(kind, name.to_owned())).into_iter().flatten().copied().collect()
+    }
+
+    /// Parts of a row that each rank of one model may hold.
+    pub(super) fn parts(&self) -> u32 {
+        self.layout.tp.saturating_mul(self.layout.dp).saturating_mul(self.layout.cp)
+    }
+
+    /// The rows of a step of the whole model.
+    pub(super) fn step(&self, ranks: &[RankTables], step: i64, kind: Option<MonitorKind>) -> Result<Step> {
+        let mut whole = Step::default();
+        let mut groups: HashMap<Keys, Group> = HashMap::new();
+        for tables in ranks {
+            let place = self.layout.place(tables.rank);
+            let read = tables.step(step, kind)?;
+            whole.replaced += read.replaced;
+            whole.contradicting += read.contradicting;
+            read.rows.into_iter().for_each(|keyed| self.add(&mut groups, keyed, place, tables.rank));
+        }
+        let largest = largest(groups.values());
+        let mut groups: Vec<(Keys, Group)> = groups.into_iter().collect();
+        groups.sort_by(|(one, a), (other, b)| a.order.cmp(&b.order).then_with(|| one.cmp(other)));
+        for (order, (key, group)) in (1..).zip(groups) {
+            self.put(&mut whole, order, key, &group, &largest);
+        }
+        Ok(whole)
+    }
+
+    /// Adds the row of one rank to the group of its place in the whole model.
+    fn add(&self, groups: &mut HashMap<Keys, Group>, keyed: Keyed, place: Coordinates, rank: u64) {
+        let Keyed { key, order, row } = keyed;
+        let local = Local::of(&key, &self.layout, place);
+        let module = self.module(&local, place);
+        if key.kind.is_activation() && !self.is_at_end(&module, local.rest, local.chunk) {
+            return;
+        }
+        let behind = row.name.strip_prefix(local.written).unwrap_or(local.rest);
+        let name = format!("{module}{behind}");
+        let micro_step = if self.merges_micro_steps { 0 } else { key.micro_step };
+        let canonical: Arc<str> = format!("{module}{}", local.rest).into();
+        let of_whole = Keys { kind: key.kind, stage: 0, name: canonical, micro_step, occurrence: key.occurrence };
+        let is_backward = matches!(key.kind, MonitorKind::ActvGrad | MonitorKind::GradUnreduced);
+        let chunk = if is_backward { u32::MAX - local.chunk } else { local.chunk };
+        let (chunk_of, rest) = (local.chunk, local.rest.to_owned());
+        let order = (key.kind, micro_step, chunk, order);
+        let group = groups.entry(of_whole).or_insert_with(|| Group { order, module, rest, name, pieces: Vec::new() });
+        group.order = group.order.min(order);
+        group.pieces.push(Piece { place, rank, chunk: chunk_of, micro_step: key.micro_step, row });
+    }
+
+    /// Whether a value of a module lies where the module begins or ends: what spans several chunks is seen at its ends only.
+    fn is_at_end(&self, module: &str, rest: &str, chunk: u32) -> bool {
+        let Some([first, last]) = self.ends.get(module) else { return true };
+        chunk == if rest.starts_with(".output") { *last } else { *first }
+    }
+
+    fn put(&self, whole: &mut Step, order: u64, key: Keys, group: &Group, largest: &HashMap<MonitorKind, Statistics>) {
+        let Some(first) = group.pieces.first() else { return };
+        let of = Of {
+            kind: key.kind,
+            module: &group.module,
+            role: role(key.kind, &group.rest),
+            layout: &self.layout,
+            unit: self.unit,
+            largest: largest.get(&key.kind).copied().unwrap_or_default(),
+        };
+        let merged = match merge(&of, &group.pieces) {
+            Ok(merged) => merged,
+            Err(Unmerged::ByNature) => return whole.unmerged.push(key),
+            // The other side's row is left without a partner.
+            Err(Unmerged::Unfit) => return,
+        };
+        let Merged { statistics, nans, shape, dtype, differing } = merged;
+        let name: Arc<str> = group.name.as_str().into();
+        if let Some(error) = differing {
+            let ranks: BTreeSet<u64> = group.pieces.iter().map(|piece| piece.rank).collect();
+            let (ranks, step) = (ranks.into_iter().collect(), first.row.step);
+            whole.differing.push(Differing { key: key.clone(), name: name.clone(), order, step, ranks, error });
+        }
+        let row = Row {
+            kind: key.kind,
+            stage: 0,
+            name,
+            canonical: key.name.clone(),
+            step: first.row.step,
+            micro_step: first.row.micro_step.map(|_| key.micro_step),
+            statistics,
+            nans,
+            shape,
+            dtype,
+        };
+        whole.rows.push(Keyed { key, order, row });
+    }
+}
+
+/// The role of a value by what stands behind its module.
+fn role(kind: MonitorKind, rest: &str) -> ValueRole<'_> {
+    match kind {
+        _ if kind.is_activation() && rest.starts_with(".output") => ValueRole::Output,
+        _ if kind.is_activation() => ValueRole::Input,
+        MonitorKind::GradUnreduced => ValueRole::Gradient(rest.trim_start_matches('.')),
+        // A reduced gradient and the moments lie where their parameter lies.
+        _ => ValueRole::Parameter(rest.trim_start_matches('.')),
+    }
+}
+
+/// The largest magnitude of each statistic over the rows of a kind.
+fn largest<'g>(groups: impl Iterator<Item = &'g Group>) -> HashMap<MonitorKind, Statistics> {
+    let mut largest: HashMap<MonitorKind, Statistics> = HashMap::new();
+    for row in groups.flat_map(|group| &group.pieces).map(|piece| &piece.row) {
+        let most = largest.entry(row.kind).or_default();
+        for statistic in Statistic::ALL {
+            let value = row.statistics.get(statistic).map(f64::abs).filter(|value| value.is_finite());
+            let Some(value) = value else { continue };
+            most.set(statistic, most.get(statistic).map_or(value, |known| known.max(value)));
+        }
+    }
+    largest
+}
