@@ -61,10 +61,11 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 17] = [
+    const BESIDE: [(&str, &[&str]); 18] = [
         // A program that reads results needs no stage.
         ("result", &[]),
         ("kind", &[]),
+        ("layout", &[]),
         ("output", &[]),
         ("redact", &["read"]),
         ("documentation", &[]),
