@@ -16,7 +16,7 @@ use crate::read::checkpoint::{Checkpoint, Parameter};
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
-pub use change::Change;
+pub use change::{Change, Explanation};
 use change::{Scope, Suspect, changes};
 
 /// Bytes that are read at once to see whether a tensor holds one number throughout; mostly the first few tell.
@@ -34,8 +34,8 @@ pub struct ParameterComparison<'a> {
     pub outcome: ParameterOutcome,
     /// Whether it is the state of a generator or of what hands out data, which differs between healthy runs.
     pub is_state: bool,
-    /// Change that explains its difference, where one was looked for and found.
-    pub change: Option<Change>,
+    /// Its difference, looked into.
+    pub explanation: Explanation,
 }
 
 /// Two copies of a tensor inside of a run.
@@ -90,7 +90,7 @@ pub fn parameters<'a>(
             };
             done();
             let is_state = baseline.is_state(name) && candidate.is_state(name);
-            ParameterComparison { name, outcome, is_state, change: None }
+            ParameterComparison { name, outcome, is_state, explanation: Explanation::default() }
         })
         .collect()
 }
@@ -128,7 +128,7 @@ pub fn explain(
     let mut found = changes(&suspects, &Scope { pairs: tensors.clone(), earlier, families });
     drop(suspects);
     for comparison in comparisons {
-        comparison.change = found.remove(comparison.name);
+        comparison.explanation = found.remove(comparison.name).unwrap_or_default();
     }
 }
 

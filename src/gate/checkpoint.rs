@@ -164,6 +164,9 @@ pub fn check(
     if !arranged.is_aligned {
         sides.say_ranks(&mut outcome);
     }
+    for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+        outcome.say(arranged.optimizers[side].iter().map(|place| optimizer_aside(inventory, place, side)));
+    }
     let missing = paired.missing.iter();
     outcome.say(missing.map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str())));
     if !paired.matched.is_empty() {
@@ -171,6 +174,13 @@ pub fn check(
         outcome.say(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
     }
     outcome
+}
+
+/// The finding about a file of an optimizer that is not compared.
+fn optimizer_aside(inventory: &Inventory, place: &CheckpointPlace, side: Side) -> Finding {
+    let count = place.open(inventory.all_files()).map_or(0, |optimizer| optimizer.parameters.len());
+    let finding = Finding::new(&rules::OPTIMIZER_UNREAD, &place.path).with("side", side.as_str());
+    finding.with("checkpoint", place.path.as_str()).with("count", count)
 }
 
 /// The layouts of both sides: declared, else found, else that of one rank.

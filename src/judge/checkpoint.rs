@@ -56,7 +56,7 @@ pub fn judge(
             ParameterOutcome::Compared { dtypes, stats, .. } => {
                 judge.compared(comparison, *dtypes, stats, used);
             }
-            ParameterOutcome::ShapesDiffer(..) if comparison.change == Some(Change::Transposed) => {
+            ParameterOutcome::ShapesDiffer(..) if comparison.explanation.change == Some(Change::Transposed) => {
                 judge.say(Finding::new(&rules::TRANSPOSED, comparison.name));
             }
             ParameterOutcome::ShapesDiffer(baseline, candidate) => {
@@ -277,7 +277,7 @@ impl Judge<'_> {
 
     fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: Band) {
         let parameter = comparison.name;
-        let explained = comparison.change.as_ref().filter(|_| error > band.noise);
+        let explained = comparison.explanation.change.as_ref().filter(|_| error > band.noise);
         let finding = if let Some(change) = explained {
             Some(self.explained(parameter, change).with("limit", band.noise))
         } else if error > band.wrong {
@@ -296,7 +296,9 @@ impl Judge<'_> {
             self.outcomes = worst(std::mem::take(&mut self.outcomes));
         }
         if let Some(finding) = finding {
-            self.say(finding.with("error", error));
+            let ranks = ranks_of(&comparison.explanation.files);
+            let finding = finding.with("error", error);
+            self.say(if ranks.is_empty() { finding } else { finding.with("ranks", ranks) });
         }
     }
 
@@ -328,6 +330,18 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// Names of the ranks that files are of; none for files that hold a whole model.
+fn ranks_of(files: &[String]) -> Vec<String> {
+    let rank = |file: &String| {
+        let mut parts = file.rsplit('/');
+        let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_part = name.ends_with(".distcp") || name.contains("zero_pp_rank_");
+        if folder.starts_with("mp_rank_") { Some(folder.to_owned()) } else { is_part.then(|| name.to_owned()) }
+    };
+    let ranks: std::collections::BTreeSet<String> = files.iter().filter_map(rank).collect();
+    ranks.into_iter().collect()
 }
 
 /// ‖c−b‖₂/‖b‖₂: 0 where nothing differs, infinite where only the baseline is all zero. 0 too where no element differs

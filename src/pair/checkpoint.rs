@@ -13,7 +13,7 @@ use super::parameter::{prefix_of, rewritten};
 use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter};
 use crate::verdict::Side;
 
-pub use aligned::{Aligned, Padding, aligned, assembled_alone};
+pub use aligned::{Aligned, Padding, aligned};
 pub use arranged::{Arranged, arranged};
 pub use assembled::Replica;
 pub use order::in_order;

@@ -227,6 +227,19 @@ impl ByteSource for Joined {
         &self.name
     }
 
+    fn holder(&self, offset: u64) -> &str {
+        let element = offset / self.size as u64;
+        let (row, at) = (element / self.row.max(1), element % self.row.max(1));
+        let mut start = 0;
+        for (part, width) in self.parts.iter().zip(&self.widths) {
+            if at < start + width {
+                return part.holder(row * width + (at - start));
+            }
+            start += width;
+        }
+        &self.name
+    }
+
     fn len(&self) -> u64 {
         self.len
     }

@@ -190,6 +190,15 @@ impl TensorData {
         self.source.name()
     }
 
+    /// Name of the file that an element lies in, counted in row-major order.
+    pub(crate) fn holder(&self, element: u64) -> &str {
+        let place = match self.placement.strides.as_deref().filter(|_| !self.dense) {
+            Some(strides) => self.index_of(element).iter().zip(strides).map(|(index, stride)| index * stride).sum(),
+            None => element,
+        };
+        self.source.holder(self.placement.offset.saturating_add(place.saturating_mul(self.dtype.size() as u64)))
+    }
+
     /// Says that all elements are about to be read in order.
     pub(crate) fn expect(&self) {
         if self.dense {

@@ -176,7 +176,10 @@ fn each_change_of_a_tensor_has_its_code() {
 fn a_swapped_tensor_names_its_partner_and_a_scaled_one_its_factor() {
     let result = Case::own("ck-experts-swapped").judged();
     let first = with_code(&result, "parameter-swapped").remove(0);
-    assert!(first.message.contains("experts.3.w1.weight"), "{}", first.message);
+    assert!(first.message.contains("experts.3.w1.weight (mp_rank_00_001)"), "{}", first.message);
+    let result = Case::own("ck-stale-shard").judged();
+    let stale = with_code(&result, "parameter-stale").remove(0);
+    assert!(stale.message.ends_with("iter_0000005 (mp_rank_01)"), "{}", stale.message);
     let result = Case::own("ck-embedding-scaled").judged();
     let factor =
         &serde_json::to_value(&with_code(&result, "parameter-scaled").remove(0).facts).expect("JSON")["factor"];

@@ -3,7 +3,7 @@
 //!
 //! A conversion is exact, so that elements are held against each other to 1e-6, or to the rounding of the coarser type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use half::{bf16, f16};
 use pulp::Arch;
@@ -22,6 +22,10 @@ const BLOCK: u64 = 64 << 10;
 const WINDOW: u64 = 1 << 10;
 /// Relative distance up to which elements of a conversion are equal: the rounding of float32 and a decimal more.
 const EXACT: f64 = 1e-6;
+/// Of this many elements that differ, one is asked for its file: a part of a row has more.
+const STRIDE: u64 = 7;
+/// Files that are told of one tensor.
+const MOST_FILES: usize = 64;
 /// Roundings of a narrow type that cutting its lower bits off amounts to, at most.
 const CUT_OFF: f64 = 4.0;
 /// Tensors whose difference is looked into; a model that was trained otherwise differs everywhere, and shows it in the first.
@@ -83,24 +87,44 @@ pub(super) struct Scope<'a> {
     pub(super) families: &'a [Vec<String>],
 }
 
-/// The changes that explain suspects, by name. Files that can no longer be read explain nothing.
-pub(super) fn changes(suspects: &[Suspect<'_>], scope: &Scope<'_>) -> BTreeMap<String, Change> {
+/// A difference that was looked into.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Explanation {
+    /// Change that explains it, where one was found.
+    pub change: Option<Change>,
+    /// Files of the candidate that hold what differs.
+    pub files: Vec<String>,
+}
+
+/// Looks into suspects, and gives by name what it found. Files that can no longer be read explain nothing.
+pub(super) fn changes(suspects: &[Suspect<'_>], scope: &Scope<'_>) -> BTreeMap<String, Explanation> {
     let looked = suspects.par_iter().with_max_len(1).take(MOST);
-    let found = looked.filter_map(|suspect| Some((suspect.name.to_owned(), change(suspect, scope).ok()??)));
+    let found = looked.filter_map(|suspect| Some((suspect.name.to_owned(), explanation(suspect, scope).ok()?)));
     found.collect()
 }
 
-fn change(suspect: &Suspect<'_>, scope: &Scope<'_>) -> Result<Option<Change>> {
+fn explanation(suspect: &Suspect<'_>, scope: &Scope<'_>) -> Result<Explanation> {
     let Suspect { baseline, candidate, .. } = suspect;
     if !is_looked_at(baseline) || !is_looked_at(candidate) {
-        return Ok(None);
+        return Ok(Explanation::default());
     }
     let is_turned = candidate.shape.len() == 2 && candidate.shape.iter().eq(baseline.shape.iter().rev());
     let Some(stats) = suspect.stats else {
         let is_transposed = is_turned && is_equal(&baseline.transposed()?, candidate)?;
-        return Ok(is_transposed.then_some(Change::Transposed));
+        return Ok(Explanation { change: is_transposed.then_some(Change::Transposed), files: Vec::new() });
     };
     let difference = Difference::of(baseline, candidate)?;
+    let change = change(suspect, scope, stats, (&difference, is_turned))?;
+    Ok(Explanation { change, files: difference.files })
+}
+
+fn change(
+    suspect: &Suspect<'_>,
+    scope: &Scope<'_>,
+    stats: &PairStats,
+    (difference, is_turned): (&Difference, bool),
+) -> Result<Option<Change>> {
+    let Suspect { baseline, candidate, .. } = suspect;
     if is_turned && difference.is_of(suspect, &baseline.transposed()?)? {
         return Ok(Some(Change::Transposed));
     }
@@ -169,12 +193,15 @@ struct Difference {
     is_telling: bool,
     /// Types that every element of the candidate fits, near the baseline's.
     fits: [(Dtype, bool); 2],
+    /// Files of the candidate that hold elements that differ.
+    files: Vec<String>,
 }
 
 impl Difference {
     fn of(baseline: &TensorData, candidate: &TensorData) -> Result<Self> {
         let tolerance = tolerance(baseline.dtype, candidate.dtype);
-        let (mut first, mut seen, mut is_telling) = (None, None, false);
+        let (mut first, mut seen, mut is_telling, mut differing) = (None, None, false, 0_u64);
+        let mut files = BTreeSet::new();
         let mut fits = [(Dtype::BF16, true), (Dtype::F16, true)];
         for (start, count) in blocks(candidate.elements()) {
             let (before, after) = (values(baseline, start, count)?, values(candidate, start, count)?);
@@ -186,10 +213,14 @@ impl Difference {
                     first.get_or_insert(index);
                     let seen = *seen.get_or_insert(*c);
                     is_telling = is_telling || !are_equal(seen, *c, tolerance);
+                    if differing.is_multiple_of(STRIDE) && files.len() < MOST_FILES {
+                        files.insert(candidate.holder(index).to_owned());
+                    }
+                    differing += 1;
                 }
             }
         }
-        Ok(Self { first: first.unwrap_or(0), is_telling, fits })
+        Ok(Self { first: first.unwrap_or(0), is_telling, fits, files: files.into_iter().collect() })
     }
 
     /// Whether every element that differs from the baseline is that of `other`.
@@ -334,7 +365,7 @@ mod tests {
             others.iter().map(|(name, other)| (*name, (*other, *other))).collect();
         pairs.insert("own", (before, after));
         let scope = Scope { pairs, earlier: vec![("iter_5", BTreeMap::from([("own", earlier)]))], families: &[] };
-        changes(&[suspect], &scope).remove("own")
+        changes(&[suspect], &scope).remove("own")?.change
     }
 
     #[test]
@@ -389,8 +420,9 @@ mod tests {
         let suspect = Suspect { name: "q", baseline: &before[0], candidate: &after[0], stats: Some(&stats) };
         let families = [vec!["q".to_owned(), "k".to_owned()]];
         // Half of it is that of the other part, which is the closer cause.
-        let change = change(&suspect, &Scope { pairs, earlier: Vec::new(), families: &families }).expect("read");
-        assert_eq!(change, Some(Change::Swapped { with: "k".into() }));
+        let found = explanation(&suspect, &Scope { pairs, earlier: Vec::new(), families: &families }).expect("read");
+        assert_eq!(found.change, Some(Change::Swapped { with: "k".into() }));
+        assert_eq!(found.files, ["t"]);
         assert_eq!(
             permuted(
                 &suspect,

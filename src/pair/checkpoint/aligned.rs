@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assembled::{Assembled, Replica, assembled};
 use super::renamed::{NameRule, renamed};
 use super::spelling::Spelling;
-use crate::read::checkpoint::{Checkpoint, ModelFacts, Parameter};
+use crate::read::checkpoint::{Checkpoint, Parameter};
 use crate::read::tensor::TensorData;
 use crate::verdict::{PerSide, Side};
 
@@ -54,14 +54,6 @@ pub fn aligned(baseline: Checkpoint, candidate: Checkpoint, rules: &[NameRule]) 
     }
     aligned.drop_one_sided_moments();
     aligned
-}
-
-/// The tensors of one checkpoint, put together by what it tells itself.
-pub fn assembled_alone(checkpoint: Checkpoint) -> (Checkpoint, Vec<Replica>) {
-    let Checkpoint { parameters, facts, missing, layout, unread_states } = checkpoint;
-    let Assembled { parameters, replicas, .. } =
-        assembled(Side::Candidate, parameters, &ModelFacts { heads: None, ..facts.clone() }, Spelling::Megatron);
-    (Checkpoint { parameters, facts, missing, layout, unread_states }, replicas)
 }
 
 impl Aligned {

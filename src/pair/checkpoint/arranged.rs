@@ -14,6 +14,8 @@ pub struct Arranged {
     pub places: PerSide<Vec<CheckpointPlace>>,
     /// Earlier iterations, the latest last; they tell what is stale.
     pub earlier: PerSide<Vec<CheckpointPlace>>,
+    /// Files of an optimizer beside a whole model, which no folder of ranks has a partner for.
+    pub optimizers: PerSide<Vec<CheckpointPlace>>,
     /// Whether tensors are put together and brought under common names before they are compared.
     pub is_aligned: bool,
 }
@@ -28,15 +30,32 @@ pub fn arranged(baseline: &[CheckpointPlace], candidate: &[CheckpointPlace], is_
     let paths = |places: &[CheckpointPlace]| places.iter().map(|place| place.path.clone()).collect::<BTreeSet<_>>();
     let are_alike = !has_chunks && paths(&files.baseline) == paths(&files.candidate);
     if !has_ranks || (are_alike && !is_renamed) {
-        return Arranged { places: files, earlier: PerSide::default(), is_aligned: is_renamed };
+        return Arranged { places: files, is_aligned: is_renamed, ..Arranged::default() };
     }
-    let (baseline, before) = latest(folders.baseline);
-    let (candidate, earlier) = latest(folders.candidate);
+    let (baseline, optimizers) = without_optimizers(folders.baseline);
+    let (candidate, others) = without_optimizers(folders.candidate);
+    let optimizers = PerSide { baseline: optimizers, candidate: others };
+    let (baseline, before) = latest(baseline);
+    let (candidate, earlier) = latest(candidate);
     Arranged {
         places: PerSide { baseline, candidate },
         earlier: PerSide { baseline: before, candidate: earlier },
+        optimizers,
         is_aligned: true,
     }
+}
+
+/// The checkpoints without files of an optimizer that lie beside a model, and those: `optimizer.pt` as `transformers` writes it.
+fn without_optimizers(places: Vec<CheckpointPlace>) -> (Vec<CheckpointPlace>, Vec<CheckpointPlace>) {
+    let folder =
+        |place: &CheckpointPlace| place.path.rsplit_once('/').map_or(String::new(), |(above, _)| above.to_owned());
+    let is_optimizer = |place: &CheckpointPlace| {
+        let file = place.path.rsplit('/').next().unwrap_or_default();
+        place.format == Format::Whole && file.split('.').next().is_some_and(|stem| stem == "optimizer")
+    };
+    let models: BTreeSet<String> = places.iter().filter(|place| !is_optimizer(place)).map(folder).collect();
+    let (aside, rest) = places.into_iter().partition(|place| is_optimizer(place) && models.contains(&folder(place)));
+    (rest, aside)
 }
 
 /// The checkpoints without earlier ones of the same run, and those.
@@ -74,6 +93,15 @@ mod tests {
         assert_eq!(paths(&arranged.places.baseline), ["exp2/iter_0000010"]);
         assert_eq!(paths(&arranged.earlier.baseline), ["exp2/iter_0000005"]);
         assert_eq!((paths(&arranged.places.candidate), arranged.earlier.candidate), (vec!["iter_0000010"], Vec::new()));
+    }
+
+    #[test]
+    fn an_optimizer_beside_a_model_stands_aside() {
+        let baseline = places(&["checkpoint-10/model.safetensors", "checkpoint-10/optimizer.pt"]);
+        let candidate = places(&["iter_0000010/mp_rank_00/model.pt"]);
+        let arranged = arranged(&baseline, &candidate, false);
+        assert_eq!(paths(&arranged.places.baseline), ["checkpoint-10/model.safetensors"]);
+        assert_eq!(paths(&arranged.optimizers.baseline), ["checkpoint-10/optimizer.pt"]);
     }
 
     #[test]
