@@ -34,6 +34,7 @@ fn main() {
         format: DumpFormat::Msprobe,
         step: 0,
         rank: Some(0),
+        assembled: None,
     });
     let mut stages = Stages::new();
     let left = baseline.read().expect("a dump");

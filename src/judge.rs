@@ -12,6 +12,7 @@ pub mod defect;
 pub mod dump;
 pub mod evaluation;
 pub mod invariants;
+pub mod layout;
 pub mod location;
 pub mod loss;
 pub mod monitor;

@@ -4,6 +4,10 @@
 //! and expert (`ep`) parallelism. Ranks are counted with `tp` fastest, then `cp`, `dp`, `pp`; the expert rank is the data rank
 //! modulo `ep` (docs/layouts.md).
 
+pub mod placement;
+
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +153,26 @@ impl Layout {
     pub fn layer(&self, stage: u32, chunk: u32, layer: u64, local: u64) -> u64 {
         u64::from(chunk).saturating_mul(u64::from(self.pp)).saturating_add(u64::from(stage)).saturating_mul(local)
             + layer
+    }
+}
+
+impl fmt::Display for Layout {
+    /// Writes the sizes that are not 1, as people do: `TP 2, PP 2, SP`; of one rank `1 rank`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = [
+            ("TP", self.tp),
+            ("PP", self.pp),
+            ("VPP", self.vpp),
+            ("CP", self.cp),
+            ("DP", self.dp),
+            ("EP", self.ep),
+            ("micro-batches", self.micro_batches),
+        ];
+        let mut parts: Vec<String> =
+            sizes.iter().filter(|(_, size)| *size > 1).map(|(name, size)| format!("{name} {size}")).collect();
+        parts.extend(self.sp.then(|| "SP".to_owned()));
+        parts.extend(self.fsdp.then(|| "FSDP".to_owned()));
+        if parts.is_empty() { formatter.write_str("1 rank") } else { formatter.write_str(&parts.join(", ")) }
     }
 }
 

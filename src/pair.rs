@@ -6,6 +6,7 @@ pub mod checkpoint;
 pub mod curve;
 pub mod dump;
 pub mod evaluation;
+pub mod layout;
 pub mod monitor;
 pub mod operators;
 pub mod parameter;

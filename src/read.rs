@@ -13,6 +13,7 @@ pub mod evaluation;
 pub mod frame;
 pub(crate) mod joined;
 pub mod json;
+pub mod launch;
 pub mod metric;
 pub mod monitor;
 pub mod msprobe_settings;

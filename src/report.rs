@@ -22,6 +22,7 @@ pub mod history;
 pub mod history_page;
 pub mod issue;
 pub mod junit;
+mod layouts;
 pub mod lines;
 pub mod mermaid;
 pub mod messages;

@@ -44,6 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
         format: DumpFormat::Msprobe,
         step: 0,
         rank: None,
+        assembled: None,
     };
     let _dump = folder.read();
 });

@@ -17,6 +17,7 @@ mod hyperparameters_differ;
 mod input_differs;
 mod learning_rate_zero;
 mod lost_update;
+mod missing_collective;
 mod missing_operations;
 mod near_tie;
 mod operator_inaccurate;
@@ -25,6 +26,7 @@ mod other_algorithm;
 mod other_tensor;
 mod overflow;
 mod overwritten;
+mod padding;
 mod parameter_frozen;
 mod parameters_never_move;
 mod permuted;
@@ -47,7 +49,9 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 38] = [
+pub const ALL: [&Cause; 40] = [
+    &missing_collective::CAUSE,
+    &padding::CAUSE,
     &updates_skipped::CAUSE,
     &gradient_non_finite::CAUSE,
     &learning_rate_zero::CAUSE,

@@ -1,6 +1,7 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
 mod alone;
+mod layouts;
 mod messages;
 pub mod noise;
 mod reference;
@@ -33,6 +34,7 @@ use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::run::watch::Both;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
+use crate::pair::layout::Signs;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump::{self, DumpFolder};
@@ -41,7 +43,7 @@ use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::unit::{Culprit, DumpUnit, ErrorLocation, Evidence, Place, Unit, unit_place};
-use crate::verdict::{CheckId, Side};
+use crate::verdict::{CheckId, PerSide, Side};
 use noise::{Known, Noise, Recording};
 use reference::Reference;
 use units::{AcrossRanks, Units};
@@ -170,6 +172,16 @@ pub fn check(
 ) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
+    let arranged = layouts::arrange(baseline, candidate, &policy.layout);
+    outcome.layout = arranged.layouts;
+    outcome.say(arranged.findings);
+    if arranged.is_refused {
+        return Ok(outcome);
+    }
+    let (baseline, candidate) = match &arranged.whole {
+        Some(whole) => (whole.baseline.as_slice(), whole.candidate.as_slice()),
+        None => (baseline, candidate),
+    };
     let (pairs, missing) = crate::pair::unit::units(baseline, candidate);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
     for pair in pairs {
@@ -181,8 +193,9 @@ pub fn check(
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
     let units = steps.values().map(Vec::len).sum::<usize>();
     // One step and rank alone tells nothing of copies and motion.
-    let watch = (units > 1).then(|| Both::new(&policy.health.replicas));
-    let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch };
+    let watch = (units > 1 && arranged.whole.is_none()).then(|| Both::new(&policy.health.replicas));
+    let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch, signs: None };
+    aids.signs = (outcome.layout.is_none() && units > 1).then(|| PerSide::of(|_| Signs::new()));
     shared.progress.begin("comparing dumps", units as u64);
     let mut steps = steps.into_values().peekable();
     while let Some(pairs) = steps.next() {
@@ -199,6 +212,7 @@ pub fn check(
     findings.extend(noise::missing(&aids.without_noise));
     findings.extend(aids.reference.and_then(|reference| reference.finding()));
     findings.extend(aids.watch.into_iter().flat_map(Both::finish));
+    outcome.layout = outcome.layout.or_else(|| layouts::alike(aids.signs.as_ref()?));
     outcome.say(findings);
     Ok(outcome)
 }
@@ -220,6 +234,8 @@ struct Aids<'a> {
     without_noise: Vec<String>,
     /// Each of the two runs, held against itself.
     watch: Option<Both>,
+    /// Signs of the layouts of both sides in the first step, where ranks are paired as they are.
+    signs: Option<PerSide<Signs>>,
 }
 
 /// State of a rank after a step, which its later steps inherit.
@@ -277,6 +293,10 @@ fn step(
                 continue;
             }
         };
+        if let Some(signs) = aids.signs.as_mut().filter(|_| outcome.layout.is_none() && earlier.is_empty()) {
+            signs.baseline.add(unit.baseline());
+            signs.candidate.add(unit.candidate());
+        }
         if aids.watch.is_some() {
             let rank = pair.candidate.rank.unwrap_or_default();
             let dumps = [unit.baseline(), unit.candidate()];
@@ -303,6 +323,7 @@ fn step(
         table?;
         let mut judgement = judgement?;
         fall_back(pair, &mut judgement.unit.evidence);
+        layouts::note_parts(unit, &mut judgement);
         refuse_uncounted(&judgement, policy)?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));

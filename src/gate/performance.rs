@@ -164,6 +164,7 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
 /// The culprit of a rank, as documents name it.
 fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culprit {
     let mut culprit = Culprit {
+        layout: None,
         check: ID,
         finding: String::new(),
         order: 0,

@@ -15,7 +15,13 @@ each_check!(of_checks);
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     let before = [rule::artifacts::RULES, rule::evidence::RULES, super::partial_coverage::RULES, rule::policy::RULES];
-    let after = [super::run::rules::RULES, super::location::RULES, rule::history::RULES, super::samples::rules::RULES];
+    let after = [
+        super::run::rules::RULES,
+        super::layout::RULES,
+        super::location::RULES,
+        rule::history::RULES,
+        super::samples::rules::RULES,
+    ];
     before.into_iter().chain(OF_CHECKS.iter().copied()).chain(after).flatten().copied()
 }
 

@@ -3,6 +3,7 @@
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
 //! (`docs/formats/msprobe-dump.md`) and ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`).
 
+mod assembled;
 mod builder;
 mod compact;
 mod content;
@@ -11,12 +12,15 @@ mod folder;
 mod mindspore;
 mod msprobe;
 pub mod name;
+mod plan;
 mod ptdbg;
 mod records;
 mod stack;
 
+pub use assembled::Assembled;
 pub use compact::ByName;
-pub use content::{Damage, DamageKind, Dump};
+pub use content::{COPIES, Damage, DamageKind, Differing, Dump, Parts};
 pub use find::{data_folders, is_part, recognise};
-pub use folder::{DumpFolder, DumpFormat};
+pub use folder::{DumpFolder, DumpFormat, WholeModel};
+pub use plan::Plan;
 pub use records::{Leaf, Leaves, Operation, Operations, Row, Statistic, TensorRecord, Value};

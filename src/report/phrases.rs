@@ -163,6 +163,7 @@ mod tests {
             "invariant_",
             "looked_",
             "timeline_",
+            "layout_",
             "reproduce_",
         ];
         for key in all(Language::En).keys() {

@@ -14,6 +14,7 @@ use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
+use super::layouts;
 use super::next_dump::{self, NextDumpView};
 use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
@@ -147,6 +148,7 @@ impl View {
         let standing = Standing { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
         let mut notes = standing.notes(&opening.headline)?;
+        notes.extend(layouts::note(result, writer)?);
         notes.extend(timeline::paragraph(result, writer)?);
         notes.extend(source_rules::confirmed(result, writer)?);
         if result.report_only {

@@ -25,11 +25,11 @@ use crate::verdict::{CheckId, Verdict};
 pub use any::{AnyUnit, Measured, Size};
 pub use checkpoint::CheckpointUnit;
 pub use culprit::{
-    Culprit, CulpritKind, MonitorCause, MonitorCulprit, OperatorCulprit, PerformanceCause, Phase, Place, VisibleDefect,
-    unit_place,
+    Culprit, CulpritKind, CulpritLayout, MonitorCause, MonitorCulprit, OperatorCulprit, PerformanceCause, Phase, Place,
+    VisibleDefect, unit_place,
 };
 pub use curve::{CurveSeries, CurveUnit, CurveWindows, Replaced};
-pub use dump::{DumpUnit, ProfilePoint};
+pub use dump::{DumpUnit, ProfilePoint, UnitRanks};
 pub use evaluation::{
     AnswerCounts, Divergence, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample,
     GenerationKind, GenerationUnit, Shard,

@@ -1,6 +1,6 @@
 //! Communication: every rank's own operations agree, and the first difference is what a collective gives.
 
-use super::super::context::Context;
+use super::super::context::{Context, Suspect};
 use super::super::entry::{Cause, RANDOMNESS_NOTES};
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
@@ -14,7 +14,13 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.culprit.op.starts_with("Distributed."))?;
+    let suspect = context.suspect()?;
+    if let Some(evidence) = of_experts(context, &suspect) {
+        return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence));
+    }
+    if !suspect.culprit.op.starts_with("Distributed.") {
+        return None;
+    }
     if !suspect.is_made() || suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]) {
         return None;
     }
@@ -24,4 +30,14 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     // With the other ranks' dumps at hand, what they sent is known to agree too.
     let sureness = if context.peers.is_empty() { Sureness::Possible } else { Sureness::Certain };
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
+}
+
+/// All experts of a layer agree, and the layer that brings their results together does not.
+fn of_experts(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    let parts = context.input.candidate.parts.as_deref().filter(|parts| parts.layout.ep > 1)?;
+    let path = suspect.name.base.rsplit_once('.')?.0;
+    let below = format!("{path}.experts.");
+    let has_experts = parts.ranks.keys().any(|name| name.starts_with(&below));
+    (has_experts && suspect.is_made() && !suspect.is_backward())
+        .then(|| Statement::new("experts-agree").with("op", suspect.culprit.op.as_str()))
 }

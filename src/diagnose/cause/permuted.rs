@@ -36,12 +36,25 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
         return Some(diagnosis.because_all(order_of(&data, tolerance)));
     }
+    if let Some(evidence) = of_attention(context, &suspect) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
+    }
     let is_other = matches!((baseline.checksum, candidate.checksum), (Some(ours), Some(theirs)) if ours != theirs);
     if !is_other || !is_telling(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_made() {
         return None;
     }
     let evidence = Statement::new("statistics-in-other-order").with("tensor", place);
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
+}
+
+/// Attention over heads of several ranks is wrong while all that goes in agrees by statistics, which do not see an order: that of
+/// heads, of parts of the sequence, or of the ranks' own draws.
+fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
+    let parts = context.input.candidate.parts.as_deref()?;
+    let is_cut = parts.layout.tp > 1 || parts.layout.cp > 1;
+    let is_attention = suspect.is_module() && suspect.name.base.contains(".core_attention.");
+    (is_cut && is_attention && !suspect.is_backward())
+        .then(|| Statement::new("order-unseen").with("op", suspect.culprit.op.as_str()))
 }
 
 /// Difference of two values that count as the same: none of inputs, rounding of results.

@@ -18,10 +18,11 @@ use crate::judge::dump::update::Copies;
 use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::{IndexPair, Names, Renaming, bound};
+use crate::pair::layout::of_other_shapes;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
-use crate::read::dump::Dump;
+use crate::read::dump::{Dump, Parts};
 use crate::report::sink::Sink;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::unit::ErrorLocation;
@@ -319,9 +320,38 @@ fn bind(
     (baseline, candidate, Some(written))
 }
 
+/// Leaves out what both sides put together to other shapes.
+fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
+    if baseline.parts.is_none() || candidate.parts.is_none() {
+        return;
+    }
+    let rows = of_other_shapes([baseline, candidate]);
+    if rows.is_empty() {
+        return;
+    }
+    for dump in [baseline, candidate] {
+        dump.operations = dump.operations.without(&rows);
+        if let Some(parts) = dump.parts.as_mut().and_then(Arc::get_mut) {
+            parts.unmerged += rows.len() as u64;
+        }
+    }
+}
+
+/// Leaves out what the other side could not put together.
+fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
+    if let Some(parts) = other.filter(|parts| !parts.unmerged_rows.is_empty()) {
+        dump.operations = dump.operations.without(&parts.unmerged_rows);
+    }
+}
+
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
     match rayon::join(|| pair.baseline.read(), || pair.candidate.read()) {
-        (Ok(baseline), Ok(candidate)) => Ok((baseline, candidate)),
+        (Ok(mut baseline), Ok(mut candidate)) => {
+            leave_out(&mut baseline, candidate.parts.as_deref());
+            leave_out(&mut candidate, baseline.parts.as_deref());
+            leave_out_other_shapes(&mut baseline, &mut candidate);
+            Ok((baseline, candidate))
+        }
         (baseline, candidate) => {
             let errors = [(Side::Baseline, baseline.err()), (Side::Candidate, candidate.err())];
             Err(errors.into_iter().filter_map(|(side, error)| Some((side, error?))).collect())

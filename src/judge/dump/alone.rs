@@ -227,6 +227,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
     let rule = if kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let tensor = leaf.row.to_string();
     let mut culprit = Culprit {
+        layout: None,
         check: CheckId::Dump,
         finding: String::new(),
         order: *order as u64,

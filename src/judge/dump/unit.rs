@@ -335,6 +335,7 @@ impl<'a> View<'a> {
         }
         let (baseline, candidate) = self.leaves(suspect.comparison, suspect.order).unzip();
         let mut culprit = Culprit {
+            layout: None,
             location: None,
             mask: String::new(),
             check: suspect.suspicion.rule.check,

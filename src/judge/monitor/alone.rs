@@ -106,6 +106,7 @@ impl Walk {
         let value = Statistic::ALL.into_iter().find(|one| one.as_str() == statistic);
         let value = value.and_then(|one| row.statistics.get(one)).or(row.nans).unwrap_or(f64::NAN);
         let mut culprit = Culprit {
+            layout: None,
             check: CheckId::Monitor,
             finding: String::new(),
             order: place as u64,

@@ -440,6 +440,7 @@ impl<'a> Walk<'a> {
         ];
         let name = pair.candidate.name.to_string();
         let mut culprit = Culprit {
+            layout: None,
             check: defect.rule.check,
             finding: String::new(),
             order: place as u64,

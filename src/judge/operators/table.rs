@@ -258,6 +258,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         numbers.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
     metrics.rule = row.reason.as_ref().map(|reason| reason.as_str().to_owned());
     let mut culprit = Culprit {
+        layout: None,
         check: CheckId::Operators,
         finding: String::new(),
         order: place as u64,

@@ -1,7 +1,7 @@
 //! Building the columns of a dump, value by value.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::compact::Shared;
 use super::records::{Body, Form, Leaf, Operations, Tag, Value};
@@ -301,6 +301,18 @@ impl Operations {
             for (row, value) in arguments.get(&index).into_iter().flatten() {
                 builder.plain(row, TensorKind::Input, "default", value.clone());
             }
+        }
+        builder.finish()
+    }
+
+    /// All operations without the values of some rows.
+    #[must_use]
+    pub fn without(&self, rows: &HashSet<String>) -> Self {
+        let mut builder = Builder::default();
+        for operation in self.iter() {
+            builder.begin(operation.name);
+            let kept = operation.leaves.iter().filter(|leaf| !rows.contains(leaf.row.text().as_ref()));
+            kept.for_each(|leaf| builder.leaf(leaf));
         }
         builder.finish()
     }

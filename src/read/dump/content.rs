@@ -1,9 +1,13 @@
 //! Content of a dump: one step and rank, as every format is read into it.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::ByName;
+use super::plan::Plan;
 use super::records::Operations;
+use crate::kind::TensorKind;
+use crate::layout::Layout;
 
 /// One step and rank, read.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,62 @@ pub struct Dump {
     pub parents: ByName<Arc<str>>,
     /// Parts of the files that could not be used.
     pub damage: Vec<Damage>,
+    /// Facts about its parts, where it was put together of several ranks.
+    pub parts: Option<Arc<Parts>>,
+}
+
+/// Facts about the parts of an assembled dump.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The layout that cuts the model over the ranks.
+    pub layout: Layout,
+    /// Facts that only both sides together tell.
+    pub plan: Plan,
+    /// Ranks that hold each operation, by its name in the whole model.
+    pub ranks: HashMap<String, Vec<u64>>,
+    /// Values that were recorded and are not compared, as they do not merge.
+    pub unmerged: u64,
+    /// Row names of these, but for those outside of modules.
+    pub unmerged_rows: HashSet<String>,
+    /// Copies of a value that differ between ranks, in the order of the model.
+    pub differing: Vec<Differing>,
+    /// Ranks of one group whose losses differ although each computes that of the whole.
+    pub differing_loss: Option<Vec<u64>>,
+}
+
+impl Parts {
+    /// No parts yet.
+    pub(super) fn new(layout: Layout, plan: Plan) -> Self {
+        Self {
+            layout,
+            plan,
+            ranks: HashMap::new(),
+            unmerged: 0,
+            unmerged_rows: HashSet::new(),
+            differing: Vec::new(),
+            differing_loss: None,
+        }
+    }
+}
+
+/// Relative difference up to which copies of a parameter are equal, as one run alone is held to.
+pub const COPIES: f64 = 1e-6;
+
+/// Copies of one value that differ between ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differing {
+    /// The operation, by its name in the whole model.
+    pub operation: String,
+    /// Row name of the value.
+    pub row: String,
+    /// Role of the value.
+    pub kind: TensorKind,
+    /// Ranks that hold copies.
+    pub ranks: Vec<u64>,
+    /// Largest relative difference of a statistic.
+    pub error: f64,
+    /// Whether it is the output layer's weight, which is the embedding's too.
+    pub is_tied: bool,
 }
 
 /// A part of a dump that could not be used.

@@ -42,6 +42,7 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
         format,
         step: place.step.unwrap_or(0),
         rank: place.rank,
+        assembled: None,
     })
 }
 

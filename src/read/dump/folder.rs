@@ -23,6 +23,17 @@ pub struct DumpFolder {
     pub step: u64,
     /// The rank, from a `rank<N>` folder; `None` for `proc<pid>`, `rank`, or neither.
     pub rank: Option<u64>,
+    /// The ranks that are put together, where this stands for the whole model.
+    pub assembled: Option<Arc<dyn WholeModel>>,
+}
+
+/// Several ranks that are put together to the values of the whole model.
+pub trait WholeModel: Send + Sync {
+    /// Reads the dumps of all ranks and puts them together.
+    ///
+    /// # Errors
+    /// Those of the first rank that cannot be read.
+    fn read(&self) -> Result<Dump>;
 }
 
 /// Formats of dump records.
@@ -41,6 +52,9 @@ impl DumpFolder {
     ///
     /// A damaged stack or tree file is a note of the dump; damaged records are an error.
     pub fn read(&self) -> Result<Dump> {
+        if let Some(assembled) = &self.assembled {
+            return assembled.read();
+        }
         let records = self.files.open(&self.records)?;
         if self.format == DumpFormat::Ptdbg {
             return ptdbg::read(records.as_ref(), |data_name| self.has(&self.data_path(data_name)));
@@ -64,6 +78,9 @@ impl DumpFolder {
     /// # Errors
     /// `Unsupported` for ptdbg_ascend, which writes rows in place of records; else as [`read`](Self::read).
     pub fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
+        if self.assembled.is_some() {
+            return Err(Error::unsupported(&self.records, "it is put together of several ranks"));
+        }
         if self.format == DumpFormat::Ptdbg {
             return Err(Error::unsupported(&self.records, "ptdbg_ascend records no arguments of calls"));
         }

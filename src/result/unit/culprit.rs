@@ -63,6 +63,9 @@ pub struct Culprit {
     /// The operation that brought the -inf among the inputs of a culprit without a baseline; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mask: String,
+    /// Its place in the whole model, where ranks were put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<CulpritLayout>,
     /// Facts that only a monitor knows; absent for other checks.
     #[serde(flatten)]
     pub monitor: Option<MonitorCulprit>,
@@ -72,6 +75,15 @@ pub struct Culprit {
     /// Facts that only profiles know; absent for other checks.
     #[serde(flatten)]
     pub performance: Option<PerformanceCause>,
+}
+
+/// Place of a culprit in the whole model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CulpritLayout {
+    /// The module, by its name in the whole model.
+    pub module: String,
+    /// Ranks that hold it.
+    pub ranks: Vec<u64>,
 }
 
 /// Role of the value that differs first.

@@ -19,6 +19,9 @@ pub struct DumpUnit {
     pub step: u64,
     /// The rank; null for `proc*` folders.
     pub rank: Option<u64>,
+    /// Ranks that were put together, where both sides cut the model differently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<UnitRanks>,
     /// Kind of data that was compared: `tensor`, `statistics`, `md5`, `xor`.
     pub data: String,
     /// The unit's verdict.
@@ -58,6 +61,7 @@ impl DumpUnit {
         Self {
             step,
             rank,
+            ranks: None,
             data: String::new(),
             verdict: Verdict::Incomplete,
             compared: 0,
@@ -73,6 +77,15 @@ impl DumpUnit {
             profile: Vec::new(),
         }
     }
+}
+
+/// Ranks of both sides that were put together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnitRanks {
+    /// Those of the trusted run.
+    pub baseline: Vec<u64>,
+    /// Those of the run being judged.
+    pub candidate: Vec<u64>,
 }
 
 /// One point of the divergence profile.

@@ -1,0 +1,99 @@
+//! A collective that is missing: a value behind a sum over ranks is a part of it.
+//!
+//! Ranks of a group hold the same values behind an all-reduce. Where they do not, or where a value behind one is far off while
+//! everything that goes in agrees, the sum did not take place.
+
+use super::super::context::{Context, Suspect};
+use super::super::entry::Cause;
+use super::super::fingerprint::is_same;
+use crate::kind::TensorKind;
+use crate::layout::placement::{ModuleKind, Placement, ValueRole};
+use crate::read::dump::Parts;
+use crate::read::dump::name::Direction;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("missing-collective") };
+
+/// Error that no kernel makes of inputs that agree: a part of a sum is far from it.
+const FAR: f64 = 0.05;
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let place = suspect.culprit.tensor.as_str();
+    let parts = context.input.candidate.parts.as_deref();
+    let (evidence, sureness) = parts
+        .and_then(|parts| {
+            of_copies(parts, &suspect).or_else(|| of_loss(parts, &suspect)).or_else(|| of_sum(parts, &suspect))
+        })
+        .or_else(|| of_peers(context, &suspect))?;
+    Some(Diagnosis::new(&CAUSE, place, sureness).because(evidence))
+}
+
+type Found = (Statement, Sureness);
+
+/// Ranks of one group hold different values where each should hold the sum.
+fn of_copies(parts: &Parts, suspect: &Suspect<'_>) -> Option<Found> {
+    let is_it = |row: &str| suspect.culprit.tensor == row && suspect.is_made();
+    let differing = parts.differing.iter().find(|differing| is_it(&differing.row))?;
+    is_summed(suspect).then(|| (told("copies-behind-sum", suspect, &differing.ranks), Sureness::Certain))
+}
+
+/// The loss, which all ranks of a group compute, is another on each; its first gradient differs.
+fn of_loss(parts: &Parts, suspect: &Suspect<'_>) -> Option<Found> {
+    let ranks = parts.differing_loss.as_ref().filter(|_| suspect.is_backward() && !suspect.is_made())?;
+    Some((told("loss-differs-between-ranks", suspect, ranks), Sureness::Certain))
+}
+
+/// A value behind a sum over the ranks of one group is far off, and what goes in agrees.
+fn of_sum(parts: &Parts, suspect: &Suspect<'_>) -> Option<Found> {
+    let is_far = suspect.is_made() && suspect.error() >= FAR && is_summed(suspect) && parts.layout.tp > 1;
+    let ranks = parts.ranks.get(suspect.culprit.op.as_str()).filter(|_| is_far)?;
+    Some((told("far-behind-sum", suspect, ranks), Sureness::Likely))
+}
+
+/// The other ranks hold the same value on the baseline, and others on the candidate.
+fn of_peers(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is_made() && is_summed(suspect))?;
+    let mut ranks: Vec<u64> = suspect.culprit.rank.into_iter().collect();
+    let mut is_other = false;
+    for peer in context.peers {
+        let value = peer.values()?.find(|both| both.candidate.row == *suspect.culprit.tensor)?;
+        let (ours, theirs) = value.records()?;
+        if !is_same(&ours, &baseline) {
+            return None;
+        }
+        is_other |= !is_same(&theirs, &candidate);
+        ranks.extend(peer.rank);
+    }
+    ranks.sort_unstable();
+    is_other.then(|| (told("copies-behind-sum", suspect, &ranks), Sureness::Certain))
+}
+
+fn told(code: &'static str, suspect: &Suspect<'_>, ranks: &[u64]) -> Statement {
+    let ranks: Vec<String> = ranks.iter().map(u64::to_string).collect();
+    let module = module_of(suspect).map_or(suspect.culprit.op.as_str(), |(path, _)| path);
+    let statement = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("holders", ranks.join(", "));
+    statement.with("module", module).with("backward", u64::from(suspect.is_backward()))
+}
+
+/// Whether a module's value stands behind a sum over the ranks of a group: what a layer makes whose inputs are cut, and the
+/// gradient that goes out of one whose outputs are.
+fn is_summed(suspect: &Suspect<'_>) -> bool {
+    let Some((path, class)) = module_of(suspect) else { return false };
+    let kind = ModuleKind::of(path, class);
+    let role = match (suspect.value.kind, suspect.name.direction) {
+        (TensorKind::Output, Some(Direction::Forward)) => ValueRole::Output,
+        (TensorKind::Output, Some(Direction::Backward)) => ValueRole::Input,
+        _ => return false,
+    };
+    let is_reduced = matches!(
+        (kind, role),
+        (ModuleKind::Row | ModuleKind::Embedding, ValueRole::Output) | (ModuleKind::Column, ValueRole::Input)
+    );
+    is_reduced && kind.place(role, false) == Placement::Whole
+}
+
+/// Path and class of the module that the suspect is an operation of.
+fn module_of<'a>(suspect: &'a Suspect<'_>) -> Option<(&'a str, &'a str)> {
+    suspect.is_module().then(|| suspect.name.base.split_once('.')).flatten()?.1.rsplit_once('.')
+}

@@ -1,0 +1,23 @@
+//! Padding that counts: the numbers beyond the vocabulary take part in the loss.
+//!
+//! The vocabulary is padded to a multiple of the ranks that share it, so that layouts pad it differently. The logits of what both
+//! sides have agree, and the gradient that comes back to them does not.
+
+use super::super::context::Context;
+use super::super::entry::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("padding") };
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
+    let parts = context.input.candidate.parts.as_deref().filter(|parts| parts.plan.is_padded)?;
+    // The first operation of the backward pass that compares.
+    let operations = context.input.candidate.operations.iter();
+    let backward = operations.map(|operation| operation.name).find(|name| name.contains(".backward."))?;
+    let is_first = suspect.culprit.op == backward || suspect.culprit.op.contains(".output_layer.");
+    let evidence = Statement::new("vocabulary-padded")
+        .with("op", suspect.culprit.op.as_str())
+        .with("tp", u64::from(parts.layout.tp));
+    is_first.then(|| Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence))
+}

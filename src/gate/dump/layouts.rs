@@ -1,0 +1,254 @@
+//! Dumps of two runs that cut the same model differently, put together to the values of the whole model before they are paired.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::units::Compared;
+use crate::judge::dump::unit::JudgedUnit;
+use crate::judge::layout as rules;
+use crate::kind::TensorKind;
+use crate::layout::{Layout, LayoutSource};
+use crate::pair::layout::{Signs, contradiction, convention, inferred, plans, samples};
+use crate::policy::layout::LayoutPolicy;
+use crate::read::dump::name::OpName;
+use crate::read::dump::{Assembled, DumpFolder, DumpFormat, Parts, Plan};
+use crate::read::launch::Arguments;
+use crate::result::finding::Finding;
+use crate::result::layout::Layouts;
+use crate::result::unit::{CulpritLayout, UnitRanks};
+use crate::verdict::{PerSide, Side};
+
+/// Dumps of both sides as they are paired.
+#[derive(Default)]
+pub(super) struct Arranged {
+    /// The layouts, where they are known.
+    pub(super) layouts: Option<Layouts>,
+    /// Dumps of the whole model for each step; `None` where ranks are paired as they are.
+    pub(super) whole: Option<PerSide<Vec<DumpFolder>>>,
+    /// Findings about the layouts.
+    pub(super) findings: Vec<Finding>,
+    /// Whether nothing can be compared.
+    pub(super) is_refused: bool,
+}
+
+/// Folders of the ranks of one step.
+type Ranks<'f> = BTreeMap<u64, &'f DumpFolder>;
+/// Ranks by step.
+type Steps<'f> = BTreeMap<u64, Ranks<'f>>;
+
+/// Looks how both sides cut their model, and puts them together where they cut it differently.
+pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy: &LayoutPolicy) -> Arranged {
+    let Some(steps) = steps(baseline).zip(steps(candidate)) else { return Arranged::default() };
+    let steps = PerSide { baseline: steps.0, candidate: steps.1 };
+    let worlds = PerSide::of(|side| steps[side].values().map(BTreeMap::len).max().unwrap_or_default());
+    let arguments = PerSide::of(|side| {
+        let folder = steps[side].values().flat_map(BTreeMap::values).next();
+        folder.and_then(|folder| Arguments::beside(folder.files.as_ref()))
+    });
+    let known = PerSide::of(|side| {
+        let of_arguments = || arguments[side].as_ref().and_then(|found| found.layout(worlds[side] as u64));
+        policy.of(side).or_else(of_arguments)
+    });
+    let is_declared = known.each().any(Option::is_some);
+    if !is_declared && worlds.each().all(|world| *world <= 1) {
+        return Arranged::default();
+    }
+    let missing: Vec<Finding> =
+        Side::BOTH.into_iter().filter_map(|side| of_ranks(side, known[side].as_ref()?, &steps[side])).collect();
+    if !missing.is_empty() {
+        return Arranged { findings: missing, is_refused: true, ..Arranged::default() };
+    }
+    let Some(signs) = signs(&steps, is_declared) else { return Arranged::default() };
+    let contradicted: Vec<Finding> =
+        Side::BOTH.into_iter().filter_map(|side| contradicted(side, known[side].as_ref()?, &signs[side])).collect();
+    if !contradicted.is_empty() {
+        return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
+    }
+    let Some(layouts) = inferred(&signs, &known) else {
+        if !signs.baseline.holds_other_parts(&signs.candidate) {
+            return Arranged::default();
+        }
+        let finding = Finding::new(&rules::UNCERTAIN, "layout");
+        let finding = finding.with("baseline", signs.baseline.world()).with("candidate", signs.candidate.world());
+        return Arranged { findings: vec![finding], is_refused: true, ..Arranged::default() };
+    };
+    if let [Some(ours), Some(theirs)] = samples(&signs, &layouts).into_array()
+        && ours != theirs
+    {
+        let finding =
+            Finding::new(&rules::CONTRADICTED, "layout").with("side", Side::Candidate.as_str()).with("size", "samples");
+        let findings = vec![finding.with("declared", ours).with("found", theirs)];
+        return Arranged { findings, is_refused: true, ..Arranged::default() };
+    }
+    let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
+    if layouts.baseline.cuts_as(&layouts.candidate) {
+        return Arranged { layouts: Some(told), ..Arranged::default() };
+    }
+    let mut findings = Vec::new();
+    if Side::BOTH.iter().any(|side| layouts[*side].source == LayoutSource::Inferred && layouts[*side].world() > 1) {
+        findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
+    }
+    findings.push(differs(&layouts));
+    let is_cut = |side: Side| {
+        layouts[side].tp != layouts[side.other()].tp
+            || layouts[side].dp != layouts[side.other()].dp
+            || layouts[side].cp != layouts[side.other()].cp
+    };
+    if Side::BOTH.iter().any(|side| signs[*side].has_checksums && is_cut(*side)) {
+        findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", layouts.candidate.to_string()));
+        return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
+    }
+    if signs.each().all(|signs| signs.stages().is_none()) {
+        findings.push(
+            Finding::new(&rules::NOT_MERGEABLE, "layout")
+                .with("layout", layouts.candidate.to_string())
+                .with("calls", 1_u64),
+        );
+        return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
+    }
+    let mut plans = plans(&signs, &layouts);
+    if layouts.each().any(|layout| layout.micro_batches > 1)
+        && let Some(factor) = of_convention(&steps, &layouts, &plans)
+    {
+        plans.candidate.backward_scale *= factor;
+        let told = findings.pop().map(|finding| finding.with("factor", factor));
+        findings.extend(told);
+    }
+    let whole = PerSide::of(|side| {
+        steps[side].values().filter_map(|ranks| whole(ranks, &layouts[side], plans[side])).collect()
+    });
+    Arranged { layouts: Some(told), whole: Some(whole), findings, is_refused: false }
+}
+
+/// The ranks of each step; `None` where a dump is of another kind than modules and calls, or a rank stands twice.
+fn steps(folders: &[DumpFolder]) -> Option<Steps<'_>> {
+    let mut steps = Steps::new();
+    for folder in folders {
+        if folder.format != DumpFormat::Msprobe {
+            return None;
+        }
+        let known = steps.entry(folder.step).or_default().insert(folder.rank.unwrap_or_default(), folder);
+        if known.is_some() {
+            return None;
+        }
+    }
+    Some(steps)
+}
+
+/// The dump of the whole model of one step.
+fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
+    let first = ranks.values().next()?;
+    let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
+    let assembled = Assembled { ranks, layout: layout.clone(), plan };
+    Some(DumpFolder { rank: None, assembled: Some(Arc::new(assembled)), ..(*first).clone() })
+}
+
+/// The layouts of runs whose ranks are paired as they are, by the signs of their first step.
+pub(super) fn alike(signs: &PerSide<Signs>) -> Option<Layouts> {
+    let layouts = inferred(signs, &PerSide::default()).filter(|_| signs.each().all(|signs| signs.world() > 1))?;
+    layouts
+        .baseline
+        .cuts_as(&layouts.candidate)
+        .then(|| Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
+}
+
+/// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.
+fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &PerSide<Plan>) -> Option<f64> {
+    let read = |at: usize| {
+        let of = |side: Side| whole(steps[side].values().nth(at)?, &layouts[side], plans[side])?.read().ok();
+        Some(PerSide { baseline: of(Side::Baseline)?, candidate: of(Side::Candidate)? })
+    };
+    convention(&read(0)?, &read(1)?)
+}
+
+/// Signs of the first step of both sides; `None` where a rank of it cannot be read, which is told where it is judged, and where the
+/// first ranks are alike, so that ranks are paired as they are.
+fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Option<PerSide<Signs>> {
+    let ranks =
+        PerSide::of(|side| steps[side].values().next().map(|ranks| ranks.values().copied().collect::<Vec<_>>()));
+    let ranks = PerSide { baseline: ranks.baseline?, candidate: ranks.candidate? };
+    let mut signs = PerSide::of(|_| Signs::new());
+    for side in Side::BOTH {
+        signs[side].add(&ranks[side].first()?.read().ok()?);
+    }
+    if !is_declared && ranks.baseline.len() == ranks.candidate.len() && signs.baseline.holds_as(&signs.candidate) {
+        return None;
+    }
+    for side in Side::BOTH {
+        for folder in ranks[side].iter().skip(1) {
+            signs[side].add(&folder.read().ok()?);
+        }
+    }
+    Some(signs)
+}
+
+/// Whether the ranks of every step are those of the layout.
+fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
+    let world = layout.world();
+    let (step, ranks) = steps.iter().find(|(_, ranks)| ranks.len() as u64 != world)?;
+    let there: BTreeSet<u64> = ranks.keys().copied().collect();
+    let finding = |rule| Finding::new(rule, "layout").with("side", side.as_str()).with("step", *step);
+    if there.len() as u64 > world || there.iter().any(|rank| *rank >= world) {
+        let found = there.len();
+        return Some(finding(&rules::CONTRADICTED).with("size", "ranks").with("declared", world).with("found", found));
+    }
+    let missing: Vec<String> =
+        (0..world).filter(|rank| !there.contains(rank)).take(16).map(|rank| rank.to_string()).collect();
+    Some(finding(&rules::RANKS_MISSING).with("declared", world).with("found", there.len()).with("ranks", missing))
+}
+
+fn contradicted(side: Side, layout: &Layout, signs: &Signs) -> Option<Finding> {
+    let (size, declared, found) = contradiction(layout, signs)?;
+    let finding = Finding::new(&rules::CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
+    Some(finding.with("declared", declared).with("found", found))
+}
+
+fn differs(layouts: &PerSide<Layout>) -> Finding {
+    let finding = Finding::new(&rules::DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
+    finding.with("candidate", layouts.candidate.to_string())
+}
+
+/// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.
+pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
+    let (Some(ours), Some(theirs)) = (&unit.baseline().parts, &unit.candidate().parts) else { return };
+    let ranks = |parts: &Parts| {
+        let all: BTreeSet<u64> = parts.ranks.values().flatten().copied().collect();
+        all.into_iter().collect()
+    };
+    judged.unit.ranks = Some(UnitRanks { baseline: ranks(ours), candidate: ranks(theirs) });
+    let unmerged = ours.unmerged + theirs.unmerged;
+    if unmerged > 0 {
+        judged.unit.evidence.shown_only += unmerged;
+        judged.unit.evidence.example("not-merged", format!("{unmerged} values"));
+    }
+    let step = judged.unit.step;
+    judged.findings.extend(Side::BOTH.into_iter().filter_map(|side| {
+        let dump = if side == Side::Baseline { unit.baseline() } else { unit.candidate() };
+        rules::of_copies(dump.parts.as_deref()?, side, step)
+    }));
+    let differing = theirs.differing.first().filter(|_| ours.differing.is_empty());
+    if let (Some(culprit), Some(differing)) = (&mut judged.unit.culprit, differing)
+        && differing.kind == TensorKind::Parameter
+        && culprit.tensor == differing.row
+    {
+        // That its copies part says more of a parameter than that one of them is off.
+        rules::blame_copies(culprit);
+    }
+    if judged.unit.culprit.is_none() && ours.differing.is_empty() {
+        judged.unit.culprit =
+            theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
+    }
+    if let Some(culprit) = &mut judged.unit.culprit {
+        culprit.layout = theirs
+            .ranks
+            .get(&culprit.op)
+            .map(|ranks| CulpritLayout { module: module_of(&culprit.op), ranks: ranks.clone() });
+    }
+}
+
+/// The module's path in the name of its operation.
+fn module_of(operation: &str) -> String {
+    let base = OpName::parse(operation).base;
+    let below = base.split_once('.').map_or(base.as_str(), |(_, rest)| rest);
+    below.rsplit_once('.').map_or(below, |(path, _)| path).to_owned()
+}

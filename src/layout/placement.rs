@@ -1,0 +1,153 @@
+//! Placement of the values of a module over ranks: one table, by class and by name, for dumps and monitors.
+
+/// Kind of a module, which tells where its values lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ModuleKind {
+    /// Embedding whose vocabulary is cut.
+    Embedding,
+    /// Normalisation, or a router of experts: every rank holds it whole.
+    Norm,
+    /// Linear layer whose outputs are cut.
+    Column,
+    /// Linear layer whose inputs are cut, and whose outputs are summed.
+    Row,
+    /// Attention over the heads of a rank.
+    Attention,
+    /// Normalisation of the heads of a rank, between projection and attention.
+    HeadNorm,
+    /// Everything that is made of these.
+    Container,
+}
+
+/// Role of a value in its module. The gradient of an input or output lies where the value itself does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueRole<'a> {
+    /// An input, or its gradient.
+    Input,
+    /// An output, or its gradient.
+    Output,
+    /// A parameter, by its name in the module.
+    Parameter(&'a str),
+    /// The gradient of a parameter.
+    Gradient(&'a str),
+}
+
+/// Place of a value over the ranks of one tensor-parallel group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// Each rank holds all of it.
+    Whole,
+    /// Each rank holds a part.
+    Sharded(Cut),
+    /// Each rank holds a part of the sum.
+    Partial,
+}
+
+/// Axis that a value is cut along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The sequence.
+    Sequence,
+    /// The heads of attention: the last but one of four, else the last.
+    Heads,
+}
+
+/// Names of linear layers whose outputs are cut.
+const COLUMN: [&str; 14] = [
+    "linear_qkv",
+    "linear_fc1",
+    "output_layer",
+    "query_key_value",
+    "dense_h_to_4h",
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "gate_proj",
+    "up_proj",
+    "gate_up_proj",
+    "qkv_proj",
+    "lm_head",
+    "linear_q",
+];
+/// Names of linear layers whose inputs are cut.
+const ROW: [&str; 6] = ["linear_proj", "linear_fc2", "o_proj", "down_proj", "dense_4h_to_h", "out_proj"];
+
+/// Names of normalisations of heads.
+const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
+
+impl ModuleKind {
+    /// The kind of the module at a path, whose class is known where a dump names it.
+    pub fn of(path: &str, class: &str) -> Self {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let has = |word: &str| class.contains(word);
+        match () {
+            () if has("ColumnParallel") => Self::Column,
+            () if has("RowParallel") => Self::Row,
+            () if has("VocabParallelEmbedding") || name == "word_embeddings" || name == "embed_tokens" => {
+                Self::Embedding
+            }
+            () if COLUMN.contains(&name) => Self::Column,
+            () if ROW.contains(&name) => Self::Row,
+            () if has("DotProductAttention") || name == "core_attention" => Self::Attention,
+            () if HEAD_NORM.contains(&name) => Self::HeadNorm,
+            () if has("Norm") || has("Router") || name.contains("norm") || name == "router" => Self::Norm,
+            () => Self::Container,
+        }
+    }
+
+    /// The place of a value over a tensor-parallel group, whose norms see a part of the sequence each under `sp`.
+    pub fn place(self, role: ValueRole<'_>, sp: bool) -> Placement {
+        use Placement::{Partial, Sharded, Whole};
+        let between = if sp { Sharded(Cut::Sequence) } else { Whole };
+        // Each rank sees its own part of the sequence.
+        let of_whole = if sp { Partial } else { Whole };
+        let is_norm = |name: &str| name.contains("norm");
+        match (self, role) {
+            (Self::Embedding, ValueRole::Input) => Whole,
+            (Self::Embedding | Self::Column, ValueRole::Parameter(name)) if is_norm(name) => Whole,
+            (Self::Embedding | Self::Column, ValueRole::Gradient(name)) if is_norm(name) => of_whole,
+            (Self::Embedding | Self::Column, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(Cut::First),
+            (Self::Column, ValueRole::Output) | (Self::Row, ValueRole::Input) => Sharded(Cut::Last),
+            (Self::Row, ValueRole::Parameter("bias")) => Whole,
+            (Self::Row, ValueRole::Gradient("bias")) => of_whole,
+            (Self::Row, ValueRole::Parameter(_) | ValueRole::Gradient(_)) => Sharded(Cut::Last),
+            (Self::Attention, ValueRole::Input) | (Self::HeadNorm, ValueRole::Input | ValueRole::Output) => {
+                Sharded(Cut::Heads)
+            }
+            (Self::HeadNorm, ValueRole::Gradient(_)) => Partial,
+            (Self::Attention, ValueRole::Output) => Sharded(Cut::Last),
+            (_, ValueRole::Parameter(_)) => Whole,
+            (_, ValueRole::Gradient(_)) => of_whole,
+            (_, ValueRole::Input | ValueRole::Output) => between,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_known_by_class_and_by_name() {
+        let kind = |path, class| ModuleKind::of(path, class);
+        assert_eq!(kind("decoder.layers.0.mlp.linear_fc1", "TEColumnParallelLinear"), ModuleKind::Column);
+        assert_eq!(kind("model.layers.3.mlp.down_proj", ""), ModuleKind::Row);
+        assert_eq!(kind("decoder.layers.0.self_attention.core_attention", ""), ModuleKind::Attention);
+        assert_eq!(kind("decoder.final_layernorm", ""), ModuleKind::Norm);
+        assert_eq!(kind("decoder.layers.0.self_attention.q_layernorm", "RMSNorm"), ModuleKind::HeadNorm);
+        assert_eq!(kind("decoder.layers.0.mlp", "MLP"), ModuleKind::Container);
+    }
+
+    #[test]
+    fn sequence_parallelism_cuts_what_lies_between_projections() {
+        let place = |kind: ModuleKind, role| [kind.place(role, false), kind.place(role, true)];
+        let sequence = Placement::Sharded(Cut::Sequence);
+        assert_eq!(place(ModuleKind::Row, ValueRole::Output), [Placement::Whole, sequence]);
+        assert_eq!(place(ModuleKind::Norm, ValueRole::Gradient("weight")), [Placement::Whole, Placement::Partial]);
+        assert_eq!(place(ModuleKind::Column, ValueRole::Output), [Placement::Sharded(Cut::Last); 2]);
+    }
+}

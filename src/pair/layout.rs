@@ -1,0 +1,415 @@
+//! Parallel layouts that dumps show by themselves (docs/layouts.md).
+//!
+//! Ranks with the same modules are one stage; a weight that is smaller than the other side's is a part of it; tokens that are
+//! fewer than the other side's are a part of the sequence.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::kind::TensorKind;
+use crate::layout::placement::ModuleKind;
+use crate::layout::{Layout, LayoutConfidence, LayoutSource};
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Plan, TensorRecord};
+use crate::verdict::{PerSide, Side};
+
+/// Signs of the layout in the dumps of one side's ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Signs {
+    /// Number of ranks.
+    world: u64,
+    /// Digest of the modules of each rank; `None` of one without.
+    modules: Vec<Option<u64>>,
+    /// Chunks of the model on each rank.
+    pub chunks: u32,
+    /// Rows and columns of the projection behind attention.
+    proj: Option<[u64; 2]>,
+    /// Rows of the fused projection before attention.
+    qkv: Option<u64>,
+    /// Statistics of the first part of the embedding's weight and of the output layer's, as bits.
+    ends: [Option<[u64; 4]>; 2],
+    /// Rows of the embedding of the vocabulary.
+    pub vocabulary: Option<u64>,
+    /// Size of the groups of collectives inside of modules.
+    group: Option<u64>,
+    /// Experts that a router chooses from, and those that a rank holds.
+    experts: Option<[u64; 2]>,
+    /// Samples and tokens of each that a rank is given at once.
+    pub tokens: Option<[u64; 2]>,
+    /// Statistics of the first rank's tokens, and the number of ranks that are given the same.
+    same_tokens: Option<([Option<u64>; 4], u64)>,
+    /// Whether norms see less of the sequence than the projection behind them.
+    is_sequence_parallel: bool,
+    /// Whether torch shards parameters.
+    is_sharded: bool,
+    /// Calls of the embedding in a step.
+    pub calls: u32,
+    /// Whether values are recorded as checksums.
+    pub has_checksums: bool,
+    /// Parameters of the first rank's modules, with their shapes.
+    parameters: BTreeMap<String, Vec<u64>>,
+}
+
+/// A module of a dump by its path, without the number of a chunk.
+struct ModuleOf<'n> {
+    chunk: Option<u32>,
+    path: &'n str,
+    class: &'n str,
+    name: OpName,
+}
+
+impl<'n> ModuleOf<'n> {
+    fn of(name: &'n str) -> Option<Self> {
+        let rest = name.strip_prefix("Module.").or_else(|| name.strip_prefix("Cell."))?;
+        let parsed = OpName::parse(name);
+        let base = rest.get(..parsed.base.len().checked_sub(name.len() - rest.len())?)?;
+        let (path, class) = base.rsplit_once('.')?;
+        let (chunk, path) = match path.split_once('.') {
+            Some((chunk, below)) => chunk.parse().map_or((None, path), |chunk| (Some(chunk), below)),
+            None => (None, path),
+        };
+        parsed.direction?;
+        Some(Self { chunk, path, class, name: parsed })
+    }
+
+    fn last(&self) -> &'n str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+}
+
+impl Signs {
+    /// Signs of ranks that are added one after the other.
+    pub fn new() -> Self {
+        Self { chunks: 1, calls: 1, ..Self::default() }
+    }
+
+    /// Number of ranks.
+    pub fn world(&self) -> u64 {
+        self.world
+    }
+
+    /// Adds the next rank of one step.
+    pub fn add(&mut self, dump: &Dump) {
+        let (mut modules, mut parameters) = (BTreeSet::new(), BTreeMap::new());
+        self.rank(dump, &mut modules, &mut parameters);
+        self.world += 1;
+        // Ranks of one stage hold the same modules: each list is kept once.
+        let hash = crate::hash::of(&modules);
+        self.modules.push(if modules.is_empty() { None } else { Some(hash) });
+        if self.parameters.is_empty() {
+            self.parameters = parameters;
+        }
+    }
+
+    /// Stages, by the modules of the ranks. Those in the middle look alike, so that the first one's ranks tell their number.
+    pub fn stages(&self) -> Option<u32> {
+        let first = (*self.modules.first()?)?;
+        let alike = self.modules.iter().filter(|other| **other == Some(first)).count();
+        (self.modules.len() % alike == 0).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
+    }
+
+    fn rank(&mut self, dump: &Dump, own: &mut BTreeSet<String>, parameters: &mut BTreeMap<String, Vec<u64>>) {
+        let mut calls = BTreeSet::new();
+        let mut norm: Option<u64> = None;
+        let mut is_forward = true;
+        for operation in dump.operations.iter() {
+            self.has_checksums |=
+                operation.leaves.iter().any(|leaf| leaf.record().is_some_and(|one| one.checksum.is_some()));
+            // Behind the backward pass gradients are reduced, over other groups.
+            is_forward &= !operation.name.contains(".backward");
+            if is_forward && operation.name.starts_with("Distributed.all_reduce") {
+                let size = operation.leaves.iter().find_map(group_size);
+                self.group = self.group.or(size);
+            }
+            let Some(module) = ModuleOf::of(operation.name) else { continue };
+            self.chunks = self.chunks.max(module.chunk.map_or(1, |chunk| chunk.saturating_add(1)));
+            self.is_sharded |= module.class.starts_with("FSDP");
+            if !module.path.contains("expert") {
+                own.insert(
+                    module.chunk.map_or_else(|| module.path.to_owned(), |chunk| format!("{chunk}.{}", module.path)),
+                );
+            }
+            let tensor = |kind: &str| {
+                let leaf = operation.leaves.iter().find(|leaf| leaf.row.below_operation().ends_with(kind));
+                leaf.and_then(|leaf| leaf.record())
+            };
+            let kind = ModuleKind::of(module.path, module.class);
+            if let Some(weight) = tensor(".parameters.weight") {
+                parameters.insert(module.path.to_owned(), weight.shape.to_vec());
+                self.weight(&module, kind, &weight);
+            }
+            let expert =
+                module.path.split('.').skip_while(|part| !part.contains("expert")).find_map(|part| part.parse().ok());
+            if let Some(expert) = expert {
+                let [_, local] = self.experts.get_or_insert([0, 0]);
+                *local = (*local).max(u64::saturating_add(expert, 1));
+            }
+            if module.name.direction != Some(Direction::Forward) {
+                continue;
+            }
+            match kind {
+                ModuleKind::Embedding => {
+                    calls.insert(module.name.call);
+                    let given = tensor(".input.0").filter(|_| calls.len() == 1);
+                    if let Some([samples, tokens]) = given.map(|one| one.shape) {
+                        self.tokens = self.tokens.or(Some([*samples, *tokens]));
+                    }
+                    let bits = given.map(|one| one.statistics().map(|value| value.as_f64().map(f64::to_bits)));
+                    if let Some(bits) = bits {
+                        let (first, count) = self.same_tokens.get_or_insert((bits, 0));
+                        *count += u64::from(*first == bits);
+                    }
+                }
+                ModuleKind::Norm if module.last() != "router" => {
+                    norm = tensor(".output.0").and_then(|one| one.shape.first().copied())
+                }
+                ModuleKind::Column => {
+                    let whole = tensor(".output.0").and_then(|one| one.shape.first().copied());
+                    self.is_sequence_parallel |= norm.zip(whole).is_some_and(|(norm, whole)| norm < whole);
+                }
+                _ => {}
+            }
+        }
+        self.calls = self.calls.max(u32::try_from(calls.len()).unwrap_or(u32::MAX)).max(1);
+    }
+
+    fn weight(&mut self, module: &ModuleOf<'_>, kind: ModuleKind, weight: &TensorRecord<'_>) {
+        let [rows, columns] = weight.shape else { return };
+        let bits = || weight.finite_statistics().map(|statistics| statistics.map(f64::to_bits));
+        let [embedding, output] = &mut self.ends;
+        match (kind, module.last()) {
+            (ModuleKind::Embedding, _) => *embedding = embedding.or_else(bits),
+            (_, "output_layer" | "lm_head") => *output = output.or_else(bits),
+            _ => {}
+        }
+        match (kind, module.last()) {
+            (ModuleKind::Embedding, _) => self.vocabulary = self.vocabulary.or(Some(*rows)),
+            (_, "router" | "gate") => self.experts.get_or_insert([0, 0])[0] = *rows,
+            (_, "linear_proj" | "o_proj") => self.proj = self.proj.or(Some([*rows, *columns])),
+            (_, "linear_qkv" | "query_key_value" | "qkv_proj") => self.qkv = self.qkv.or(Some(*rows)),
+            _ => {}
+        }
+    }
+
+    /// Whether the embedding and the output layer hold the same numbers.
+    pub fn is_tied(&self) -> bool {
+        let [embedding, output] = self.ends;
+        embedding.is_some() && embedding == output
+    }
+
+    /// Whether the first ranks of both sides hold the same parameters in the same shapes, and are given as much.
+    pub fn holds_as(&self, other: &Self) -> bool {
+        let cut =
+            |signs: &Self| (signs.tokens, signs.calls, signs.is_sequence_parallel, signs.is_sharded, signs.chunks);
+        self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
+    }
+
+    /// Whether the first ranks of both sides hold the same parameter in other shapes: each a part of its own.
+    pub fn holds_other_parts(&self, other: &Self) -> bool {
+        let is_other = |(name, shape): (&String, &Vec<u64>)| other.parameters.get(name).is_some_and(|own| own != shape);
+        self.parameters.iter().any(is_other)
+    }
+
+    /// Tensor parallelism by what lies on this side alone: a projection behind attention is as wide as it is high.
+    fn tp_alone(&self) -> Option<u32> {
+        if self.world == 1 {
+            return Some(1);
+        }
+        let square = self
+            .proj
+            .filter(|[rows, columns]| *columns > 0 && rows % columns == 0)
+            .map(|[rows, columns]| rows / columns);
+        let is_possible = |tp: &u64| *tp > 0 && self.world % *tp == 0;
+        // Ranks of one group are given the same tokens, others are not.
+        let same_tokens = self.same_tokens.map(|(_, count)| count).filter(|count| *count > 1);
+        square
+            .filter(is_possible)
+            .or(self.group.filter(is_possible))
+            .or(same_tokens.filter(is_possible))
+            .and_then(|tp| u32::try_from(tp).ok())
+    }
+}
+
+/// Ranks of the group of a collective.
+fn group_size(leaf: crate::read::dump::Leaf<'_>) -> Option<u64> {
+    use crate::read::json::Json;
+    let crate::read::dump::Value::Plain { value, .. } = leaf.value else { return None };
+    match value.get("group_ranks") {
+        Some(Json::Array(ranks)) => Some(ranks.len() as u64),
+        _ => None,
+    }
+}
+
+/// The layouts of both sides, as far as the signs tell them: what is declared stands.
+pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
+    let tp = PerSide::of(|side| match &known[side] {
+        Some(layout) => Some(layout.tp),
+        None => signs[side].tp_alone(),
+    });
+    let relative = |side: Side| -> Option<u32> {
+        let (own, other) = (&signs[side], &signs[side.other()]);
+        let ([_, own_columns], [_, columns]) = (own.proj?, other.proj?);
+        let whole = columns.checked_mul(u64::from(tp[side.other()]?))?;
+        (own_columns > 0 && whole % own_columns == 0).then(|| u32::try_from(whole / own_columns).ok()).flatten()
+    };
+    // A side of one rank is whole, so that its weights tell the other's part.
+    let tp_of = |side: Side| match &known[side] {
+        Some(layout) => Some(layout.tp),
+        None if signs[side].world > 1 && signs[side.other()].world == 1 => relative(side).or(tp[side]),
+        None => tp[side].or_else(|| relative(side)),
+    };
+    let tokens = PerSide::of(|side| {
+        let cp = match &known[side] {
+            Some(layout) => Some(layout.cp),
+            None => (signs[side].world == 1).then_some(1),
+        };
+        signs[side].tokens.zip(cp).map(|([_, tokens], cp)| tokens.saturating_mul(u64::from(cp)))
+    });
+    let one = |side: Side| -> Option<Layout> {
+        if let Some(layout) = &known[side] {
+            return Some(layout.clone());
+        }
+        let own = &signs[side];
+        let tp = tp_of(side)?;
+        let pp = own.stages()?;
+        let cp = own.tokens.zip(tokens[side.other()]).map_or(1, |([_, local], whole)| {
+            let is_part = own.world > 1 && local > 0 && whole > local && whole % local == 0;
+            if is_part { whole / local } else { 1 }
+        });
+        let rest = u64::from(tp).checked_mul(u64::from(pp))?.checked_mul(cp)?;
+        (rest > 0 && own.world % rest == 0).then_some(())?;
+        let ep =
+            own.experts.map_or(1, |[all, local]| if local > 0 && all % local == 0 { (all / local).max(1) } else { 1 });
+        Some(Layout {
+            tp,
+            pp,
+            vpp: own.chunks,
+            dp: u32::try_from(own.world / rest).ok()?,
+            cp: u32::try_from(cp).ok()?,
+            ep: u32::try_from(ep).ok()?,
+            sp: own.is_sequence_parallel,
+            fsdp: own.is_sharded,
+            micro_batches: own.calls,
+            confidence: if own.world == 1 { LayoutConfidence::Certain } else { LayoutConfidence::Likely },
+            ..Layout::single(LayoutSource::Inferred)
+        })
+    };
+    let layouts = PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? };
+    // Both sides are given the same samples in a step, unless a rank is missing.
+    let [ours, theirs] = samples(signs, &layouts).into_array();
+    (known.each().all(Option::is_some) || ours == theirs).then_some(layouts)
+}
+
+/// Samples that each side is given in one step; `None` where no module takes tokens.
+pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Option<u64>> {
+    PerSide::of(|side| {
+        let [samples, _] = signs[side].tokens?;
+        let ranks = u64::from(layouts[side].dp).saturating_mul(u64::from(layouts[side].micro_batches));
+        Some(samples.saturating_mul(ranks))
+    })
+}
+
+/// The first size that is declared and that the signs contradict: its name, declared and found.
+pub fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u64)> {
+    let stages = signs.stages().map(u64::from).filter(|stages| *stages != u64::from(layout.pp));
+    if let Some(stages) = stages {
+        return Some(("pp", u64::from(layout.pp), stages));
+    }
+    if signs.chunks > 1 && signs.chunks != layout.vpp {
+        return Some(("vpp", u64::from(layout.vpp), u64::from(signs.chunks)));
+    }
+    let square =
+        signs.proj.filter(|[rows, columns]| *columns > 0 && rows % columns == 0).map(|[rows, columns]| rows / columns);
+    let group = signs.group.filter(|_| layout.dp == 1 && layout.cp == 1);
+    match (square, group) {
+        (Some(square), _) if square != u64::from(layout.tp) && (group.is_none() || group == Some(square)) => {
+            Some(("tp", u64::from(layout.tp), square))
+        }
+        _ => None,
+    }
+}
+
+/// Facts about putting each side together that only both tell.
+pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan> {
+    let [ours, theirs] = [&layouts.baseline, &layouts.candidate];
+    let has_batches = ours.micro_batches > 1 || theirs.micro_batches > 1;
+    let merges_calls = has_batches && (ours.dp, ours.micro_batches) != (theirs.dp, theirs.micro_batches);
+    let whole = |side: Side, of: fn(&Signs) -> Option<u64>| {
+        of(&signs[side]).map(|rows| rows.saturating_mul(u64::from(layouts[side].tp)))
+    };
+    let differs = |of: fn(&Signs) -> Option<u64>| {
+        whole(Side::Baseline, of).zip(whole(Side::Candidate, of)).is_some_and(|(ours, theirs)| ours != theirs)
+    };
+    let has_tied_parts = ours.pp != theirs.pp && Side::BOTH.iter().any(|side| signs[*side].is_tied());
+    let has_other_experts = ours.ep != theirs.ep;
+    let (is_padded, has_key_copies) = (differs(|signs| signs.vocabulary), differs(|signs| signs.qkv));
+    PerSide::of(|side| Plan {
+        merges_calls,
+        backward_scale: f64::from(layouts[side].dp) * f64::from(layouts[side].cp),
+        is_padded,
+        has_key_copies,
+        has_tied_parts,
+        is_tied: signs.baseline.is_tied(),
+        has_other_experts,
+        tokens: signs[side].tokens,
+    })
+}
+
+/// Rows of values that were put together to other shapes on both sides: positions and masks, say, are the same on every rank and
+/// no part of a batch. Parameters have one shape in every layout.
+pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
+    let [ours, theirs] = dumps.map(|dump| {
+        let leaves = dump.operations.leaves().filter(|leaf| leaf.kind != TensorKind::Parameter);
+        leaves.filter_map(|leaf| Some((leaf.row.to_string(), leaf.record()?.shape))).collect::<HashMap<_, _>>()
+    });
+    let differs =
+        |(row, shape): (String, &[u64])| theirs.get(&row).is_some_and(|other| **other != *shape).then_some(row);
+    let all = ours.len();
+    let rows: HashSet<String> = ours.into_iter().filter_map(differs).collect();
+    // What differs everywhere is no matter of how values lie on ranks.
+    if rows.len() * 2 > all { HashSet::new() } else { rows }
+}
+
+/// Backward values without which a constant factor says nothing.
+const FEWEST: usize = 3;
+/// Scatter of a constant factor over the norms of gradients, and the distance from 1 of one that is none.
+const SCATTER: f64 = 1e-3;
+const NO_FACTOR: f64 = 1e-2;
+/// Relative difference of parameters after an update that took place alike: other kernels part them by a sixth of it.
+const SAME_UPDATE: f64 = 6e-6;
+
+/// Constant factor of the whole backward pass of the candidate that leaves the update as it is: a loss that is not divided by its
+/// micro-batches, while the gradients are. `first` and `second` are both sides' dumps of a step and of the next.
+pub fn convention(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
+    let factors: Vec<f64> = norms(first, |name| name.contains(".backward."))
+        .filter(|[ours, _]| *ours > 0.0)
+        .map(|[ours, theirs]| theirs / ours)
+        .collect();
+    let factor = crate::median::median(factors.clone()).filter(|_| factors.len() >= FEWEST)?;
+    let is_constant = factors.iter().all(|one| (one - factor).abs() <= SCATTER * factor);
+    let mut parameters = 0_usize;
+    let is_same_update = norms(second, |name| name.contains(".forward.")).all(|[ours, theirs]| {
+        parameters += 1;
+        (ours - theirs).abs() <= SAME_UPDATE * ours.abs()
+    });
+    (is_constant && (factor - 1.0).abs() > NO_FACTOR && is_same_update && parameters > 0).then_some(factor)
+}
+
+/// Norms of both sides of the gradients that come in to backward operations, or of the parameters of forward ones.
+fn norms<'d>(dumps: &'d PerSide<Dump>, wanted: fn(&str) -> bool) -> impl Iterator<Item = [f64; 2]> + 'd {
+    let of = move |dump: &'d Dump| -> BTreeMap<String, f64> {
+        let operations = dump.operations.iter().filter(move |operation| wanted(operation.name));
+        let leaves = operations.flat_map(|operation| operation.leaves.iter());
+        let kind = |kind, row: &str| {
+            if row.contains(".backward.") { kind == TensorKind::Input } else { kind == TensorKind::Parameter }
+        };
+        leaves
+            .filter_map(|leaf| {
+                let row = leaf.row.to_string();
+                let norm = leaf.record()?.norm.as_f64().filter(|_| kind(leaf.kind, &row))?;
+                Some((row, norm))
+            })
+            .collect()
+    };
+    let (ours, theirs) = (of(&dumps.baseline), of(&dumps.candidate));
+    ours.into_iter().filter_map(move |(row, norm)| Some([norm, *theirs.get(&row)?]))
+}

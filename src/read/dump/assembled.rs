@@ -1,0 +1,306 @@
+//! The dumps of all ranks of one step, put together to the values of the whole model (docs/layouts.md).
+//!
+//! Modules get the names that they have in the whole model; their values are put together by statistics: largest and smallest
+//! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. What does not merge is left out and
+//! counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
+
+mod global;
+mod merge;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::builder::{Builder, NewTensor};
+use super::content::{COPIES, Differing, Dump, Parts};
+use super::folder::{DumpFolder, WholeModel};
+use super::name::Direction;
+use super::plan::Plan;
+use super::records::{Leaf, Operations, Value};
+use crate::error::Result;
+use crate::kind::TensorKind;
+use crate::layout::placement::{ModuleKind, ValueRole};
+use crate::layout::{Coordinates, Layout};
+use global::{Globals, Module};
+use merge::{Merged, Piece, Unmerged, merge};
+
+/// The dumps of all ranks of one step, and how they belong together.
+#[derive(Clone)]
+pub struct Assembled {
+    /// Folder of each rank, by rising rank.
+    pub ranks: Vec<(u64, DumpFolder)>,
+    /// The layout that cuts the model over them.
+    pub layout: Layout,
+    /// Facts that only both sides together tell.
+    pub plan: Plan,
+}
+
+/// A call of a module on one rank.
+#[derive(Clone, Copy)]
+struct Member {
+    /// Place among the ranks.
+    rank: usize,
+    /// Index of the operation in that rank's dump.
+    operation: usize,
+    call: u64,
+    /// Chunk of the model that it is a part of.
+    chunk: u32,
+}
+
+/// Place of an operation in the order of the whole model.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    is_backward: bool,
+    /// Chunk of the model, counted from the end for backward operations.
+    chunk: u32,
+    index: usize,
+}
+
+/// The members of an operation of the whole model.
+struct Group {
+    order: Order,
+    module: Module,
+    members: Vec<Member>,
+}
+
+impl WholeModel for Assembled {
+    fn read(&self) -> Result<Dump> {
+        let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+        let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
+        let globals = Globals::of(&dumps, &places, &self.layout);
+        let (groups, outside) = self.groups(&dumps, &places, &globals);
+        let mut parts = Parts::new(self.layout.clone(), self.plan);
+        parts.unmerged = outside;
+        let mut builder = Builder::default();
+        for group in &groups {
+            self.put(group, &dumps, &places, &mut builder, &mut parts);
+        }
+        let operations = builder.finish();
+        parts.differing.extend(self.tied(&operations, &parts));
+        parts.differing_loss = self.losses(&dumps, &places);
+        let first = dumps.first().cloned().unwrap_or_default();
+        let damage = dumps.into_iter().flat_map(|dump| dump.damage).collect();
+        Ok(Dump {
+            // Tensors that were saved are put together by their statistics alone.
+            task: if first.task == "tensor" { "statistics".to_owned() } else { first.task },
+            level: first.level,
+            framework: first.framework,
+            operations,
+            stacks: None,
+            parents: Default::default(),
+            damage,
+            parts: Some(Arc::new(parts)),
+        })
+    }
+}
+
+impl Assembled {
+    /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
+    fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
+        let mut groups: HashMap<String, Group> = HashMap::new();
+        let mut outside = 0;
+        for (rank, (dump, place)) in dumps.iter().zip(places).enumerate() {
+            for (index, operation) in dump.operations.iter().enumerate() {
+                let Some(module) = globals.module(operation.name, *place) else {
+                    outside += operation.leaves.iter().filter(|leaf| leaf.record().is_some()).count() as u64;
+                    continue;
+                };
+                let is_backward = module.direction != Direction::Forward;
+                let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
+                let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
+                let order = Order { is_backward, chunk, index };
+                let member = Member { rank, operation: index, call: module.call, chunk: module.chunk };
+                let call = if self.plan.merges_calls { 0 } else { module.call };
+                let name = module.name(call);
+                let group = groups.entry(name).or_insert_with(|| Group { order, module, members: Vec::new() });
+                // What spans several chunks ends in the last of them.
+                if order.is_backward == group.order.is_backward && order.chunk > group.order.chunk {
+                    group.order = order;
+                }
+                group.members.push(member);
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        groups.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| a.module.path.cmp(&b.module.path)));
+        (groups, outside)
+    }
+
+    /// Puts the values of one operation together.
+    fn put(&self, group: &Group, dumps: &[Dump], places: &[Coordinates], builder: &mut Builder, parts: &mut Parts) {
+        let call = if self.plan.merges_calls { 0 } else { group.module.call };
+        let name = group.module.name(call);
+        builder.begin(&name);
+        let rows = rows(&group.members, dumps);
+        let mut ranks: Vec<u64> =
+            group.members.iter().filter_map(|member| Some(self.ranks.get(member.rank)?.0)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        for ((suffix, kind), leaves) in rows {
+            let row = format!("{name}{suffix}");
+            let pieces = leaves.iter().filter_map(|(member, leaf)| {
+                let (place, record) = (*places.get(member.rank)?, leaf.record()?);
+                let rank = self.ranks.get(member.rank)?.0;
+                Some(Piece { place, rank, call: member.call, chunk: member.chunk, record })
+            });
+            let pieces = at_its_end(group.module.direction, kind, pieces.collect());
+            if pieces.is_empty() {
+                plain(builder, &row, kind, &leaves);
+                continue;
+            }
+            let role = role(kind, group.module.direction, &suffix);
+            let kind_of_module = ModuleKind::of(&group.module.path, &group.module.class);
+            let is_left_out = self.plan.leaves_out(&group.module.path, kind_of_module, role);
+            let of = merge::Of {
+                kind: kind_of_module,
+                role,
+                direction: group.module.direction,
+                layout: &self.layout,
+                plan: &self.plan,
+            };
+            let merged = if is_left_out { Err(Unmerged) } else { merge(&of, &pieces) };
+            match merged {
+                Ok(Merged { shape, statistics, checksum, differing, dtype }) => {
+                    let statistics = statistics.map(std::borrow::Cow::Owned);
+                    let tensor = NewTensor {
+                        dtype: &dtype,
+                        shape: &shape,
+                        statistics,
+                        requires_grad: pieces.first().and_then(|piece| piece.record.requires_grad),
+                        checksum: checksum.as_deref(),
+                        extension: None,
+                    };
+                    builder.tensor(&row, kind, &tensor);
+                    parts.differing.extend(differing.map(|(ranks, error)| Differing {
+                        operation: name.clone(),
+                        row: row.clone(),
+                        kind,
+                        ranks,
+                        error,
+                        is_tied: false,
+                    }));
+                }
+                Err(Unmerged) => {
+                    parts.unmerged += pieces.len() as u64;
+                    parts.unmerged_rows.insert(row);
+                }
+            }
+        }
+        parts.ranks.insert(name, ranks);
+    }
+}
+
+impl Assembled {
+    /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.
+    fn losses(&self, dumps: &[Dump], places: &[Coordinates]) -> Option<Vec<u64>> {
+        let mut groups: HashMap<Coordinates, Vec<(u64, f64)>> = HashMap::new();
+        for ((dump, place), (rank, _)) in dumps.iter().zip(places).zip(&self.ranks) {
+            let scalar = dump.operations.iter().rev().find_map(|operation| {
+                let is_of_loss = operation.name.ends_with(".forward") && !operation.name.starts_with("Distributed.");
+                let outputs = operation.leaves.iter().filter(|leaf| is_of_loss && leaf.kind == TensorKind::Output);
+                let mut scalars = outputs.filter_map(Leaf::record).filter(|record| record.shape.is_empty());
+                scalars.find_map(|record| record.max.as_f64())
+            });
+            groups.entry(Coordinates { tp: 0, ..*place }).or_default().extend(scalar.map(|value| (*rank, value)));
+        }
+        let differs = |group: &&Vec<(u64, f64)>| {
+            let first = group.first().map_or(0.0, |(_, value)| *value);
+            group.iter().any(|(_, value)| (value - first).abs() > COPIES * first.abs())
+        };
+        let group = groups.values().filter(differs).min_by_key(|group| group.first().map(|(rank, _)| *rank))?;
+        Some(group.iter().map(|(rank, _)| *rank).collect())
+    }
+
+    /// The output layer's weight, where it is the embedding's and does not hold the same numbers.
+    fn tied(&self, operations: &Operations, parts: &Parts) -> Option<Differing> {
+        if !self.plan.is_tied {
+            return None;
+        }
+        let weight = |wanted: fn(&str) -> bool| {
+            operations.iter().find(|operation| wanted(operation.name)).and_then(|operation| {
+                let leaf = operation.leaves.iter().find(|leaf| leaf.kind == TensorKind::Parameter)?;
+                Some((operation.name, leaf, leaf.record()?))
+            })
+        };
+        let (first, _, embedding) = weight(is_embedding)?;
+        let (name, leaf, output) = weight(is_output_layer)?;
+        let error = merge::apart(&embedding, &output);
+        (error > COPIES).then(|| Differing {
+            operation: name.to_owned(),
+            row: leaf.row.to_string(),
+            kind: TensorKind::Parameter,
+            ranks: [first, name].iter().filter_map(|name| parts.ranks.get(*name)).flatten().copied().collect(),
+            error,
+            is_tied: true,
+        })
+    }
+}
+
+/// Whether a forward operation is that of the embedding of the vocabulary.
+fn is_embedding(name: &str) -> bool {
+    name.contains(".forward.") && (name.contains(".word_embeddings.") || name.contains(".embed_tokens."))
+}
+
+/// Whether a forward operation is that of the layer behind all others.
+fn is_output_layer(name: &str) -> bool {
+    name.contains(".forward.") && (name.contains(".output_layer.") || name.contains(".lm_head."))
+}
+
+/// Of the pieces of a module over several chunks only those that lie at its end: inputs of the first chunk and outputs of the
+/// last; of gradients the other way round.
+fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
+    let wants_last = (kind == TensorKind::Output) == (direction == Direction::Forward);
+    let chunks = pieces.iter().map(|piece| piece.chunk);
+    let end = if wants_last { chunks.max() } else { chunks.min() };
+    pieces.into_iter().filter(|piece| Some(piece.chunk) == end).collect()
+}
+
+/// Values of the members by row below the operation, in the order of the first member that has them.
+fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> {
+    let mut rows: Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> = Vec::new();
+    let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
+    for member in members {
+        let operation = dumps.get(member.rank).and_then(|dump| dump.operations.get(member.operation));
+        for leaf in operation.into_iter().flat_map(|operation| operation.leaves.iter()) {
+            let key = (leaf.row.below_operation().to_owned(), leaf.kind);
+            let place = *known.entry(key.clone()).or_insert_with(|| {
+                rows.push((key, Vec::new()));
+                rows.len() - 1
+            });
+            if let Some((_, leaves)) = rows.get_mut(place) {
+                leaves.push((*member, leaf));
+            }
+        }
+    }
+    rows
+}
+
+/// A value that is no tensor, as the first member has it.
+fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, Leaf<'_>)]) {
+    match leaves.first().map(|(_, leaf)| leaf.value) {
+        Some(Value::Plain { type_name, value, .. }) => builder.plain(row, kind, type_name, value.clone()),
+        Some(Value::Null) => builder.null(row, kind),
+        Some(Value::Damaged) => builder.damaged(row, kind),
+        Some(Value::Tensor(_)) | None => {}
+    }
+}
+
+/// The role of a value in its module.
+fn role(kind: TensorKind, direction: Direction, suffix: &str) -> ValueRole<'_> {
+    let name = suffix.rsplit('.').next().unwrap_or_default();
+    match (kind, direction) {
+        (TensorKind::Parameter, _) => ValueRole::Parameter(name),
+        // Of old dumps the gradient's row ends with its number.
+        (TensorKind::ParameterGradient, _) => {
+            let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+            ValueRole::Gradient(if is_number { suffix.rsplit('.').nth(1).unwrap_or_default() } else { name })
+        }
+        // Gradients of outputs come in, those of inputs go out.
+        (TensorKind::Input, Direction::Backward) | (TensorKind::Output | TensorKind::Value, Direction::Forward) => {
+            ValueRole::Output
+        }
+        (TensorKind::Output, Direction::Backward) => ValueRole::Input,
+        (TensorKind::Input, _) => ValueRole::Input,
+        _ => ValueRole::Output,
+    }
+}

@@ -1,0 +1,294 @@
+//! One value of the whole model from those of its ranks.
+
+use crate::dtype::Dtype;
+use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
+use crate::layout::{Coordinates, Layout};
+use crate::read::dump::content::COPIES;
+use crate::read::dump::name::Direction;
+use crate::read::dump::plan::Plan;
+use crate::read::dump::records::{Statistic, TensorRecord};
+use crate::read::json::Json;
+
+/// A value that does not merge.
+#[derive(Debug)]
+pub(super) struct Unmerged;
+
+/// The value of one rank and call.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'d> {
+    pub(super) place: Coordinates,
+    pub(super) rank: u64,
+    pub(super) call: u64,
+    pub(super) chunk: u32,
+    pub(super) record: TensorRecord<'d>,
+}
+
+/// A value that is put together, and where and how its pieces lie.
+pub(super) struct Of<'a> {
+    pub(super) kind: ModuleKind,
+    pub(super) role: ValueRole<'a>,
+    pub(super) direction: Direction,
+    pub(super) layout: &'a Layout,
+    pub(super) plan: &'a Plan,
+}
+
+/// A value of the whole model.
+pub(super) struct Merged {
+    pub(super) dtype: String,
+    pub(super) shape: Vec<u64>,
+    /// Largest value, smallest value, mean and 2-norm.
+    pub(super) statistics: [Json; 4],
+    pub(super) checksum: Option<String>,
+    /// Ranks whose copies differ, and by how much.
+    pub(super) differing: Option<(Vec<u64>, f64)>,
+}
+
+/// Numbers of a part of a value.
+#[derive(Clone, Debug)]
+struct Part {
+    shape: Vec<u64>,
+    /// Largest and smallest value, mean and norm.
+    numbers: [Option<f64>; 4],
+    ranks: Vec<u64>,
+}
+
+impl Part {
+    fn of(piece: &Piece<'_>) -> Self {
+        Self { ranks: vec![piece.rank], ..Self::of_record(&piece.record) }
+    }
+
+    fn of_record(record: &TensorRecord<'_>) -> Self {
+        let number = |statistic: Statistic<'_>| {
+            statistic.as_f64().or_else(|| statistic.as_bool().map(|value| if value { 1.0 } else { 0.0 }))
+        };
+        Self { shape: record.shape.to_vec(), numbers: record.statistics().map(number), ranks: Vec::new() }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
+    fn elements(&self) -> f64 {
+        self.shape.iter().fold(1_u64, |product, len| product.saturating_mul(*len)) as f64
+    }
+}
+
+/// Puts the pieces of a value together.
+pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
+    let first = pieces.first().ok_or(Unmerged)?.record;
+    let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
+    if let ([_], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
+        return Ok(Merged {
+            dtype: first.dtype.to_owned(),
+            shape: first.shape.to_vec(),
+            statistics: first.statistics().map(Statistic::json),
+            checksum: first.checksum.map(str::to_owned),
+            differing: None,
+        });
+    }
+    if pieces.iter().any(|piece| piece.record.checksum.is_some()) && pieces.len() > 1 {
+        return Err(Unmerged);
+    }
+    let is_number = first.element.is_some_and(Dtype::is_float);
+    let mut differing = None;
+    let mut note = |found: Option<(Vec<u64>, f64)>| differing = differing.take().or(found);
+    // Within each group of tensor parallelism, then over the parts of the sequence, then over samples.
+    let mut groups: std::collections::BTreeMap<(u64, u32, u32), Vec<&Piece<'_>>> = std::collections::BTreeMap::new();
+    for piece in pieces {
+        groups.entry((piece.call, piece.place.dp, piece.place.cp)).or_default().push(piece);
+    }
+    let placement = if is_number { of.kind.place(of.role, of.layout.sp) } else { Placement::Whole };
+    let axes = Axes { of, rank: first.shape.len(), is_number };
+    let mut samples: std::collections::BTreeMap<(u64, u32), Vec<Part>> = std::collections::BTreeMap::new();
+    for ((call, dp, _), mut group) in groups {
+        group.sort_by_key(|piece| piece.place.tp);
+        let parts: Vec<Part> = group.into_iter().map(Part::of).collect();
+        let merged = match (placement, parts.len()) {
+            (_, 1) => parts.into_iter().next().ok_or(Unmerged)?,
+            (Placement::Partial, _) => return Err(Unmerged),
+            (Placement::Sharded(cut), _) => concatenated(parts, axes.of_cut(cut))?,
+            (Placement::Whole, _) => {
+                let (one, found) = copies(parts, tolerance(of.role, first.element))?;
+                note(found);
+                one
+            }
+        };
+        samples.entry((call, dp)).or_default().push(merged);
+    }
+    let is_parameter = matches!(of.role, ValueRole::Parameter(_));
+    let is_gradient = matches!(of.role, ValueRole::Gradient(_));
+    let parts = samples.len() * samples.values().map(Vec::len).max().unwrap_or(1);
+    if is_gradient && parts > 1 {
+        return Err(Unmerged);
+    }
+    let mut whole = Vec::new();
+    for sequence in samples.into_values() {
+        let one = match () {
+            () if sequence.len() == 1 => sequence.into_iter().next().ok_or(Unmerged)?,
+            () if is_parameter || axes.is_gathered(&sequence) => {
+                if of.is_backward() && !is_parameter {
+                    return Err(Unmerged);
+                }
+                let (one, found) = copies(sequence, tolerance(of.role, first.element))?;
+                note(found);
+                one
+            }
+            () => concatenated(sequence, axes.of_cut(Cut::Sequence))?,
+        };
+        whole.push(one);
+    }
+    let whole = match whole.len() {
+        1 => whole.into_iter().next().ok_or(Unmerged)?,
+        _ if is_parameter => {
+            let (one, found) = copies(whole, tolerance(of.role, first.element))?;
+            note(found);
+            one
+        }
+        _ => concatenated(whole, axes.samples())?,
+    };
+    let [max, min, mean, norm] = whole.numbers.map(|number| number.map(|number| number / scale));
+    Ok(Merged {
+        dtype: first.dtype.to_owned(),
+        shape: whole.shape,
+        statistics: statistics([max, min, mean, norm], &first),
+        checksum: None,
+        differing,
+    })
+}
+
+impl Of<'_> {
+    fn is_backward(&self) -> bool {
+        self.direction != Direction::Forward
+    }
+}
+
+/// Axes of values of one kind.
+struct Axes<'a> {
+    of: &'a Of<'a>,
+    /// Number of axes.
+    rank: usize,
+    is_number: bool,
+}
+
+impl Axes<'_> {
+    fn of_cut(&self, cut: Cut) -> Option<usize> {
+        match cut {
+            Cut::First => Some(0),
+            Cut::Last => self.rank.checked_sub(1),
+            Cut::Heads if self.rank == 4 => Some(2),
+            Cut::Heads => self.rank.checked_sub(1),
+            // Token numbers are batch by sequence; what is made of them is sequence by batch.
+            Cut::Sequence if self.rank == 0 => None,
+            Cut::Sequence => Some(usize::from(!self.is_number && self.rank == 2)),
+        }
+    }
+
+    fn samples(&self) -> Option<usize> {
+        match (self.rank, self.is_number) {
+            (0, _) => None,
+            (1 | 2, _) => Some(0),
+            _ => Some(1),
+        }
+    }
+
+    /// Whether each part of the sequence was gathered to all of it.
+    fn is_gathered(&self, parts: &[Part]) -> bool {
+        let Some([_, tokens]) = self.of.plan.tokens else { return false };
+        let own = self.of_cut(Cut::Sequence).and_then(|axis| parts.first()?.shape.get(axis)).copied();
+        self.rank >= 3 && own == Some(tokens.saturating_mul(u64::from(self.of.layout.cp)))
+    }
+}
+
+/// Relative difference up to which copies are equal: of parameters the same numbers, else what sums in another order give.
+fn tolerance(role: ValueRole<'_>, element: Option<Dtype>) -> f64 {
+    let rounding = element.map_or(0.0, Dtype::unit_roundoff);
+    if matches!(role, ValueRole::Parameter(_)) { COPIES } else { (64.0 * rounding).clamp(1e-5, 0.1) }
+}
+
+/// One of several copies, and the ranks and the size of what differs between them.
+fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<(Vec<u64>, f64)>), Unmerged> {
+    let first = parts.first().cloned().ok_or(Unmerged)?;
+    if parts.iter().any(|part| part.shape != first.shape) {
+        return Err(Unmerged);
+    }
+    let error = parts.iter().map(|part| difference(&first, part)).fold(0.0, f64::max);
+    let ranks: Vec<u64> = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
+    if error <= tolerance {
+        return Ok((Part { ranks, ..first }, None));
+    }
+    // The copy that is farthest from the first shows the difference to the other side too.
+    let far = parts.into_iter().max_by(|a, b| difference(&first, a).total_cmp(&difference(&first, b)));
+    let far = far.ok_or(Unmerged)?;
+    Ok((Part { ranks: ranks.clone(), ..far }, Some((ranks, error))))
+}
+
+/// The largest relative difference of two tensors' statistics.
+pub(super) fn apart(one: &TensorRecord<'_>, other: &TensorRecord<'_>) -> f64 {
+    difference(&Part::of_record(one), &Part::of_record(other))
+}
+
+/// The largest difference of a statistic, relative to the largest magnitude; of norms to the norm.
+fn difference(one: &Part, other: &Part) -> f64 {
+    let of = |part: &Part, at: usize| part.numbers.get(at).copied().flatten();
+    let scale = [0, 1].into_iter().filter_map(|at| of(one, at)).map(f64::abs).fold(0.0, f64::max);
+    let norm = of(one, 3).map_or(0.0, f64::abs);
+    let mut largest = 0.0_f64;
+    for at in 0..4 {
+        let apart = match (of(one, at), of(other, at)) {
+            (Some(a), Some(b)) if a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan() => 0.0,
+            (Some(a), Some(b)) => {
+                let scale = if at == 3 { norm } else { scale };
+                if scale > 0.0 { (a - b).abs() / scale } else { f64::INFINITY }
+            }
+            (None, None) => 0.0,
+            _ => f64::INFINITY,
+        };
+        largest = largest.max(if apart.is_nan() { f64::INFINITY } else { apart });
+    }
+    largest
+}
+
+/// Parts that lie one behind the other along an axis.
+fn concatenated(parts: Vec<Part>, axis: Option<usize>) -> Result<Part, Unmerged> {
+    let axis = axis.ok_or(Unmerged)?;
+    let first = parts.first().cloned().ok_or(Unmerged)?;
+    let mut shape = first.shape.clone();
+    let len = parts.iter().map(|part| part.shape.get(axis).copied()).try_fold(0_u64, |sum, len| sum.checked_add(len?));
+    *shape.get_mut(axis).ok_or(Unmerged)? = len.ok_or(Unmerged)?;
+    let is_alike = |part: &Part| {
+        part.shape.len() == shape.len()
+            && part.shape.iter().zip(&shape).enumerate().all(|(at, (own, all))| at == axis || own == all)
+    };
+    if !parts.iter().all(is_alike) {
+        return Err(Unmerged);
+    }
+    let numbers =
+        |at: usize| parts.iter().map(|part| part.numbers.get(at).copied().flatten()).collect::<Option<Vec<f64>>>();
+    let fold = |values: Vec<f64>, of: fn(f64, f64) -> f64| {
+        let is_nan = values.iter().any(|value| value.is_nan());
+        if is_nan { Some(f64::NAN) } else { values.into_iter().reduce(of) }
+    };
+    let elements: f64 = parts.iter().map(Part::elements).sum();
+    let max = numbers(0).and_then(|values| fold(values, f64::max));
+    let min = numbers(1).and_then(|values| fold(values, f64::min));
+    let mean = numbers(2).map(|values| {
+        values.iter().zip(&parts).map(|(mean, part)| mean * part.elements()).sum::<f64>() / elements.max(1.0)
+    });
+    let norm = numbers(3).map(|values| values.iter().map(|norm| norm * norm).sum::<f64>().sqrt());
+    let ranks = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
+    Ok(Part { shape, numbers: [max, min, mean, norm], ranks })
+}
+
+/// Statistics as a dump writes them: whole numbers and truth values as such.
+fn statistics(numbers: [Option<f64>; 4], like: &TensorRecord<'_>) -> [Json; 4] {
+    let mut like = like.statistics().into_iter();
+    numbers.map(|number| {
+        let written = like.next().unwrap_or(Statistic::Null);
+        match (number, written) {
+            (None, _) => Json::Null,
+            (Some(number), Statistic::Bool(_)) => Json::Bool(number > 0.0),
+            #[allow(clippy::cast_possible_truncation, reason = "an integer that was read as one")]
+            (Some(number), Statistic::Int(_)) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                Json::Int(number as i64)
+            }
+            (Some(number), _) => Json::Float(number),
+        }
+    })
+}

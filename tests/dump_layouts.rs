@@ -1,0 +1,258 @@
+//! Dumps of two runs that cut the same model differently: put together, judged, and never passed with a rank less.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that indexes beyond what is there fails, as it should; it says what it looked at"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use assert_cmd::Command;
+use rayon::prelude::*;
+use regex::Regex;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Sizes of a layout that a dump shows.
+const SIZES: [&str; 5] = ["tp", "pp", "dp", "cp", "ep"];
+
+/// Cases of the repository, each with its folder of both sides.
+fn own() -> Vec<(PathBuf, PathBuf)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts");
+    let cases = fs::read_dir(root).expect("fixtures").flatten().map(|case| case.path());
+    let mut cases: Vec<_> = cases.filter(|case| is_of_dumps(case)).map(|case| (case.clone(), case)).collect();
+    cases.sort();
+    cases
+}
+
+/// Cases beside the checkout, unpacked into `room`; none where there are none.
+fn shared(room: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/layouts");
+    let Ok(cases) = fs::read_dir(root) else {
+        println!("no shared fixtures beside the checkout: they were not looked at");
+        return Vec::new();
+    };
+    let unpack = |case: PathBuf| {
+        let sides = room.join(case.file_name().expect("a name"));
+        fs::create_dir_all(&sides).expect("a folder");
+        let packed = case.join("sides.tar.xz");
+        let done = process::Command::new("tar").arg("-xJf").arg(packed).arg("-C").arg(&sides).status();
+        done.is_ok_and(|status| status.success()).then_some((case, sides))
+    };
+    cases.flatten().map(|case| case.path()).filter(|case| is_of_dumps(case)).filter_map(unpack).collect()
+}
+
+fn truth(case: &Path) -> Value {
+    let text = fs::read_to_string(case.join("case.json")).unwrap_or_else(|_| "{}".to_owned());
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn is_of_dumps(case: &Path) -> bool {
+    truth(case)["check"] == "dump"
+}
+
+/// The result of comparing both sides, with the case's policy.
+fn judged(case: &Path, sides: &Path) -> Value {
+    let out = TempDir::new().expect("a folder");
+    let mut command = Command::cargo_bin("precision-gate").expect("the program");
+    command.arg("run").arg("--baseline").arg(sides.join("gpu")).arg("--candidate").arg(sides.join("npu"));
+    command.arg("--out").arg(out.path());
+    let policy = case.join("precision-gate.yml");
+    if policy.exists() {
+        command.arg("--config").arg(policy);
+    }
+    let output = command.output().expect("ran");
+    let text = fs::read_to_string(out.path().join("result.json")).unwrap_or_else(|_| {
+        panic!("{}: {}", case.display(), String::from_utf8_lossy(&output.stderr));
+    });
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn listed(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Reason why a result is not what is true of its case.
+fn fault(case: &Path, result: &Value) -> Option<String> {
+    let name = case.file_name()?.to_string_lossy().into_owned();
+    let spec = truth(case);
+    let truth = &spec["truth"];
+    let verdict = result["verdict"].as_str()?;
+    if !listed(&truth["verdict"]).contains(&verdict) {
+        return Some(format!("{name}: {verdict}, not {}", truth["verdict"]));
+    }
+    let units = result["checks"].as_array()?.iter().flat_map(|check| check["units"].as_array().into_iter().flatten());
+    let compared: u64 = units.filter_map(|unit| unit["compared"].as_u64()).sum();
+    if compared < truth["min_compared"].as_u64().unwrap_or_default() {
+        return Some(format!("{name}: {compared} values compared, not {}", truth["min_compared"]));
+    }
+    let codes: Vec<&str> =
+        result["findings"].as_array()?.iter().filter_map(|finding| finding["code"].as_str()).collect();
+    let wanted = listed(&truth["codes"]);
+    if !wanted.is_empty() {
+        return (!wanted.iter().any(|code| codes.contains(code))).then(|| format!("{name}: {codes:?}, not {wanted:?}"));
+    }
+    for side in ["baseline", "candidate"] {
+        for size in SIZES {
+            let (told, is) = (&result["layout"][side][size], &truth["layout"][side][size]);
+            if told != is {
+                return Some(format!("{name}: {size} of the {side} is {told}, not {is}"));
+            }
+        }
+    }
+    if truth["culprit"].is_null() { None } else { misplaced(&name, &truth["culprit"], result) }
+}
+
+/// Reason why the culprit is not the one that is true.
+fn misplaced(name: &str, truth: &Value, result: &Value) -> Option<String> {
+    let culprit = &result["culprit"];
+    let op = culprit["op"].as_str().unwrap_or_default();
+    let local = Regex::new(r"^Module\.(.+?)\.\w+\.(?:forward|backward|parameters_grad)\b").expect("an expression");
+    let of_op = local.captures(op).and_then(|found| found.get(1)).map_or("", |found| found.as_str());
+    let module = culprit["layout"]["module"].as_str().unwrap_or(of_op);
+    let is_one = |patterns: &Value, text: &str| {
+        listed(patterns).iter().any(|pattern| Regex::new(pattern).expect("an expression").is_match(text))
+    };
+    if !is_one(&truth["modules"], module) && !is_one(&truth["ops"], op) {
+        return Some(format!("{name}: culprit {op} in {module}"));
+    }
+    let ranks = culprit["layout"]["ranks"].as_array().cloned().unwrap_or_default();
+    let mut ranks = ranks.iter().chain([&culprit["rank"]]);
+    if !ranks.any(|rank| truth["ranks"].as_array().is_some_and(|wanted| wanted.contains(rank))) {
+        return Some(format!("{name}: ranks of the culprit are {}", culprit["layout"]["ranks"]));
+    }
+    let causes = listed(&truth["causes"]);
+    let cause = result["diagnoses"][0]["cause"].as_str().unwrap_or_default();
+    (!causes.is_empty() && !causes.contains(&cause)).then(|| format!("{name}: cause {cause}, not {causes:?}"))
+}
+
+#[test]
+fn values_of_ranks_are_put_together_and_judged_right() {
+    let room = TempDir::new().expect("a folder");
+    let cases: Vec<_> = own().into_iter().chain(shared(room.path())).collect();
+    let faults: Vec<String> = cases.par_iter().filter_map(|(case, sides)| fault(case, &judged(case, sides))).collect();
+    println!("{} cases were looked at", cases.len());
+    // Calls without modules are said not to merge, which is no pass.
+    let faults: Vec<&String> = faults.iter().filter(|fault| !fault.starts_with("ok-tp2-l1")).collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// Copies a folder.
+fn copied(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copied(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+/// Rank folders of a side.
+fn ranks(side: &Path) -> Vec<PathBuf> {
+    let below = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    below(side.to_path_buf()).flat_map(below).filter(|path| path.is_dir()).collect()
+}
+
+#[test]
+fn a_rank_less_is_never_a_pass() {
+    let benign = own().into_iter().filter(|(case, _)| truth(case)["truth"]["benign"] == true);
+    let mut seen = 0;
+    for (case, sides) in benign {
+        for side in ["gpu", "npu"] {
+            for rank in ranks(&sides.join(side)) {
+                let room = TempDir::new().expect("a folder");
+                copied(&sides, room.path());
+                let below = rank.strip_prefix(&sides).expect("below");
+                fs::remove_dir_all(room.path().join(below)).expect("removed");
+                let result = judged(&case, room.path());
+                assert_ne!(result["verdict"], "pass", "{} without {}", case.display(), below.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "{seen} ranks were taken away");
+}
+
+#[test]
+fn a_layout_that_is_not_there_is_said() {
+    let case = own().into_iter().find(|(case, _)| case.ends_with("ok-tp2-cp2-pp2")).expect("the case");
+    let room = TempDir::new().expect("a folder");
+    for (declared, code) in [
+        ("candidate: {tp: 4, cp: 2, pp: 2}", "layout-ranks-missing"),
+        ("candidate: {tp: 2, cp: 2}", "layout-contradicted"),
+        ("candidate: {tp: 2, cp: 4}", "layout-contradicted"),
+    ] {
+        fs::write(room.path().join("precision-gate.yml"), format!("layout:\n  {declared}\n")).expect("written");
+        let result = judged(room.path(), &case.1);
+        let codes: Vec<&str> = result["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .filter_map(|finding| finding["code"].as_str())
+            .collect();
+        assert!(codes.contains(&code), "{declared}: {codes:?}");
+        assert_eq!(result["verdict"], "incomplete", "{declared}");
+    }
+}
+
+#[test]
+fn layouts_and_what_they_do_to_a_dump_are_told() {
+    let room = TempDir::new().expect("a folder");
+    let cases: Vec<_> = own().into_iter().chain(shared(room.path())).collect();
+    for (name, code) in [
+        ("ok-dp2-against-micro2", "layout-differs"),
+        ("no-data-reduce-dp2", "layout-inferred"),
+        ("no-tp2-md5", "layout-not-mergeable"),
+        ("equal-tp2-backward-reduce", "missing-collective"),
+        ("padding-in-loss-tp4", "padding"),
+    ] {
+        let Some((case, sides)) = cases.iter().find(|(case, _)| case.ends_with(name)) else {
+            println!("{name} is not beside the checkout: it was not looked at");
+            continue;
+        };
+        let result = judged(case, sides);
+        let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
+        let causes = result["diagnoses"].as_array().expect("diagnoses").iter().map(|one| &one["cause"]);
+        assert!(codes.chain(causes).any(|told| told == code), "{name} says nothing of {code}");
+    }
+}
+
+/// Takes from a dump what tells its tensor parallelism: the shape of the projection behind attention, equal tokens, and collectives.
+fn without_signs(file: &Path) {
+    let mut dump: Value = serde_json::from_str(&fs::read_to_string(file).expect("a dump")).expect("JSON");
+    let data = dump["data"].as_object_mut().expect("operations");
+    data.retain(|name, _| !name.starts_with("Distributed."));
+    let rank = file.parent().expect("a rank").to_string_lossy().chars().last().and_then(|rank| rank.to_digit(10));
+    for (name, operation) in data.iter_mut() {
+        if name.contains("word_embeddings") && name.contains(".forward.") {
+            operation["input_args"][0]["Mean"] = rank.into();
+        }
+        if name.contains("linear_proj") && name.contains(".forward.") {
+            operation["parameters"]["weight"]["shape"][0] = 20.into();
+        }
+    }
+    fs::write(file, dump.to_string()).expect("written");
+}
+
+#[test]
+fn parts_of_an_unknown_layout_are_not_compared() {
+    let room = TempDir::new().expect("a folder");
+    let Some((_, sides)) = shared(room.path()).into_iter().find(|(case, _)| case.ends_with("ok-tp4-from-tp2")) else {
+        println!("no shared fixtures beside the checkout: layout-uncertain was not looked at");
+        return;
+    };
+    for side in ["gpu", "npu"] {
+        ranks(&sides.join(side)).iter().for_each(|rank| without_signs(&rank.join("dump.json")));
+    }
+    let result = judged(room.path(), &sides);
+    let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
+    assert_eq!(
+        (&result["verdict"], codes.filter(|code| *code == "layout-uncertain").count()),
+        (&"incomplete".into(), 1)
+    );
+}
