@@ -11,6 +11,7 @@ pub mod dump;
 pub mod ending;
 pub mod evaluation;
 pub mod frame;
+pub(crate) mod joined;
 pub mod json;
 pub mod launch;
 pub mod metric;

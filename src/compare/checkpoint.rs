@@ -1,5 +1,9 @@
 //! Two checkpoints to numbers, parameter by parameter, in parallel.
 
+mod change;
+
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +11,19 @@ use super::measurements::{Measurements, PairName};
 use super::tensor::{PairStats, compare_some};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::pair::checkpoint::ParameterPairs;
-use crate::read::checkpoint::Parameter;
+use crate::pair::checkpoint::{Padding, ParameterPairs, Replica};
+use crate::read::checkpoint::{Checkpoint, Parameter};
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
+pub use change::{Change, Explanation};
+use change::{Scope, Suspect, changes};
+
 /// Bytes that are read at once to see whether a tensor holds one number throughout; mostly the first few tell.
 const BLOCK: usize = 16 << 10;
+
+/// Reason why a tensor that only its ranks' pieces are known of cannot be compared.
+const APART: &str = "the pieces of its ranks were not put together";
 
 /// One parameter of both sides.
 #[derive(Debug)]
@@ -24,6 +34,17 @@ pub struct ParameterComparison<'a> {
     pub outcome: ParameterOutcome,
     /// Whether it is the state of a generator or of what hands out data, which differs between healthy runs.
     pub is_state: bool,
+    /// Its difference, looked into.
+    pub explanation: Explanation,
+}
+
+/// Two copies of a tensor inside of a run.
+#[derive(Debug)]
+pub struct ReplicaComparison<'a> {
+    /// The copies.
+    pub replica: &'a Replica,
+    /// Numbers of the comparison, or why there are none.
+    pub outcome: std::result::Result<Box<PairStats>, String>,
 }
 
 /// Result of comparing a parameter.
@@ -64,12 +85,93 @@ pub fn parameters<'a>(
                 }
                 (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
                 (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
+                (Parameter::Pieces(_), _) => ParameterOutcome::Unread(Side::Baseline, APART.into()),
+                (_, Parameter::Pieces(_)) => ParameterOutcome::Unread(Side::Candidate, APART.into()),
             };
             done();
             let is_state = baseline.is_state(name) && candidate.is_state(name);
-            ParameterComparison { name, outcome, is_state }
+            ParameterComparison { name, outcome, is_state, explanation: Explanation::default() }
         })
         .collect()
+}
+
+/// Looks for what explains the differences that `is_wanted` picks: in the tensors of both sides, in earlier iterations with their
+/// places, and in the parts of fused tensors.
+pub fn explain(
+    comparisons: &mut [ParameterComparison<'_>],
+    pairs: &ParameterPairs<'_>,
+    families: &[Vec<String>],
+    earlier: &[(String, Checkpoint)],
+    is_wanted: &dyn Fn(&ParameterComparison<'_>) -> bool,
+) {
+    let tensors: BTreeMap<&str, (&TensorData, &TensorData)> = pairs
+        .matched
+        .iter()
+        .filter_map(|(name, baseline, candidate)| match (baseline, candidate) {
+            (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => Some((*name, (baseline, candidate))),
+            _ => None,
+        })
+        .collect();
+    let mut suspects = Vec::new();
+    for comparison in comparisons.iter().filter(|comparison| is_wanted(comparison)) {
+        let Some((baseline, candidate)) = tensors.get(comparison.name) else { continue };
+        let stats = match &comparison.outcome {
+            ParameterOutcome::Compared { stats, .. } => Some(stats.as_ref()),
+            _ => None,
+        };
+        suspects.push(Suspect { name: comparison.name, baseline, candidate, stats });
+    }
+    if suspects.is_empty() {
+        return;
+    }
+    let earlier = earlier.iter().map(|(place, checkpoint)| (place.as_str(), readable(checkpoint))).collect();
+    let mut found = changes(&suspects, &Scope { pairs: tensors.clone(), earlier, families });
+    drop(suspects);
+    for comparison in comparisons {
+        comparison.explanation = found.remove(comparison.name).unwrap_or_default();
+    }
+}
+
+/// The tensors of a checkpoint that can be read, by name.
+fn readable(checkpoint: &Checkpoint) -> BTreeMap<&str, &TensorData> {
+    let tensors = checkpoint.parameters.iter().filter_map(|(name, parameter)| match parameter {
+        Parameter::Tensor(tensor) => Some((name.as_str(), tensor)),
+        _ => None,
+    });
+    tensors.collect()
+}
+
+/// Compares the copies inside of each run, in parallel.
+pub fn replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
+    let compared = |replica: &'_ Replica| {
+        let [first, copy] = &replica.copies;
+        if first.shape != copy.shape {
+            return Err(format!("shape {:?} against {:?}", first.shape, copy.shape));
+        }
+        compare_some(first, copy, None).map(Box::new).map_err(|error| error.to_string())
+    };
+    replicas
+        .par_iter()
+        .with_max_len(1)
+        .map(|replica| ReplicaComparison { replica, outcome: compared(replica) })
+        .collect()
+}
+
+/// The paddings that hold something else than zeros, where the other side does not hold the same there.
+pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
+    let is_zero = |tensor: &TensorData| {
+        let stats = compare_some(tensor, tensor, None);
+        stats.is_ok_and(|stats| stats.sum_sq_baseline <= 0.0 && stats.nan_baseline + stats.inf_baseline == 0)
+    };
+    let is_shared = |padding: &Padding| {
+        paddings.iter().any(|other| {
+            other.side != padding.side
+                && other.name == padding.name
+                && other.tensor.shape == padding.tensor.shape
+                && compare_some(&padding.tensor, &other.tensor, None).is_ok_and(|stats| stats.unequal == 0)
+        })
+    };
+    paddings.iter().filter(|padding| !is_zero(&padding.tensor) && !is_shared(padding)).collect()
 }
 
 /// Whether a floating-point parameter differs between two checkpoints of one run; `None` where none could be compared. Reads until the

@@ -10,6 +10,11 @@ pub trait ByteSource: Send + Sync {
     /// The name used in messages: the path or location a user would recognise.
     fn name(&self) -> &str;
 
+    /// Name of the file that the byte at `offset` lies in: its own, but for what is put together from several.
+    fn holder(&self, _offset: u64) -> &str {
+        self.name()
+    }
+
     /// Length in bytes.
     fn len(&self) -> u64;
 

@@ -5,21 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::outcome::CheckOutcome;
 use super::wiring::{GateCheck, Measuring};
-use crate::compare::checkpoint as compare;
+use crate::compare::checkpoint::{self as compare, ParameterComparison};
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
-use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
+use crate::judge::checkpoint::{
+    JudgedCheckpoint, Settings, WholeModel, is_beyond_noise, judge, judge_alone, judge_whole, rules,
+};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::run::checkpoints::Checkpoints;
-use crate::pair::checkpoint as pair;
+use crate::layout::{Layout, LayoutSource};
+use crate::pair::checkpoint::{self as pair, Aligned, Arranged, NameRule};
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
-use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
+use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace, Format};
 use crate::result::finding::Finding;
+use crate::result::layout::Layouts;
 use crate::result::run::Looked;
 use crate::result::unit::{CheckpointUnit, Evidence as Account, Unit};
-use crate::verdict::{CheckId, Side};
+use crate::verdict::{CheckId, PerSide, Side};
 
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -37,8 +41,11 @@ pub(super) const CHECK: GateCheck = GateCheck {
 
 const ID: CheckId = CheckId::Checkpoint;
 
+/// Earlier iterations of a side that are looked through for stale tensors.
+const EARLIER: usize = 4;
+
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
-    let place = match checkpoint::recognise(sample.head, sample.source)? {
+    let place = match checkpoint::recognise(sample.path, sample.head, sample.source)? {
         Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
         Ok(checkpoint::Recognised::Index(shards)) => Ok(CheckpointPlace::sharded(sample.path.to_owned(), shards)),
         Ok(checkpoint::Recognised::Other(reason)) => return Some(Recognised::Ignored(reason)),
@@ -47,22 +54,35 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     Some(Recognised::of("checkpoint", place))
 }
 
-/// The checkpoints of a side: a shard belongs to its index.
+/// The checkpoints of one side that is judged alone: each file by itself, but for those that make sense only together.
 fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
-    checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec())
+    let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
+    checkpoint::gathered(files, |format| format == Format::Dcp)
+}
+
+/// The checkpoints of both sides, as they are held against each other.
+fn arranged(baseline: &Inventory, candidate: &Inventory, section: &CheckpointPolicy) -> Arranged {
+    pair::arranged(baseline.all(), candidate.all(), !section.names.is_empty())
 }
 
 /// Measures every checkpoint; what cannot be read is found again, and said, when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
-    let (places, others) = (places(baseline), places(candidate));
-    let paired = pair::checkpoints(&places, &others);
+    let section = &request.policy.checkpoint;
+    let arranged = arranged(baseline, candidate, section);
+    let paired = pair::checkpoints(&arranged.places.baseline, &arranged.places.candidate);
     progress.begin("measuring checkpoints", paired.matched.len() as u64);
     for (b, c) in &paired.matched {
-        let section = &request.policy.checkpoint;
-        if let (Ok(b), Ok(c)) = (open(baseline, b, section), open(candidate, c, section)) {
-            let pairs = pair::parameters(&b.checkpoint, &c.checkpoint, &section.prefixes);
+        let compared = |b: &Checkpoint, c: &Checkpoint| {
+            let pairs = pair::parameters(b, c, &section.prefixes);
             compare::parameters(&pairs, measurements, &|| {});
+        };
+        if arranged.is_aligned {
+            if let Ok(both) = open_aligned((baseline, b), (candidate, c), section) {
+                compared(&both.aligned.checkpoints.baseline, &both.aligned.checkpoints.candidate);
+            }
+        } else if let (Ok(b), Ok(c)) = (open(baseline, b, section), open(candidate, c, section)) {
+            compared(&b.checkpoint, &c.checkpoint);
         }
         progress.advance(1);
     }
@@ -126,12 +146,26 @@ pub fn check(
     progress: &dyn Progress,
 ) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let (places, others) = (places(baseline), places(candidate));
-    let paired = pair::checkpoints(&places, &others);
+    let arranged = arranged(baseline, candidate, &policy.checkpoint);
+    let paired = pair::checkpoints(&arranged.places.baseline, &arranged.places.candidate);
     let mut used = vec![false; policy.checkpoint.limits.len()];
+    let sides = Sides { baseline, candidate, policy, measurements, progress };
     for (b, c) in &paired.matched {
-        let judged = unit((baseline, b), (candidate, c), (policy, measurements), progress, &mut used);
+        let judged = if arranged.is_aligned {
+            let whole = sides.whole_unit(b, c, &arranged, &mut used);
+            outcome.layout = outcome.layout.take().or(whole.layout);
+            outcome.say(whole.unused);
+            whole.judged
+        } else {
+            unit((baseline, b), (candidate, c), (policy, measurements), progress, &mut used)
+        };
         outcome.add_unit(Unit::Checkpoint(Box::new(judged.unit)), judged.findings);
+    }
+    if !arranged.is_aligned {
+        sides.say_ranks(&mut outcome);
+    }
+    for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+        outcome.say(arranged.optimizers[side].iter().map(|place| optimizer_aside(inventory, place, side)));
     }
     let missing = paired.missing.iter();
     outcome.say(missing.map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str())));
@@ -140,6 +174,161 @@ pub fn check(
         outcome.say(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
     }
     outcome
+}
+
+/// The finding about a file of an optimizer that is not compared.
+fn optimizer_aside(inventory: &Inventory, place: &CheckpointPlace, side: Side) -> Finding {
+    let count = place.open(inventory.all_files()).map_or(0, |optimizer| optimizer.parameters.len());
+    let finding = Finding::new(&rules::OPTIMIZER_UNREAD, &place.path).with("side", side.as_str());
+    finding.with("checkpoint", place.path.as_str()).with("count", count)
+}
+
+/// The layouts of both sides: declared, else found, else that of one rank.
+fn told_layouts(found: PerSide<Option<Layout>>, policy: &Policy) -> Layouts {
+    let told = |side: Side| {
+        let found = found[side].clone().unwrap_or_else(|| Layout::single(LayoutSource::Files));
+        policy.layout.of(side).unwrap_or(found)
+    };
+    Layouts { baseline: told(Side::Baseline), candidate: told(Side::Candidate) }
+}
+
+/// Both sides of the check.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    baseline: &'a Inventory,
+    candidate: &'a Inventory,
+    policy: &'a Policy,
+    measurements: &'a Measurements,
+    progress: &'a dyn Progress,
+}
+
+/// A checkpoint of ranks, judged.
+struct WholeUnit {
+    judged: JudgedCheckpoint,
+    layout: Option<Layouts>,
+    /// Lines of the policy's mapping that fitted nothing.
+    unused: Vec<Finding>,
+}
+
+impl Sides<'_> {
+    /// One checkpoint of both sides whose tensors are put together under common names.
+    fn whole_unit(
+        &self,
+        b: &CheckpointPlace,
+        c: &CheckpointPlace,
+        arranged: &Arranged,
+        used: &mut [bool],
+    ) -> WholeUnit {
+        let (name, section) = (c.path.as_str(), &self.policy.checkpoint);
+        let both = match open_aligned((self.baseline, b), (self.candidate, c), section) {
+            Ok(both) => both,
+            Err(findings) => {
+                let judged = JudgedCheckpoint { unit: CheckpointUnit::empty(name), findings };
+                return WholeUnit { judged, layout: None, unused: Vec::new() };
+            }
+        };
+        let Aligned { checkpoints, replicas, paddings, families, unused, unread_states } = &both.aligned;
+        let pairs = pair::parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
+        self.progress.begin("comparing checkpoints", pairs.matched.len() as u64);
+        let mut comparisons = compare::parameters(&pairs, self.measurements, &|| self.progress.advance(1));
+        let settings = Settings { policy: section, profile: self.policy.profile };
+        let is_wanted = |comparison: &ParameterComparison<'_>| is_beyond_noise(comparison, settings);
+        if comparisons.iter().any(is_wanted) {
+            let earlier = self.earlier(b, c, arranged);
+            compare::explain(&mut comparisons, &pairs, families, &earlier, &is_wanted);
+        }
+        let mut judged = judge(name, &pairs, &comparisons, settings, used);
+        leave_out(&mut judged.unit.evidence, both.left_out.iter());
+        let whole = WholeModel {
+            missing: PerSide { baseline: &checkpoints.baseline.missing, candidate: &checkpoints.candidate.missing },
+            replicas: compare::replicas(replicas),
+            paddings: compare::used_paddings(paddings),
+            unread_states: *unread_states,
+        };
+        judged.findings.splice(0..0, judge_whole(name, &whole));
+        let found = PerSide::of(|side| checkpoints[side].layout.clone());
+        let unused = unused.iter().map(|line| Finding::new(&policy_rules::SELECTOR_UNUSED, line.as_str())).collect();
+        WholeUnit { judged, layout: Some(told_layouts(found, self.policy)), unused }
+    }
+
+    /// Layouts, missing files and copies of runs that wrote the same files, which are compared one by one.
+    fn say_ranks(&self, outcome: &mut CheckOutcome) {
+        let last = |inventory: &Inventory| {
+            let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
+            let places = checkpoint::gathered(files, |format| format != Format::Whole);
+            places.into_iter().rfind(|place| place.format != Format::Whole)
+        };
+        let (Some(b), Some(c)) = (last(self.baseline), last(self.candidate)) else { return };
+        // What cannot be opened is said of its file.
+        let Ok(both) = open_aligned((self.baseline, &b), (self.candidate, &c), &self.policy.checkpoint) else { return };
+        let Aligned { checkpoints, replicas, .. } = &both.aligned;
+        let missing = PerSide {
+            baseline: checkpoints.baseline.missing.as_slice(),
+            candidate: checkpoints.candidate.missing.as_slice(),
+        };
+        let whole = WholeModel { missing, replicas: compare::replicas(replicas), ..WholeModel::default() };
+        outcome.say(judge_whole(&c.path, &whole));
+        let found = PerSide::of(|side| checkpoints[side].layout.clone());
+        outcome.layout = Some(told_layouts(found, self.policy));
+    }
+
+    /// The last earlier iterations of both sides, under the names of the last.
+    fn earlier(&self, b: &CheckpointPlace, c: &CheckpointPlace, arranged: &Arranged) -> Vec<(String, Checkpoint)> {
+        let section = &self.policy.checkpoint;
+        let opened = |side: Side, place: &CheckpointPlace| {
+            let (b, c) = match side {
+                Side::Baseline => (place, c),
+                Side::Candidate => (b, place),
+            };
+            let both = open_aligned((self.baseline, b), (self.candidate, c), section).ok()?;
+            let PerSide { baseline, candidate } = both.aligned.checkpoints;
+            Some((place.path.clone(), if side == Side::Baseline { baseline } else { candidate }))
+        };
+        let of = |side: Side| {
+            let places = &arranged.earlier[side];
+            let last = places.len().saturating_sub(EARLIER);
+            places.iter().skip(last).filter_map(move |place| opened(side, place)).collect::<Vec<_>>()
+        };
+        // The baseline's are trusted more, and are looked at first.
+        of(Side::Candidate).into_iter().chain(of(Side::Baseline)).collect()
+    }
+}
+
+/// Two checkpoints under common names, without the parameters that the policy leaves out.
+struct OpenedBoth {
+    aligned: Aligned,
+    left_out: BTreeSet<String>,
+}
+
+/// Opens both sides and brings them under common names, or says what cannot be read.
+fn open_aligned(
+    (baseline, b): (&Inventory, &CheckpointPlace),
+    (candidate, c): (&Inventory, &CheckpointPlace),
+    section: &CheckpointPolicy,
+) -> std::result::Result<OpenedBoth, Vec<Finding>> {
+    let (b, c) = match (b.open(baseline.all_files()), c.open(candidate.all_files())) {
+        (Ok(b), Ok(c)) => (b, c),
+        (one, other) => {
+            let sides = [(Side::Baseline, one.err()), (Side::Candidate, other.err())];
+            return Err(sides.into_iter().filter_map(|(side, error)| Some(damaged(&c.path, side, &error?))).collect());
+        }
+    };
+    let rules: Vec<NameRule> = section
+        .names
+        .iter()
+        .map(|rule| NameRule {
+            from: rule.from.clone(),
+            to: rule.to.clone(),
+            transpose: rule.transpose,
+            axis: usize::from(rule.axis),
+        })
+        .collect();
+    let mut aligned = pair::aligned(b, c, &rules);
+    let mut left_out = BTreeSet::new();
+    for side in Side::BOTH {
+        left_out.extend(take_ignored(&mut aligned.checkpoints[side], section));
+    }
+    Ok(OpenedBoth { aligned, left_out })
 }
 
 /// One checkpoint of both sides, opened, compared and judged.
@@ -186,10 +375,16 @@ struct Opened {
 
 fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Opened> {
     let mut checkpoint = place.open(inventory.all_files())?;
+    let left_out = take_ignored(&mut checkpoint, section);
+    Ok(Opened { checkpoint, left_out })
+}
+
+/// Takes the parameters out that the policy leaves out, and gives their names.
+fn take_ignored(checkpoint: &mut Checkpoint, section: &CheckpointPolicy) -> BTreeSet<String> {
     let ignored = |name: &str| section.ignore.iter().any(|pattern| pattern.matches(name));
     let left_out: BTreeSet<String> = checkpoint.parameters.keys().filter(|name| ignored(name)).cloned().collect();
     checkpoint.parameters.retain(|name, _| !left_out.contains(name));
-    Ok(Opened { checkpoint, left_out })
+    left_out
 }
 
 fn damaged(name: &str, side: Side, error: &Error) -> Finding {

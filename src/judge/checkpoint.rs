@@ -6,8 +6,9 @@
 
 pub mod rules;
 mod told;
+mod whole;
 
-use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
+use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band, looser};
@@ -26,6 +27,7 @@ const GATHERED: usize = 1000;
 
 pub use rules::RULES;
 pub use told::MOST as MOST_FINDINGS;
+pub use whole::{WholeModel, judge_whole};
 
 /// One judged checkpoint; its verdict follows from the findings once the policy has applied them.
 #[derive(Debug)]
@@ -52,7 +54,10 @@ pub fn judge(
         count(comparison, &mut evidence);
         match &comparison.outcome {
             ParameterOutcome::Compared { dtypes, stats, .. } => {
-                judge.compared(comparison.name, *dtypes, stats, used);
+                judge.compared(comparison, *dtypes, stats, used);
+            }
+            ParameterOutcome::ShapesDiffer(..) if comparison.explanation.change == Some(Change::Transposed) => {
+                judge.say(Finding::new(&rules::TRANSPOSED, comparison.name));
             }
             ParameterOutcome::ShapesDiffer(baseline, candidate) => {
                 judge.exact(
@@ -142,6 +147,19 @@ fn is_measured(stats: &PairStats) -> bool {
     stats.elements > stats.nan_baseline.saturating_add(stats.inf_baseline)
 }
 
+/// Whether a comparison is one whose cause is worth looking for: it differs by more than noise, or in its shape.
+pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: Settings<'_>) -> bool {
+    match &comparison.outcome {
+        ParameterOutcome::Compared { dtypes, stats, .. } if is_measured(stats) => {
+            let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
+            let rule = settings.policy.limits.iter().find(|rule| rule.fits(comparison.name, dtype));
+            relative_l2(stats, rule) > band_of(dtype, rule).noise
+        }
+        ParameterOutcome::ShapesDiffer(..) => true,
+        _ => false,
+    }
+}
+
 /// Policy and profile that checkpoints are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
@@ -193,7 +211,14 @@ impl Judge<'_> {
         self.say(finding.with("names", listed));
     }
 
-    fn compared(&mut self, parameter: &str, dtypes: (Dtype, Dtype), stats: &PairStats, used: &mut [bool]) {
+    fn compared(
+        &mut self,
+        comparison: &ParameterComparison<'_>,
+        dtypes: (Dtype, Dtype),
+        stats: &PairStats,
+        used: &mut [bool],
+    ) {
+        let parameter = comparison.name;
         if dtypes.0 != dtypes.1 {
             self.dtypes_differ(parameter, dtypes);
         }
@@ -215,7 +240,7 @@ impl Judge<'_> {
         if !is_measured(stats) {
             return;
         }
-        self.measured(parameter, relative_l2(stats, rule), band_of(dtype, rule));
+        self.measured(comparison, relative_l2(stats, rule), band_of(dtype, rule));
     }
 
     fn dtypes_differ(&mut self, parameter: &str, (baseline, candidate): (Dtype, Dtype)) {
@@ -250,8 +275,12 @@ impl Judge<'_> {
         Some(rule)
     }
 
-    fn measured(&mut self, parameter: &str, error: f64, band: Band) {
-        let finding = if error > band.wrong {
+    fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: Band) {
+        let parameter = comparison.name;
+        let explained = comparison.explanation.change.as_ref().filter(|_| error > band.noise);
+        let finding = if let Some(change) = explained {
+            Some(self.explained(parameter, change).with("limit", band.noise))
+        } else if error > band.wrong {
             Some(Finding::new(&rules::DIVERGES, parameter).with("limit", band.wrong))
         } else if error > band.noise {
             let strict = self.settings.profile == Profile::Strict;
@@ -267,7 +296,25 @@ impl Judge<'_> {
             self.outcomes = worst(std::mem::take(&mut self.outcomes));
         }
         if let Some(finding) = finding {
-            self.say(finding.with("error", error));
+            let ranks = ranks_of(&comparison.explanation.files);
+            let finding = finding.with("error", error);
+            self.say(if ranks.is_empty() { finding } else { finding.with("ranks", ranks) });
+        }
+    }
+
+    /// The finding about a difference whose cause its elements show.
+    fn explained(&self, parameter: &str, change: &Change) -> Finding {
+        match change {
+            Change::Transposed => Finding::new(&rules::TRANSPOSED, parameter),
+            Change::Swapped { with } => Finding::new(&rules::SWAPPED, parameter).with("with", with.as_str()),
+            Change::Stale { with } => Finding::new(&rules::STALE, parameter).with("with", with.as_str()),
+            Change::Permuted { over } => Finding::new(&rules::PERMUTED, parameter).with("over", over.clone()),
+            Change::Scaled { factor } => Finding::new(&rules::SCALED, parameter).with("factor", *factor),
+            Change::Rounded { to } => {
+                let is_exact = matches!(self.settings.profile, Profile::Strict | Profile::BitExact);
+                let severity = if is_exact { Severity::Fail } else { Severity::Warn };
+                Finding::new(&rules::ROUNDED, parameter).with_severity(severity).with("dtype", to.to_string())
+            }
         }
     }
 
@@ -283,6 +330,18 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// Names of the ranks that files are of; none for files that hold a whole model.
+fn ranks_of(files: &[String]) -> Vec<String> {
+    let rank = |file: &String| {
+        let mut parts = file.rsplit('/');
+        let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_part = name.ends_with(".distcp") || name.contains("zero_pp_rank_");
+        if folder.starts_with("mp_rank_") { Some(folder.to_owned()) } else { is_part.then(|| name.to_owned()) }
+    };
+    let ranks: std::collections::BTreeSet<String> = files.iter().filter_map(rank).collect();
+    ranks.into_iter().collect()
 }
 
 /// ‖c−b‖₂/‖b‖₂: 0 where nothing differs, infinite where only the baseline is all zero. 0 too where no element differs

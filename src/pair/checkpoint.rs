@@ -1,6 +1,11 @@
 //! Pairing of checkpoints by place, and of their parameters by name.
 
+mod aligned;
+mod arranged;
+mod assembled;
 mod order;
+mod renamed;
+mod spelling;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +13,11 @@ use super::parameter::{prefix_of, rewritten};
 use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter};
 use crate::verdict::Side;
 
+pub use aligned::{Aligned, Padding, aligned};
+pub use arranged::{Arranged, arranged};
+pub use assembled::Replica;
 pub use order::in_order;
+pub use renamed::NameRule;
 
 /// Checkpoints of both sides, paired.
 #[derive(Debug, Default)]

@@ -61,6 +61,8 @@ pub enum Stored {
     Unsupported(String),
     /// A number, text or other plain value, as Python would print it.
     Plain(String),
+    /// A shape by itself.
+    Shape(Vec<u64>),
 }
 
 impl std::fmt::Debug for TensorData {
@@ -96,6 +98,83 @@ impl TensorData {
         Ok(Self { dtype, shape, elements, source, placement, dense })
     }
 
+    /// The part of it that has the indices from `start` on along `axis`, `len` of them. It shares the stored elements.
+    ///
+    /// # Errors
+    /// `Corrupt` where the tensor has no such indices.
+    pub(crate) fn narrowed(&self, axis: usize, start: u64, len: u64) -> Result<Self> {
+        let strides = self.strides();
+        let (size, stride) = self.shape.get(axis).zip(strides.get(axis)).ok_or_else(|| self.lacks(axis))?;
+        if start.checked_add(len).is_none_or(|end| end > *size) {
+            let message = format!("{len} indices from {start} on are outside of axis {axis} of shape {:?}", self.shape);
+            return Err(Error::corrupt(self.name(), message));
+        }
+        let skipped = if len == 0 { 0 } else { start * stride * self.dtype.size() as u64 };
+        let shape = self.shape.iter().enumerate().map(|(at, size)| if at == axis { len } else { *size }).collect();
+        let Placement { offset, len, order, .. } = self.placement;
+        let placement =
+            Placement { offset: offset + skipped, len: len.saturating_sub(skipped), strides: Some(strides), order };
+        Self::new(self.source.clone(), self.dtype, shape, placement)
+    }
+
+    /// The same with its last two axes exchanged. It shares the stored elements.
+    ///
+    /// # Errors
+    /// `Corrupt` where it has fewer than two axes.
+    pub(crate) fn transposed(&self) -> Result<Self> {
+        let (mut shape, mut strides) = (self.shape.clone(), self.strides());
+        let last = shape.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(|| self.lacks(1))?;
+        shape.swap(last, last - 1);
+        strides.swap(last, last - 1);
+        let placement = Placement { strides: Some(strides), ..self.placement.clone() };
+        Self::new(self.source.clone(), self.dtype, shape, placement)
+    }
+
+    /// The same elements in another shape. It shares them.
+    ///
+    /// # Errors
+    /// `Corrupt` where the shape has another number of elements; `Unsupported` where they do not lie in row-major order.
+    pub(crate) fn reshaped(&self, shape: Vec<u64>) -> Result<Self> {
+        if !self.dense {
+            return Err(Error::unsupported(self.name(), "elements that do not lie in order cannot take another shape"));
+        }
+        let elements = shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len));
+        if elements != Some(self.elements) {
+            let message = format!("{} elements cannot take the shape {shape:?}", self.elements);
+            return Err(Error::corrupt(self.name(), message));
+        }
+        Self::new(self.source.clone(), self.dtype, shape, Placement { strides: None, ..self.placement.clone() })
+    }
+
+    /// Another handle on the same elements.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            dtype: self.dtype,
+            shape: self.shape.clone(),
+            elements: self.elements,
+            source: self.source.clone(),
+            placement: self.placement.clone(),
+            dense: self.dense,
+        }
+    }
+
+    fn lacks(&self, axis: usize) -> Error {
+        Error::corrupt(self.name(), format!("shape {:?} has no axis {axis}", self.shape))
+    }
+
+    fn strides(&self) -> Vec<u64> {
+        self.placement.strides.clone().unwrap_or_else(|| {
+            let mut strides = Vec::with_capacity(self.shape.len());
+            let mut next = 1_u64;
+            for len in self.shape.iter().rev() {
+                strides.push(next);
+                next = next.saturating_mul(*len);
+            }
+            strides.reverse();
+            strides
+        })
+    }
+
     /// Number of elements.
     pub fn elements(&self) -> u64 {
         self.elements
@@ -109,6 +188,15 @@ impl TensorData {
     /// The file's name, for messages.
     pub fn name(&self) -> &str {
         self.source.name()
+    }
+
+    /// Name of the file that an element lies in, counted in row-major order.
+    pub(crate) fn holder(&self, element: u64) -> &str {
+        let place = match self.placement.strides.as_deref().filter(|_| !self.dense) {
+            Some(strides) => self.index_of(element).iter().zip(strides).map(|(index, stride)| index * stride).sum(),
+            None => element,
+        };
+        self.source.holder(self.placement.offset.saturating_add(place.saturating_mul(self.dtype.size() as u64)))
     }
 
     /// Says that all elements are about to be read in order.

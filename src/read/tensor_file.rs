@@ -38,6 +38,9 @@ pub fn open(source: Source) -> Result<TensorData> {
         (Some((_, Stored::Plain(value))), 0) => {
             Err(Error::unsupported(name, format!("holds the value `{value}`, expected a tensor")))
         }
+        (Some((_, Stored::Shape(shape))), 0) => {
+            Err(Error::unsupported(name, format!("holds the shape {shape:?}, expected a tensor")))
+        }
         (_, rest) => Err(Error::unsupported(name, format!("holds {} values, expected one tensor", rest + 1))),
     }
 }
@@ -59,6 +62,15 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
         Err(Error::corrupt(source.name(), "is not a tensor file (.pt, .npy or .safetensors)")
             .with_help("the file may be cut short or overwritten; copy or dump it again"))
     }
+}
+
+/// [`open_all`] that also gives the pickled arguments of a run by their names, and shapes that stand by themselves.
+///
+/// # Errors
+/// As [`open_all`].
+pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
+    let source = fetch_small(source)?;
+    if torch::recognise(&head(&source)?) { torch::open_with_facts(source) } else { open_all(source) }
 }
 
 /// Whether the file that starts with `head` is of a format that holds named tensors. A zip archive is looked into:

@@ -14,7 +14,7 @@ use super::pickle::{Node, Value};
 use super::tensor::{Placement, Stored, TensorData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Budget, Source};
-use callable::{DICTIONARIES, FROM_TYPE, REBUILD, UNREAD, WRAPPERS, is_allowed};
+use callable::{DICTIONARIES, FROM_TYPE, NAMESPACE, REBUILD, SHAPE, UNREAD, WRAPPERS, is_allowed};
 use storage::{Content, Reference, element_type, unsigned};
 
 pub(crate) use container::{holds_storages, recognise};
@@ -28,9 +28,27 @@ const MAX_TEXT: usize = 200;
 
 /// Opens a torch file of either container; see [`open_all`](super::tensor_file::open_all).
 pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
+    walk(source, Detail::Tensors)
+}
+
+/// [`open`] that also gives the arguments of a run, each by its name, and shapes that stand by themselves.
+pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
+    walk(source, Detail::Facts)
+}
+
+/// Detail in which values that are no tensors are given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// As their class.
+    Tensors,
+    /// Arguments of a run one by one, and shapes as numbers.
+    Facts,
+}
+
+fn walk(source: Source, detail: Detail) -> Result<Vec<(String, Stored)>> {
     let content = container::open(&source)?;
     let budget = Budget::of(source.as_ref());
-    let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0, budget };
+    let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0, budget, detail };
     walk.visit(&mut Vec::new(), content.graph.root())?;
     Ok(walk.values)
 }
@@ -42,6 +60,7 @@ struct Walk<'a> {
     values: Vec<(String, Stored)>,
     visited: usize,
     budget: Budget,
+    detail: Detail,
 }
 
 impl Walk<'_> {
@@ -61,6 +80,14 @@ impl Walk<'_> {
             Some(Node::Call { callable, items, arguments, .. }) if DICTIONARIES.contains(&callable.as_ref()) => {
                 arguments.iter().try_for_each(|argument| self.visit_pairs(path, argument))?;
                 self.visit_items(path, items)
+            }
+            // The arguments of a run: a mapping of names to values, whatever class they are of.
+            Some(Node::Call { callable, state: Some(state), .. })
+                if self.detail == Detail::Facts
+                    && callable.as_ref() == NAMESPACE
+                    && matches!(content.graph.node(state), Some(Node::Dict(_))) =>
+            {
+                self.visit(path, state)
             }
             _ => {
                 let stored = self.leaf(value)?;
@@ -99,6 +126,12 @@ impl Walk<'_> {
         let Some(Node::Call { callable, arguments, state, .. }) = self.content.graph.node(value) else {
             return Ok(Stored::Plain(plain_text(value)));
         };
+        if self.detail == Detail::Facts
+            && callable.as_ref() == SHAPE
+            && let Some(shape) = self.unsigned_list(value)
+        {
+            return Ok(Stored::Shape(shape));
+        }
         let state = state.as_ref().filter(|_| numpy::is_array(callable));
         match state.and_then(|state| numpy::array(&self.content.graph, self.source.name(), state)) {
             Some(array) => Ok(Stored::Tensor(array)),
@@ -187,7 +220,7 @@ impl Walk<'_> {
     fn unsigned_list(&self, value: &Value) -> Option<Vec<u64>> {
         let value = match self.content.graph.node(value) {
             // torch.Size((2, 3))
-            Some(Node::Call { callable, arguments, .. }) if callable.as_ref() == "torch Size" => arguments.first()?,
+            Some(Node::Call { callable, arguments, .. }) if callable.as_ref() == SHAPE => arguments.first()?,
             _ => value,
         };
         self.content.graph.sequence(value)?.iter().map(unsigned).collect()

@@ -7,6 +7,20 @@ rules! {
 
     /// A parameter differs by more than another precision explains.
     DIVERGES = "parameter-diverges", Fail;
+    /// A parameter is the transpose of the baseline's.
+    TRANSPOSED = "parameter-transposed", Fail;
+    /// A parameter holds the numbers of another one of the baseline.
+    SWAPPED = "parameter-swapped", Fail;
+    /// A parameter holds the numbers of an earlier iteration.
+    STALE = "parameter-stale", Fail;
+    /// A parameter holds the baseline's numbers in another order.
+    PERMUTED = "parameter-permuted", Fail;
+    /// A parameter is the baseline's times a factor.
+    SCALED = "parameter-scaled", Fail;
+    /// A parameter is the baseline's rounded to fewer bits.
+    ROUNDED = "parameter-rounded", Warn;
+    /// Rows beyond the vocabulary hold numbers.
+    PADDING = "parameter-padding", Warn;
     /// A parameter differs by more than noise, as much as another precision or algorithm makes.
     DRIFTS = "parameter-drifts", Warn;
     /// A parameter differs at all, under the profile that allows no difference.
@@ -27,6 +41,10 @@ rules! {
     PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete absence;
     /// A parameter cannot be read.
     UNREAD = "parameter-unread", Incomplete absence;
+    /// A file of a rank that others promise is not there.
+    SHARD_MISSING = "shard-missing", Incomplete absence;
+    /// Tensors of the optimizer are on one side only, or in a form that is not read.
+    OPTIMIZER_UNREAD = "optimizer-state-unread", Info;
     /// States of random generators, and of what hands out data, are there and are not judged.
     STATE = "checkpoint-state", Info;
     /// Nothing could be compared.

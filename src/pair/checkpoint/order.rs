@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::read::checkpoint::CheckpointPlace;
+use crate::read::checkpoint::{CheckpointPlace, Format};
 
 /// The checkpoints of one run in the order of their steps: the largest group of paths that differ in one number alone.
 pub fn in_order(places: &[CheckpointPlace]) -> Vec<(u64, &CheckpointPlace)> {
     let mut runs: BTreeMap<String, BTreeMap<u64, &CheckpointPlace>> = BTreeMap::new();
     for place in places {
-        if let Some((run, step)) = step_of(&place.path) {
+        // The number of a folder of ranks is its own, not that of a folder above it.
+        let path = match place.format {
+            Format::Whole => place.path.clone(),
+            _ => format!("{}/ranks", place.path),
+        };
+        if let Some((run, step)) = step_of(&path) {
             runs.entry(run).or_default().insert(step, place);
         }
     }

@@ -34,12 +34,25 @@ pub(super) const UNREAD: [(&str, &str); 9] = [
     ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
 ];
 
+/// Callable whose result is a mapping of names to values: the arguments of a run.
+pub(super) const NAMESPACE: &str = "argparse Namespace";
+
+/// Callable whose result is a shape.
+pub(super) const SHAPE: &str = "torch Size";
+
 /// Harmless callables whose result is shown as their name.
-const PLAIN: [&str; 9] = [
-    "torch Size",
+const PLAIN: [&str; 16] = [
+    SHAPE,
     "torch device",
     "torch.serialization _get_layout",
-    "argparse Namespace",
+    NAMESPACE,
+    "_io BytesIO",
+    "deepspeed.runtime.fp16.loss_scaler DynamicLossScaler",
+    "deepspeed.runtime.fp16.loss_scaler LossScaler",
+    "deepspeed.runtime.zero.config ZeroStageEnum",
+    "megatron.core.enums ModelType",
+    "megatron.core.transformer.enums AttnBackend",
+    "pathlib PosixPath",
     "builtins set",
     "numpy dtype",
     "numpy.core.multiarray scalar",

@@ -1,0 +1,176 @@
+//! Names of a policy: what the baseline's tensors are called on the candidate's side, split, joined and transposed.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+
+use crate::error::Result;
+use crate::read::checkpoint::Parameter;
+use crate::read::joined::joined;
+use crate::read::tensor::TensorData;
+
+/// One line of the mapping: patterns joined by ` + `, in which `{i}` captures a part of the name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameRule {
+    /// Patterns of the baseline's names; several are joined.
+    pub from: String,
+    /// Names on the candidate's side; the tensor is split into as many equal parts.
+    pub to: String,
+    /// Whether the last two axes are exchanged first.
+    pub transpose: bool,
+    /// Axis of splitting and joining.
+    pub axis: usize,
+}
+
+impl NameRule {
+    /// Patterns of a text.
+    pub fn parts(text: &str) -> impl Iterator<Item = &str> {
+        text.split('+').map(str::trim)
+    }
+
+    /// Names of the captures in a pattern.
+    pub fn captures(pattern: &str) -> Vec<&str> {
+        pattern.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name)).collect()
+    }
+}
+
+/// Parts of a name, by the captures that stand for them.
+type Captured = Vec<(String, String)>;
+
+/// Renames the baseline's tensors, each by the first rule that fits; gives the rules back that fitted none.
+pub(super) fn renamed(
+    mut parameters: BTreeMap<String, Parameter>,
+    rules: &[NameRule],
+) -> (BTreeMap<String, Parameter>, Vec<String>) {
+    let (mut done, mut unused) = (BTreeMap::new(), Vec::new());
+    for rule in rules {
+        let before = parameters.len();
+        let names: Vec<String> = parameters.keys().cloned().collect();
+        for name in names {
+            let (weight, moment) = with_moment(&name);
+            let Some(captured) = NameRule::parts(&rule.from).next().and_then(|first| captured(first, weight)) else {
+                continue;
+            };
+            let named = |pattern| format!("{}{moment}", filled(pattern, &captured));
+            let sources: Vec<String> = NameRule::parts(&rule.from).map(named).collect();
+            if !sources.iter().all(|source| parameters.contains_key(source)) {
+                continue;
+            }
+            let taken: Vec<Parameter> = sources.iter().filter_map(|source| parameters.remove(source)).collect();
+            done.extend(moved(taken, NameRule::parts(&rule.to).map(named).collect(), rule));
+        }
+        if parameters.len() == before {
+            unused.push(rule.from.clone());
+        }
+    }
+    for (name, parameter) in parameters {
+        done.entry(name).or_insert(parameter);
+    }
+    (done, unused)
+}
+
+/// The name of a weight, and what makes it that of a moment.
+fn with_moment(name: &str) -> (&str, &str) {
+    name.split_at(name.find('@').unwrap_or(name.len()))
+}
+
+/// The parts of a name that the captures of a pattern stand for; `None` where it does not fit. A capture stands for letters up
+/// to the next dot.
+fn captured(pattern: &str, name: &str) -> Option<Captured> {
+    let (mut text, mut rest, mut names) = (String::from("^"), pattern, Vec::new());
+    while let Some((before, behind)) = rest.split_once('{') {
+        let (capture, after) = behind.split_once('}')?;
+        text.push_str(&regex::escape(before));
+        text.push_str("([^.]+)");
+        names.push(capture);
+        rest = after;
+    }
+    text.push_str(&regex::escape(rest));
+    text.push('$');
+    let found = Regex::new(&text).ok()?;
+    let found = found.captures(name)?;
+    let parts = found.iter().skip(1).flatten().map(|part| part.as_str().to_owned());
+    let captured: Captured = names.into_iter().map(str::to_owned).zip(parts).collect();
+    // A capture that stands twice stands for the same text.
+    (filled(pattern, &captured) == name).then_some(captured)
+}
+
+/// A pattern with its captures filled in.
+fn filled(pattern: &str, captured: &Captured) -> String {
+    captured.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("{{{name}}}"), part))
+}
+
+/// The tensors under their new names; one that cannot be made is unread, and one that does not divide keeps its shape.
+fn moved(taken: Vec<Parameter>, targets: Vec<String>, rule: &NameRule) -> Vec<(String, Parameter)> {
+    let mut tensors = Vec::new();
+    for parameter in taken {
+        match parameter {
+            Parameter::Tensor(tensor) => tensors.push(tensor),
+            // Pieces of ranks are put together under a name that is known.
+            other if targets.len() == 1 && !rule.transpose => {
+                return targets.into_iter().map(|target| (target, again(&other))).collect();
+            }
+            Parameter::Unread(reason) => return unread(targets, &reason),
+            Parameter::Pieces(_) => return unread(targets, "pieces of ranks are neither split nor transposed by name"),
+        }
+    }
+    match made(tensors, targets.len(), rule) {
+        Ok(parts) => targets.into_iter().zip(parts.into_iter().map(Parameter::Tensor)).collect(),
+        Err(error) => unread(targets, &error.to_string()),
+    }
+}
+
+fn unread(targets: Vec<String>, reason: &str) -> Vec<(String, Parameter)> {
+    targets.into_iter().map(|target| (target, Parameter::Unread(reason.to_owned()))).collect()
+}
+
+/// Joins tensors and splits the whole into `count` parts.
+fn made(tensors: Vec<TensorData>, count: usize, rule: &NameRule) -> Result<Vec<TensorData>> {
+    let turned = |tensor: TensorData| {
+        if rule.transpose && tensor.shape.len() > 1 { tensor.transposed() } else { Ok(tensor) }
+    };
+    let whole = joined(tensors.into_iter().map(turned).collect::<Result<_>>()?, rule.axis)?;
+    if count == 1 {
+        return Ok(vec![whole]);
+    }
+    let len = whole.shape.get(rule.axis).copied().unwrap_or(0);
+    let parts = count as u64;
+    let part = if len.is_multiple_of(parts) { len / parts } else { 0 };
+    if part == 0 {
+        return Ok((0..count).map(|_| whole.again()).collect());
+    }
+    (0..parts).map(|index| whole.narrowed(rule.axis, index * part, part)).collect()
+}
+
+/// The same parameter once more.
+fn again(parameter: &Parameter) -> Parameter {
+    match parameter {
+        Parameter::Tensor(tensor) => Parameter::Tensor(tensor.again()),
+        Parameter::Unread(reason) => Parameter::Unread(reason.clone()),
+        Parameter::Pieces(pieces) => Parameter::Pieces(pieces.again()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_stand_for_parts_of_a_name() {
+        let found = captured("transformer.h.{i}.ln_{n}.{p}", "transformer.h.12.ln_1.weight").expect("it fits");
+        assert_eq!(filled("decoder.layers.{i}.norm{n}.{p}", &found), "decoder.layers.12.norm1.weight");
+        assert_eq!(captured("h.{i}.x", "h.1.2.x"), None, "a capture ends at a dot");
+        assert_eq!(captured("{i}.{i}", "1.2"), None, "twice the same capture");
+        assert_eq!(captured("a.b", "a_b"), None);
+        assert!(captured("a.b", "a.b").is_some_and(|found| found.is_empty()));
+    }
+
+    #[test]
+    fn rules_that_fit_nothing_are_told() {
+        let parameters = BTreeMap::from([("a.0".to_owned(), Parameter::Unread("x".into()))]);
+        let rule = |from: &str, to: &str| NameRule { from: from.into(), to: to.into(), transpose: false, axis: 0 };
+        let (renamed, unused) = renamed(parameters, &[rule("b.{i}", "c.{i}"), rule("a.{i}", "d.{i} + e.{i}")]);
+        assert_eq!(renamed.keys().map(String::as_str).collect::<Vec<_>>(), ["d.0", "e.0"]);
+        assert_eq!(unused, ["b.{i}"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Files of one checkpoint, put together by their names: Megatron's ranks, torch's distributed files, DeepSpeed's partitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::place::{CheckpointPlace, Format};
+
+/// Takes out the single files that are shards of an index beside them.
+pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
+    let shards: BTreeSet<String> = places
+        .iter()
+        .filter(|place| !place.shards.contains_key(&place.path))
+        .flat_map(|place| place.shards.keys().cloned())
+        .collect();
+    places.into_iter().filter(|place| !shards.contains(&place.path)).collect()
+}
+
+/// Puts the files of each folder whose `format` is wanted together to one checkpoint; the others stay as they are.
+pub fn gathered(places: Vec<CheckpointPlace>, is_wanted: impl Fn(Format) -> bool) -> Vec<CheckpointPlace> {
+    let partitioned: BTreeSet<String> = places
+        .iter()
+        .filter(|place| is_partition(file_of(&place.path)))
+        .map(|place| folder_of(&place.path).to_owned())
+        .collect();
+    let mut gathered: Vec<CheckpointPlace> = Vec::new();
+    let mut folders: BTreeMap<(Format, String), usize> = BTreeMap::new();
+    for place in places {
+        let key = format_of(&place.path, &partitioned).filter(|(format, _)| is_wanted(*format));
+        let Some((format, folder)) = key else {
+            gathered.push(place);
+            continue;
+        };
+        let at = *folders.entry((format, folder.clone())).or_insert_with(|| {
+            gathered.push(CheckpointPlace::folder_of_ranks(&folder, format));
+            gathered.len() - 1
+        });
+        if let Some(whole) = gathered.get_mut(at) {
+            whole.shards.extend(place.shards);
+        }
+    }
+    gathered
+}
+
+/// Whether a file of this name is one of a distributed checkpoint, whatever it holds: the description, or what tells the shapes
+/// of partitions.
+pub(super) fn is_description(path: &str) -> bool {
+    let file = file_of(path);
+    file == DESCRIPTION || (file.contains("zero_pp_rank_") && file.ends_with("_model_states.pt"))
+}
+
+/// Name of the file that describes a distributed checkpoint of torch.
+pub(super) const DESCRIPTION: &str = ".metadata";
+
+/// The format that a file belongs to by its name, and the folder of the checkpoint.
+fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(Format, String)> {
+    let (folder, file) = (folder_of(path), file_of(path));
+    if file == DESCRIPTION || is_chunk_file(file) {
+        return Some((Format::Dcp, folder.to_owned()));
+    }
+    let (above, rank) = (folder_of(folder), file_of(folder));
+    if rank_numbers(rank).is_some() {
+        return Some((Format::Megatron, above.to_owned()));
+    }
+    let is_part = is_partition(file) || (file.contains("mp_rank_") && file.ends_with("_model_states.pt"));
+    (is_part && partitioned.contains(folder)).then(|| (Format::Zero, folder.to_owned()))
+}
+
+/// `__R_N.distcp`.
+fn is_chunk_file(file: &str) -> bool {
+    file.starts_with("__") && file.ends_with(".distcp")
+}
+
+/// `[bf16_]zero_pp_rank_R_mp_rank_TT_optim_states.pt`.
+fn is_partition(file: &str) -> bool {
+    file.contains("zero_pp_rank_") && file.ends_with("_optim_states.pt")
+}
+
+/// The numbers of a folder `mp_rank_TT[_PPP][_EEE]`.
+pub(super) fn rank_numbers(folder: &str) -> Option<Vec<u32>> {
+    let numbers: Option<Vec<u32>> = folder.strip_prefix("mp_rank_")?.split('_').map(|part| part.parse().ok()).collect();
+    numbers.filter(|numbers| (1..=3).contains(&numbers.len()))
+}
+
+/// The number behind `word` in a file's name.
+pub(super) fn number_behind(file: &str, word: &str) -> Option<u32> {
+    let rest = file.split(word).nth(1)?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// The folder of a path; empty where there is none.
+pub(super) fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The last part of a path.
+pub(super) fn file_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, file)| file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_folder_become_one_checkpoint() {
+        let files = [
+            "run/iter_0000010/mp_rank_00_000/model_optim_rng.pt",
+            "run/iter_0000010/mp_rank_00_001/model_optim_rng.pt",
+            "run/iter_0000020/mp_rank_00_000/model_optim_rng.pt",
+            "dcp/.metadata",
+            "dcp/__0_0.distcp",
+            "zero/mp_rank_00_model_states.pt",
+            "zero/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt",
+            "plain/mp_rank_00_model_states.pt",
+            "mp_rank_00/model.pt",
+        ];
+        let places: Vec<CheckpointPlace> = files.iter().map(|path| CheckpointPlace::file((*path).to_owned())).collect();
+        let whole = gathered(places.clone(), |_| true);
+        let told: Vec<(&str, Format, usize)> =
+            whole.iter().map(|place| (place.path.as_str(), place.format, place.shards.len())).collect();
+        let expected = [
+            ("run/iter_0000010", Format::Megatron, 2),
+            ("run/iter_0000020", Format::Megatron, 1),
+            ("dcp", Format::Dcp, 2),
+            ("zero", Format::Zero, 2),
+            ("plain/mp_rank_00_model_states.pt", Format::Whole, 1),
+            ("mp_rank_*", Format::Megatron, 1),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(gathered(places.clone(), |_| false), places);
+    }
+
+    #[test]
+    fn numbers_are_read_from_names() {
+        assert_eq!(rank_numbers("mp_rank_01_002_003"), Some(vec![1, 2, 3]));
+        for name in ["mp_rank_", "mp_rank_1_2_3_4", "mp_rank_x", "rank_0"] {
+            assert_eq!(rank_numbers(name), None, "{name}");
+        }
+        let file = "bf16_zero_pp_rank_12_mp_rank_03_optim_states.pt";
+        assert_eq!((number_behind(file, "pp_rank_"), number_behind(file, "mp_rank_")), (Some(12), Some(3)));
+    }
+}

@@ -1,0 +1,158 @@
+//! An opened checkpoint: its tensors, the pieces of those that ranks cut, and what it says of the model.
+
+use std::collections::BTreeMap;
+
+use crate::layout::Layout;
+use crate::read::tensor::{Stored, TensorData};
+
+/// A checkpoint, opened; no element is read yet.
+#[derive(Debug, Default)]
+pub struct Checkpoint {
+    /// Its tensors by name; in a checkpoint of ranks by the name in the whole model.
+    pub parameters: BTreeMap<String, Parameter>,
+    /// Facts about the model.
+    pub facts: ModelFacts,
+    /// Files that the names or numbers of others promise, and that are not there.
+    pub missing: Vec<String>,
+    /// Layout of the ranks; `None` where one file or an index holds everything.
+    pub layout: Option<Layout>,
+    /// Tensors of the optimizer that are there and not read.
+    pub unread_states: u64,
+}
+
+/// One tensor of a checkpoint.
+#[derive(Debug)]
+pub enum Parameter {
+    /// Tensor that can be read.
+    Tensor(TensorData),
+    /// Reason why a tensor that is there, or promised by an index, cannot be read.
+    Unread(String),
+    /// Pieces of ranks; how they make the whole depends on the tensor.
+    Pieces(Pieces),
+}
+
+/// Pieces of one tensor on tensor-parallel ranks.
+#[derive(Debug)]
+pub struct Pieces {
+    /// Number of tensor-parallel ranks.
+    pub of: u32,
+    /// The pieces, several for a rank where others hold copies.
+    pub pieces: Vec<Piece>,
+}
+
+/// Piece of a tensor.
+#[derive(Debug)]
+pub struct Piece {
+    /// Tensor-parallel rank.
+    pub tp: u32,
+    /// Name of the rank, for messages.
+    pub rank: String,
+    /// Its elements.
+    pub tensor: TensorData,
+}
+
+/// Facts about a model that a configuration or pickled arguments tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// Heads of the queries.
+    pub heads: Option<u64>,
+    /// Heads of the keys and values.
+    pub kv_heads: Option<u64>,
+    /// Tokens of the vocabulary, without padding.
+    pub vocabulary: Option<u64>,
+    /// Whether the output layer is the embedding.
+    pub is_tied: Option<bool>,
+}
+
+impl ModelFacts {
+    /// These facts, and the other's where one is not known.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            heads: self.heads.or(other.heads),
+            kv_heads: self.kv_heads.or(other.kv_heads),
+            vocabulary: self.vocabulary.or(other.vocabulary),
+            is_tied: self.is_tied.or(other.is_tied),
+        }
+    }
+}
+
+impl Pieces {
+    /// Another handle on the same pieces.
+    pub(crate) fn again(&self) -> Self {
+        let piece = |piece: &Piece| Piece { tp: piece.tp, rank: piece.rank.clone(), tensor: piece.tensor.again() };
+        Self { of: self.of, pieces: self.pieces.iter().map(piece).collect() }
+    }
+}
+
+impl Checkpoint {
+    /// Adds the tensors of a file under their names; one that is there already stays.
+    pub(super) fn add(&mut self, stored: Vec<(String, Stored)>) {
+        for (name, stored) in stored {
+            if let Some(parameter) = Parameter::of(stored) {
+                self.parameters.entry(name).or_insert(parameter);
+            }
+        }
+    }
+}
+
+impl Parameter {
+    /// The tensor of a stored value, or why it is not read; `None` for plain values.
+    pub(super) fn of(stored: Stored) -> Option<Self> {
+        match stored {
+            Stored::Tensor(tensor) => Some(Self::Tensor(tensor)),
+            Stored::Unsupported(reason) => Some(Self::Unread(reason)),
+            Stored::Plain(_) | Stored::Shape(_) => None,
+        }
+    }
+
+    /// Whether `name` is the state of a random generator, or of what hands out data. A GPU's and an NPU's generators have
+    /// different states, of different lengths; weights are floating-point numbers, and a state never is.
+    pub fn is_state(&self, name: &str) -> bool {
+        let is_number = match self {
+            Self::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
+            Self::Unread(_) => false,
+            Self::Pieces(_) => true,
+        };
+        !is_number && name.split('.').any(names_state)
+    }
+}
+
+/// Whether one part of a name is that of such a state: `np_rng_state`, `cuda_rng_state`, `rng_tracker_states`, `generator`.
+fn names_state(part: &str) -> bool {
+    let part = part.to_ascii_lowercase();
+    let mut words = part.split(|c: char| !c.is_ascii_alphanumeric());
+    let known = ["random_state", "random_states", "generator", "generator_state", "sampler", "rerun_state_machine"];
+    words.any(|word| word == "rng") || known.contains(&part.as_str()) || part.starts_with("dataloader")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::Dtype;
+    use crate::fetch::Memory;
+    use crate::read::tensor::{ByteOrder, Placement};
+
+    fn parameter(dtype: Dtype) -> Parameter {
+        let source = std::sync::Arc::new(Memory::new("rng.pt", vec![0; 8]));
+        let placement = Placement { offset: 0, len: 8, strides: None, order: ByteOrder::Little };
+        Parameter::Tensor(TensorData::new(source, dtype, vec![1], placement).expect("a tensor"))
+    }
+
+    #[test]
+    fn states_of_generators_are_told_from_weights() {
+        let (bytes, weight) = (parameter(Dtype::U8), parameter(Dtype::F32));
+        for name in [
+            "rng_state.0.np_rng_state.1",
+            "rng_state.0.cuda_rng_state",
+            "rng_state.0.rng_tracker_states.model-parallel-rng",
+            "dataloader_state_dict.generator",
+            "torch_rng_state",
+        ] {
+            assert!(bytes.is_state(name) && !weight.is_state(name), "{name}");
+        }
+        for name in ["embeddings.position_ids", "bn.num_batches_tracked", "generator_blocks.0.index", "strange.ring"] {
+            assert!(!bytes.is_state(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Places of checkpoints: one file, shards with an index, or a folder of a run's ranks.
+
+use std::collections::BTreeMap;
+
+/// Place of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointPlace {
+    /// The file, the index, or the folder of the ranks' files, below the side's root.
+    pub path: String,
+    /// The files with tensors, each with the names the index promises there; none are promised without an index.
+    pub shards: BTreeMap<String, Vec<String>>,
+    /// Format of the folder.
+    pub format: Format,
+}
+
+/// Format of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// Whole tensors in one file, or in shards with an index.
+    Whole,
+    /// Folders `mp_rank_TT` of Megatron.
+    Megatron,
+    /// A distributed checkpoint of torch: `.metadata` and `.distcp`.
+    Dcp,
+    /// Partitions of the optimizer of DeepSpeed, ZeRO 1 to 3.
+    Zero,
+}
+
+impl CheckpointPlace {
+    /// A checkpoint of one file.
+    pub fn file(path: String) -> Self {
+        Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: Format::Whole }
+    }
+
+    /// The checkpoint that the index at `path` describes.
+    pub fn sharded(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
+        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let shards = shards.into_iter().map(|(file, names)| (format!("{folder}{file}"), names)).collect();
+        Self { path, shards, format: Format::Whole }
+    }
+
+    /// The checkpoint of the ranks' files in `folder`, which may be empty for the side's root.
+    pub(super) fn folder_of_ranks(folder: &str, format: Format) -> Self {
+        let root = match format {
+            Format::Whole | Format::Megatron => "mp_rank_*",
+            Format::Dcp => ".metadata",
+            Format::Zero => "zero_pp_rank_*",
+        };
+        let path = if folder.is_empty() { root } else { folder };
+        Self { path: path.to_owned(), shards: BTreeMap::new(), format }
+    }
+
+    /// The folder that the files lie in, with a `/` at its end; empty for the side's root.
+    pub fn folder(&self) -> String {
+        let above = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let file = self.shards.keys().next().map_or("", String::as_str);
+        let folder = match self.format {
+            Format::Whole => above(&self.path),
+            Format::Dcp | Format::Zero => above(file),
+            Format::Megatron => above(&above(file)),
+        };
+        if folder.is_empty() { folder } else { format!("{folder}/") }
+    }
+}

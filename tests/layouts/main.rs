@@ -1,0 +1,12 @@
+//! Parallel layouts: runs that cut the same model differently, through the whole gate.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that panics has failed, and it says what it counted"
+)]
+
+mod checkpoints;
+#[path = "../data/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod data;
