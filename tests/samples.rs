@@ -394,9 +394,12 @@ fn drawn_pairs(draw: u64, pairs: u64, shift: f64) -> (Numbers, Runs) {
             *value += 5.0 * noise(draw * 64 + 63, pair);
         }
     }
-    let pairs = (0..pairs as usize).map(|pair| [pair, pair]).collect();
+    let pairs = (0..usize::try_from(pairs).expect("few")).map(|pair| [pair, pair]).collect();
     (numbers, Runs { pairs, ..Runs::default() })
 }
+
+/// Numbers and runs of a draw with a shift.
+type Draws<'a> = dyn Fn(u64, f64) -> (Numbers, Runs) + Sync + 'a;
 
 /// Draws of healthy runs, and of shifted ones.
 const DRAWS: u64 = 1000;
@@ -407,7 +410,7 @@ fn healthy_runs_fail_less_than_once_in_a_hundred_and_the_detectable_shift_is_fou
     let setting = Setting { policy: &policy, profile: Profile::Default };
     let apart = |sides: [u64; 2]| move |draw, shift| (drawn(draw, sides, shift), Runs::default());
     let paired = |pairs: u64| move |draw, shift| drawn_pairs(draw, pairs, shift);
-    let kinds: [(&str, &(dyn Fn(u64, f64) -> (Numbers, Runs) + Sync)); 9] = [
+    let kinds: [(&str, &Draws<'_>); 9] = [
         ("3+3", &apart([3, 3])),
         ("5+5", &apart([5, 5])),
         ("6+4", &apart([6, 4])),

@@ -109,7 +109,7 @@ impl Signs {
     pub fn stages(&self) -> Option<u32> {
         let first = (*self.modules.first()?)?;
         let alike = self.modules.iter().filter(|other| **other == Some(first)).count();
-        (self.modules.len() % alike == 0).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
+        self.modules.len().is_multiple_of(alike).then(|| u32::try_from(self.modules.len() / alike).ok()).flatten()
     }
 
     fn rank(&mut self, dump: &Dump, own: &mut BTreeSet<String>, parameters: &mut BTreeMap<String, Vec<u64>>) {
@@ -223,7 +223,7 @@ impl Signs {
             .proj
             .filter(|[rows, columns]| *columns > 0 && rows % columns == 0)
             .map(|[rows, columns]| rows / columns);
-        let is_possible = |tp: &u64| *tp > 0 && self.world % *tp == 0;
+        let is_possible = |tp: &u64| *tp > 0 && self.world.is_multiple_of(*tp);
         // Ranks of one group are given the same tokens, others are not.
         let same_tokens = self.same_tokens.map(|(_, count)| count).filter(|count| *count > 1);
         square
@@ -281,7 +281,7 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
             if is_part { whole / local } else { 1 }
         });
         let rest = u64::from(tp).checked_mul(u64::from(pp))?.checked_mul(cp)?;
-        (rest > 0 && own.world % rest == 0).then_some(())?;
+        (rest > 0 && own.world.is_multiple_of(rest)).then_some(())?;
         let ep =
             own.experts.map_or(1, |[all, local]| if local > 0 && all % local == 0 { (all / local).max(1) } else { 1 });
         Some(Layout {

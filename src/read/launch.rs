@@ -76,7 +76,7 @@ impl Arguments {
         let (tp, pp) = (size("tensor_model_parallel_size"), size("pipeline_model_parallel_size"));
         let (cp, ep) = (size("context_parallel_size"), size("expert_model_parallel_size"));
         let rest = u64::from(tp).checked_mul(u64::from(pp))?.checked_mul(u64::from(cp))?;
-        let dp = u32::try_from(world / rest).ok().filter(|dp| *dp > 0 && world % rest == 0)?;
+        let dp = u32::try_from(world / rest).ok().filter(|dp| *dp > 0 && world.is_multiple_of(rest))?;
         let chunk = self.size("num_layers_per_virtual_pipeline_stage");
         let vpp = self.size("num_layers").zip(chunk).map_or(1, |(layers, chunk)| (layers / pp / chunk).max(1));
         let batches = self.size("global_batch_size").zip(self.size("micro_batch_size"));

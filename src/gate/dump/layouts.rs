@@ -145,10 +145,8 @@ fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
 /// The layouts of runs whose ranks are paired as they are, by the signs of their first step.
 pub(super) fn alike(signs: &PerSide<Signs>) -> Option<Layouts> {
     let layouts = inferred(signs, &PerSide::default()).filter(|_| signs.each().all(|signs| signs.world() > 1))?;
-    layouts
-        .baseline
-        .cuts_as(&layouts.candidate)
-        .then(|| Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
+    let is_one = layouts.baseline.cuts_as(&layouts.candidate);
+    is_one.then_some(Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
 }
 
 /// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.

@@ -384,7 +384,7 @@ pub(super) fn finish(
 pub fn learning_rates(curves: &Curves<'_>, runs: &Runs) -> Option<Finding> {
     let place = curve_name(&curves.metric, curves.rank);
     let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;
-    let known: BTreeMap<u64, f64> = finite(reference).into_iter().collect();
+    let known: BTreeMap<u64, f64> = finite(reference).collect();
     let differs = |side: Side| -> Vec<(usize, At)> {
         let largest = |(place, series): (usize, &Series)| {
             let common = series.points().filter_map(|(step, value)| Some((step, *known.get(&step)?, value)));

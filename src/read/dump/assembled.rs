@@ -255,9 +255,12 @@ fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) ->
     pieces.into_iter().filter(|piece| Some(piece.chunk) == end).collect()
 }
 
+/// End of a row's name with the role of its value, and the value of each member.
+type Row<'d> = ((String, TensorKind), Vec<(Member, Leaf<'d>)>);
+
 /// Values of the members by row below the operation, in the order of the first member that has them.
-fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> {
-    let mut rows: Vec<((String, TensorKind), Vec<(Member, Leaf<'d>)>)> = Vec::new();
+fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
+    let mut rows: Vec<Row<'d>> = Vec::new();
     let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
     for member in members {
         let operation = dumps.get(member.rank).and_then(|dump| dump.operations.get(member.operation));

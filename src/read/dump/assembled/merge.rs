@@ -9,6 +9,9 @@ use crate::read::dump::plan::Plan;
 use crate::read::dump::records::{Statistic, TensorRecord};
 use crate::read::json::Json;
 
+/// Ranks whose copies differ, and by how much.
+type Apart = (Vec<u64>, f64);
+
 /// A value that does not merge.
 #[derive(Debug)]
 pub(super) struct Unmerged;
@@ -40,7 +43,7 @@ pub(super) struct Merged {
     pub(super) statistics: [Json; 4],
     pub(super) checksum: Option<String>,
     /// Ranks whose copies differ, and by how much.
-    pub(super) differing: Option<(Vec<u64>, f64)>,
+    pub(super) differing: Option<Apart>,
 }
 
 /// Numbers of a part of a value.
@@ -88,7 +91,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
     }
     let is_number = first.element.is_some_and(Dtype::is_float);
     let mut differing = None;
-    let mut note = |found: Option<(Vec<u64>, f64)>| differing = differing.take().or(found);
+    let mut note = |found: Option<Apart>| differing = differing.take().or(found);
     // Within each group of tensor parallelism, then over the parts of the sequence, then over samples.
     let mut groups: std::collections::BTreeMap<(u64, u32, u32), Vec<&Piece<'_>>> = std::collections::BTreeMap::new();
     for piece in pieces {
@@ -203,7 +206,7 @@ fn tolerance(role: ValueRole<'_>, element: Option<Dtype>) -> f64 {
 }
 
 /// One of several copies, and the ranks and the size of what differs between them.
-fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<(Vec<u64>, f64)>), Unmerged> {
+fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unmerged> {
     let first = parts.first().cloned().ok_or(Unmerged)?;
     if parts.iter().any(|part| part.shape != first.shape) {
         return Err(Unmerged);
