@@ -345,7 +345,12 @@ fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
 }
 
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
-    match rayon::join(|| pair.baseline.read(), || pair.candidate.read()) {
+    // All ranks of a side are in memory while they are put together: one side after the other.
+    let both = match pair.baseline.assembled.is_some() {
+        true => (pair.baseline.read(), pair.candidate.read()),
+        false => rayon::join(|| pair.baseline.read(), || pair.candidate.read()),
+    };
+    match both {
         (Ok(mut baseline), Ok(mut candidate)) => {
             leave_out(&mut baseline, candidate.parts.as_deref());
             leave_out(&mut candidate, baseline.parts.as_deref());
