@@ -67,7 +67,8 @@ fn request(case: &Case, folder: &Path, items: usize) -> Request {
     let baseline = if of_pair { folder.join("gpu").display().to_string() } else { String::new() };
     let candidate = folder.join("npu").display().to_string();
     let checks = if case.command == Command::Source { vec![CheckId::Source] } else { CheckId::CHECKS.to_vec() };
-    Asked { baseline, candidate, checks, policy, matching: Matching::default() }.of_own_files()
+    Asked { baseline, candidate, several: Default::default(), checks, policy, matching: Matching::default() }
+        .of_own_files()
 }
 
 /// Puts into the result what earlier runs say.
