@@ -5,10 +5,12 @@
 
 mod assembled;
 mod builder;
+mod calls;
 mod compact;
 mod content;
 mod find;
 mod folder;
+mod merge;
 mod mindspore;
 mod msprobe;
 pub mod name;
@@ -18,6 +20,7 @@ mod records;
 mod stack;
 
 pub use assembled::Assembled;
+pub use calls::{Calls, KnownCalls};
 pub use compact::ByName;
 pub use content::{COPIES, Damage, DamageKind, Differing, Dump, Parts};
 pub use find::{data_folders, is_part, recognise};

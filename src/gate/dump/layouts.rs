@@ -11,7 +11,7 @@ use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradictions, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Assembled, DumpFolder, DumpFormat, Parts, Plan};
+use crate::read::dump::{Assembled, Calls, DumpFolder, DumpFormat, KnownCalls, Parts, Plan};
 use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -98,6 +98,9 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
     if signs.each().all(|signs| signs.stages().is_none()) {
+        if let Some(whole) = of_calls(&steps, &layouts) {
+            return Arranged { layouts: Some(told), whole: Some(whole), findings, is_refused: false };
+        }
         findings.push(
             Finding::new(&rules::NOT_MERGEABLE, "layout")
                 .with("layout", layouts.candidate.to_string())
@@ -147,6 +150,24 @@ pub(super) fn alike(signs: &PerSide<Signs>) -> Option<Layouts> {
     let layouts = inferred(signs, &PerSide::default()).filter(|_| signs.each().all(|signs| signs.world() > 1))?;
     let is_one = layouts.baseline.cuts_as(&layouts.candidate);
     is_one.then_some(Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
+}
+
+/// Dumps of calls alone, of a side that is whole and one whose ranks share each projection; `None` of other layouts.
+fn of_calls(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>) -> Option<PerSide<Vec<DumpFolder>>> {
+    let is_of_projections = |layout: &Layout| layout.world() == u64::from(layout.tp) && layout.micro_batches == 1;
+    let whole = Side::BOTH.into_iter().find(|side| layouts[*side].world() == 1)?;
+    if !layouts.each().all(is_of_projections) {
+        return None;
+    }
+    let first = |side: Side| steps[side].values().next()?.values().next()?.read().ok();
+    let known = Arc::new(KnownCalls::of(&first(whole)?, &first(whole.other())?));
+    let of_step = |side: Side, ranks: &Ranks<'_>| {
+        let first = *ranks.values().next()?;
+        let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
+        let calls = Calls { ranks, layout: layouts[side].clone(), known: Arc::clone(&known) };
+        Some(DumpFolder { rank: None, assembled: Some(Arc::new(calls)), ..first.clone() })
+    };
+    Some(PerSide::of(|side| steps[side].values().filter_map(|ranks| of_step(side, ranks)).collect()))
 }
 
 /// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.

@@ -5,7 +5,6 @@
 //! counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
 
 mod global;
-mod merge;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use rayon::prelude::*;
 use super::builder::{Builder, NewTensor};
 use super::content::{COPIES, Differing, Dump, Parts};
 use super::folder::{DumpFolder, WholeModel};
+use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
 use super::plan::Plan;
 use super::records::{Leaf, Operations, Value};
@@ -23,7 +23,6 @@ use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use global::{Globals, Module};
-use merge::{Merged, Piece, Unmerged, merge};
 
 /// The dumps of all ranks of one step, and how they belong together.
 #[derive(Clone)]

@@ -1,12 +1,12 @@
 //! One value of the whole model from those of its ranks.
 
+use super::content::COPIES;
+use super::name::Direction;
+use super::plan::Plan;
+use super::records::{Statistic, TensorRecord};
 use crate::dtype::Dtype;
 use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
-use crate::read::dump::content::COPIES;
-use crate::read::dump::name::Direction;
-use crate::read::dump::plan::Plan;
-use crate::read::dump::records::{Statistic, TensorRecord};
 use crate::read::json::Json;
 
 /// Ranks whose copies differ, and by how much.
@@ -220,6 +220,34 @@ fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unm
     let far = parts.into_iter().max_by(|a, b| difference(&first, a).total_cmp(&difference(&first, b)));
     let far = far.ok_or(Unmerged)?;
     Ok((Part { ranks: ranks.clone(), ..far }, Some((ranks, error))))
+}
+
+/// The value of a call of which each rank holds a copy or a part, by the shape that it has in the whole model. Parts of a sum have
+/// the shape of the sum, and are no copies.
+pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64]) -> Result<Merged, Unmerged> {
+    let first = *records.first().ok_or(Unmerged)?;
+    let part = |(record, rank): (&TensorRecord<'_>, &u64)| Part { ranks: vec![*rank], ..Part::of_record(record) };
+    let parts: Vec<Part> = records.iter().zip(ranks).map(part).collect();
+    let merged = if first.shape == whole {
+        match copies(parts, tolerance(ValueRole::Input, first.element))? {
+            (one, None) => one,
+            (_, Some(_)) => return Err(Unmerged),
+        }
+    } else {
+        let differs = |axis: &usize| first.shape.get(*axis) != whole.get(*axis);
+        let merged = concatenated(parts, (0..whole.len()).find(differs))?;
+        if merged.shape != whole {
+            return Err(Unmerged);
+        }
+        merged
+    };
+    Ok(Merged {
+        dtype: first.dtype.to_owned(),
+        shape: merged.shape,
+        statistics: statistics(merged.numbers, &first),
+        checksum: None,
+        differing: None,
+    })
 }
 
 /// The largest relative difference of two tensors' statistics.
