@@ -271,3 +271,36 @@ fn a_part_of_a_call_that_is_wrong_is_found_without_modules() {
     let result = judged(&case, &sides);
     assert_eq!((&result["verdict"], &result["culprit"]["op"]), (&"fail".into(), &"Functional.gelu.0.forward".into()));
 }
+
+/// Takes an operation out of a rank's dump; whether it was there.
+fn without_operation(file: &Path, name: &str) -> bool {
+    let mut dump: Value = serde_json::from_str(&fs::read_to_string(file).expect("a dump")).expect("JSON");
+    let was_there = dump["data"].as_object_mut().expect("operations").remove(name).is_some();
+    fs::write(file, dump.to_string()).expect("written");
+    was_there
+}
+
+#[test]
+fn an_operation_that_one_rank_lacks_is_never_a_pass() {
+    let room = TempDir::new().expect("a folder");
+    let layer = "Module.decoder.layers.0";
+    for (name, operation) in [
+        ("ok-tp2-cp2-pp2", format!("{layer}.mlp.linear_fc2.RowParallelLinear.forward.0")),
+        ("ok-tp2-cp2-pp2", format!("{layer}.mlp.linear_fc1.ColumnParallelLinear.backward.0")),
+        ("ok-tp2-cp2-pp2", format!("{layer}.input_layernorm.LayerNorm.forward.0")),
+        ("ok-dp2-against-micro2", format!("{layer}.mlp.MLP.forward.0")),
+        ("ok-tp2-l1", "Functional.gelu.0.forward".to_owned()),
+    ] {
+        let cases = own().into_iter().chain(shared(&room.path().join("shared")));
+        let Some((case, sides)) = cases.into_iter().find(|(case, _)| case.ends_with(name)) else {
+            println!("{name} is not beside the checkout: it was not looked at");
+            continue;
+        };
+        let copy = TempDir::new().expect("a folder");
+        copied(&sides, copy.path());
+        let lacking = ranks(&copy.path().join("npu")).into_iter().filter(|rank| rank.ends_with("rank1"));
+        let taken = lacking.filter(|rank| without_operation(&rank.join("dump.json"), &operation)).count();
+        assert!(taken > 0, "{name} has no {operation}");
+        assert_ne!(judged(&case, copy.path())["verdict"], "pass", "{name} without {operation}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradictions, convention, inferred, plans, samples};
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Assembled, Calls, DumpFolder, DumpFormat, KnownCalls, Parts, Plan};
+use crate::read::dump::{Assembled, Calls, DumpFolder, DumpFormat, KnownCalls, Parts, Plan, WholeModel};
 use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
@@ -88,12 +88,9 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
     findings.push(rules::differs(&layouts));
-    let is_cut = |side: Side| {
-        layouts[side].tp != layouts[side.other()].tp
-            || layouts[side].dp != layouts[side.other()].dp
-            || layouts[side].cp != layouts[side.other()].cp
-    };
-    if Side::BOTH.iter().any(|side| signs[*side].has_checksums && is_cut(*side)) {
+    // Checksums of a stage are those of the whole model; those of a part are not.
+    let parts = PerSide::of(|side| (layouts[side].tp, layouts[side].dp, layouts[side].cp));
+    if parts.baseline != parts.candidate && signs.each().any(|signs| signs.has_checksums) {
         findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", layouts.candidate.to_string()));
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
@@ -137,12 +134,16 @@ fn steps(folders: &[DumpFolder]) -> Option<Steps<'_>> {
     Some(steps)
 }
 
-/// The dump of the whole model of one step.
+/// The dump of the whole model of one step, of modules.
 fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
-    let first = ranks.values().next()?;
+    folder(ranks, |ranks| Arc::new(Assembled { ranks, layout: layout.clone(), plan }))
+}
+
+/// The folder that stands for all ranks of one step.
+fn folder(ranks: &Ranks<'_>, model: impl FnOnce(Vec<(u64, DumpFolder)>) -> Arc<dyn WholeModel>) -> Option<DumpFolder> {
+    let first = (*ranks.values().next()?).clone();
     let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
-    let assembled = Assembled { ranks, layout: layout.clone(), plan };
-    Some(DumpFolder { rank: None, assembled: Some(Arc::new(assembled)), ..(*first).clone() })
+    Some(DumpFolder { rank: None, assembled: Some(model(ranks)), ..first })
 }
 
 /// The layouts of runs whose ranks are paired as they are, by the signs of their first step.
@@ -162,10 +163,8 @@ fn of_calls(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>) -> Option<Per
     let first = |side: Side| steps[side].values().next()?.values().next()?.read().ok();
     let known = Arc::new(KnownCalls::of(&first(whole)?, &first(whole.other())?));
     let of_step = |side: Side, ranks: &Ranks<'_>| {
-        let first = *ranks.values().next()?;
-        let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
-        let calls = Calls { ranks, layout: layouts[side].clone(), known: Arc::clone(&known) };
-        Some(DumpFolder { rank: None, assembled: Some(Arc::new(calls)), ..first.clone() })
+        let layout = layouts[side].clone();
+        folder(ranks, |ranks| Arc::new(Calls { ranks, layout, known: Arc::clone(&known) }))
     };
     Some(PerSide::of(|side| steps[side].values().filter_map(|ranks| of_step(side, ranks)).collect()))
 }

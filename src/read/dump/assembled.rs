@@ -6,8 +6,7 @@
 
 mod global;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
 
 use rayon::prelude::*;
 
@@ -78,19 +77,7 @@ impl WholeModel for Assembled {
         let operations = builder.finish();
         parts.differing.extend(self.tied(&operations, &parts));
         parts.differing_loss = self.losses(&dumps, &places);
-        let first = dumps.first().cloned().unwrap_or_default();
-        let damage = dumps.into_iter().flat_map(|dump| dump.damage).collect();
-        Ok(Dump {
-            // Tensors that were saved are put together by their statistics alone.
-            task: if first.task == "tensor" { "statistics".to_owned() } else { first.task },
-            level: first.level,
-            framework: first.framework,
-            operations,
-            stacks: None,
-            parents: Default::default(),
-            damage,
-            parts: Some(Arc::new(parts)),
-        })
+        Ok(Dump::of_parts(dumps, operations, parts))
     }
 }
 
@@ -147,6 +134,10 @@ impl Assembled {
                 plain(builder, &row, kind, &leaves);
                 continue;
             }
+            // A value that a rank lacks is missing: the other side, which has it, tells.
+            if !self.is_whole(&group.module.path, &pieces) {
+                continue;
+            }
             let role = role(kind, group.module.direction, &suffix);
             let kind_of_module = ModuleKind::of(&group.module.path, &group.module.class);
             let is_left_out = self.plan.leaves_out(&group.module.path, kind_of_module, role);
@@ -190,6 +181,21 @@ impl Assembled {
 }
 
 impl Assembled {
+    /// Whether every rank that holds a part or a copy of a value recorded it. An expert without tokens has no records.
+    fn is_whole(&self, path: &str, pieces: &[Piece<'_>]) -> bool {
+        let of_data = |piece: &Piece<'_>| (piece.place.dp, piece.place.cp);
+        let groups: BTreeSet<(u32, u32)> = pieces.iter().map(of_data).collect();
+        let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
+        let is_expert = path.contains("expert");
+        let wanted = usize::try_from(self.layout.dp.saturating_mul(self.layout.cp)).unwrap_or(usize::MAX);
+        let of_each = usize::try_from(self.layout.tp).unwrap_or(usize::MAX).saturating_mul(calls.len());
+        (is_expert || groups.len() == wanted)
+            && groups.iter().all(|group| {
+                let own = pieces.iter().filter(|piece| of_data(piece) == *group).count();
+                own == of_each || is_expert && own.is_multiple_of(usize::try_from(self.layout.tp).unwrap_or(1).max(1))
+            })
+    }
+
     /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.
     fn losses(&self, dumps: &[Dump], places: &[Coordinates]) -> Option<Vec<u64>> {
         let mut groups: HashMap<Coordinates, Vec<(u64, f64)>> = HashMap::new();

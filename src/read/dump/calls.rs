@@ -76,19 +76,14 @@ impl WholeModel for Calls {
             }
             let others = dumps.iter().zip(&indices).skip(1);
             let others = others.map(|(dump, places)| dump.operations.get(*places.get(operation.name)?));
+            // A call that a rank lacks is missing: the other side, which has it, tells.
             let Some(others) = others.collect::<Option<Vec<Operation<'_>>>>() else { continue };
             builder.begin(operation.name);
             self.put(operation, &others, &mut builder, &mut parts);
         }
-        let Some(first) = dumps.first() else { return Ok(Dump::default()) };
-        Ok(Dump {
-            task: if first.task == "tensor" { "statistics".to_owned() } else { first.task.clone() },
-            level: first.level.clone(),
-            framework: first.framework.clone(),
-            operations: builder.finish(),
-            parts: Some(Arc::new(parts)),
-            ..Dump::default()
-        })
+        let operations = builder.finish();
+        drop(indices);
+        Ok(Dump::of_parts(dumps, operations, parts))
     }
 }
 
@@ -126,6 +121,8 @@ impl Calls {
                     extension: None,
                 };
                 builder.tensor(&row, leaf.kind, &tensor);
+            } else {
+                parts.unmerged += 1 + others.len() as u64;
             }
         }
         parts.ranks.insert(operation.name.to_owned(), ranks);

@@ -109,6 +109,17 @@ pub enum DamageKind {
 }
 
 impl Dump {
+    /// The dump of a whole model, of the dumps of its ranks.
+    pub(super) fn of_parts(ranks: Vec<Self>, operations: Operations, parts: Parts) -> Self {
+        let (task, level, framework) = ranks.first().map_or_else(Default::default, |first| {
+            // Tensors that were saved are put together by their statistics alone.
+            let task = if first.task == "tensor" { "statistics" } else { &first.task };
+            (task.to_owned(), first.level.clone(), first.framework.clone())
+        });
+        let damage = ranks.into_iter().flat_map(|rank| rank.damage).collect();
+        Self { task, level, framework, operations, damage, parts: Some(Arc::new(parts)), ..Self::default() }
+    }
+
     /// Notes parts of a kind that could not be used.
     pub(super) fn damaged_often(&mut self, damage: Damage) {
         let is_known = |known: &&mut Damage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;

@@ -11,7 +11,7 @@ pub struct Plan {
     pub backward_scale: f64,
     /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
     pub is_padded: bool,
-    /// Whether ranks hold copies of keys and values, so that only their largest and smallest values compare.
+    /// Whether ranks hold copies of keys and values, whose sums count these more than once and do not compare.
     pub has_key_copies: bool,
     /// Whether the embedding and the output layer share their weight, and lie on other stages than the other side's.
     pub has_tied_parts: bool,
