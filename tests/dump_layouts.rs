@@ -304,3 +304,19 @@ fn an_operation_that_one_rank_lacks_is_never_a_pass() {
         assert_ne!(judged(&case, copy.path())["verdict"], "pass", "{name} without {operation}");
     }
 }
+
+#[test]
+fn a_rank_that_is_damaged_blames_nobody() {
+    let case = own().into_iter().find(|(case, _)| case.ends_with("ok-tp2-cp2-pp2")).expect("the case");
+    let room = TempDir::new().expect("a folder");
+    copied(&case.1, room.path());
+    for rank in ranks(&room.path().join("npu")).iter().filter(|rank| rank.ends_with("rank1")) {
+        fs::write(rank.join("dump.json"), "{\"task\": \"stat").expect("written");
+        let result = judged(&case.0, room.path());
+        let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
+        assert_eq!(
+            (&result["verdict"], codes.filter(|code| *code == "artifact-damaged").count()),
+            (&"incomplete".into(), 1)
+        );
+    }
+}

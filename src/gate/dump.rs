@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::discover::{self, Extent, Recognised, Recogniser, Sample};
-use super::outcome::CheckOutcome;
+use super::outcome::{CheckOutcome, damaged};
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
 use super::request::Request;
 use super::sides::Sides;
@@ -445,15 +445,8 @@ fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
 
 /// A unit whose records cannot be read is there, and incomplete.
 fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], outcome: &mut CheckOutcome) {
-    let finding = |(side, error): &(Side, Error)| {
-        Finding::new(&artifacts::DAMAGED, error.subject())
-            .of_check(ID)
-            .with("side", side.as_str())
-            .with("reason", error.message())
-            .with("help", error.help().unwrap_or_default())
-    };
     let unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
-    outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(finding));
+    outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(|(side, error)| damaged(ID, *side, error)));
 }
 
 /// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.

@@ -4,7 +4,7 @@ mod paired;
 mod samples;
 
 use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::outcome::CheckOutcome;
+use super::outcome::{CheckOutcome, damaged};
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
 use super::sides::Sides;
 use super::surroundings::{Shared, Surroundings};
@@ -15,7 +15,6 @@ use crate::fetch::progress::Progress;
 use crate::judge::loss::noise::{NoiseBand, RecordedCurve, SampleRun};
 use crate::judge::loss::repeats::Difference;
 use crate::judge::loss::{self, JudgedCurve, Settings};
-use crate::judge::rule::artifacts;
 use crate::judge::rule::evidence;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::samples::runs::seed_of;
@@ -195,11 +194,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     match of_run(files, settings, policy) {
         Ok(outcome) => outcome,
         Err(error) => {
-            let finding = Finding::new(&artifacts::DAMAGED, error.subject())
-                .of_check(ID)
-                .with("side", Side::Candidate.as_str())
-                .with("reason", error.message())
-                .with("help", error.help().unwrap_or_default());
+            let finding = damaged(ID, Side::Candidate, &error);
             outcome_of(Vec::new(), vec![finding], Vec::new())
         }
     }

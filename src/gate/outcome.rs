@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::diagnose::next_dump::Sizes;
+use crate::error::Error;
+use crate::judge::rule::artifacts::DAMAGED;
 use crate::judge::settle::{AppliedPolicy, settle_check};
 use crate::judge::unread;
 use crate::msprobe::table::Table;
@@ -15,7 +17,7 @@ use crate::result::observation::Observation;
 use crate::result::place::Accepted;
 use crate::result::run::{Growth, Looked, Timeline};
 use crate::result::unit::{Check, Evidence, Unit};
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Side, Verdict};
 
 /// Outcome of one check.
 #[derive(Debug)]
@@ -40,6 +42,12 @@ pub struct CheckOutcome {
     pub growth: Option<Growth>,
     /// Parallel layouts of both sides, where they are known.
     pub layout: Option<Layouts>,
+}
+
+/// Records of a check that cannot be read.
+pub(super) fn damaged(check: CheckId, side: Side, error: &Error) -> Finding {
+    let finding = Finding::new(&DAMAGED, error.subject()).of_check(check).with("side", side.as_str());
+    finding.with("reason", error.message()).with("help", error.help().unwrap_or_default())
 }
 
 impl CheckOutcome {

@@ -4,11 +4,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::run::Snapshot;
-use crate::error::Error;
 use crate::fetch::Source;
 use crate::fetch::progress::Progress;
 use crate::gate::discover::Inventory;
-use crate::gate::outcome::CheckOutcome;
+use crate::gate::outcome::{CheckOutcome, damaged};
 use crate::judge::apply_policy::decide;
 use crate::judge::dump::alone::{self, At, Scan};
 use crate::judge::dump::rules;
@@ -156,18 +155,16 @@ fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> (Looked
             let findings = alone::gaps(&dump, &scan, at);
             (Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }, Some(Snapshot::of(&dump)))
         }
-        Err(error) => {
-            (Looked { at, scan: Scan::default(), data: String::new(), findings: vec![damaged(&error)] }, None)
-        }
+        Err(error) => (
+            Looked {
+                at,
+                scan: Scan::default(),
+                data: String::new(),
+                findings: vec![damaged(CheckId::Dump, Side::Candidate, &error)],
+            },
+            None,
+        ),
     }
-}
-
-fn damaged(error: &Error) -> Finding {
-    Finding::new(&artifacts::DAMAGED, error.subject())
-        .of_check(CheckId::Dump)
-        .with("side", Side::Candidate.as_str())
-        .with("reason", error.message())
-        .with("help", error.help().unwrap_or_default())
 }
 
 /// The earliest operation of the step, over all ranks, that is not a collective and that makes NaN or infinity.

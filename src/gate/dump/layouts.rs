@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::units::Compared;
+use crate::error::Error;
+use crate::gate::outcome::damaged;
 use crate::judge::dump::unit::JudgedUnit;
 use crate::judge::layout as rules;
 use crate::kind::TensorKind;
@@ -16,7 +18,7 @@ use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::result::unit::{CulpritLayout, UnitRanks};
-use crate::verdict::{PerSide, Side};
+use crate::verdict::{CheckId, PerSide, Side};
 
 /// Dumps of both sides as they are paired.
 #[derive(Default)]
@@ -38,6 +40,9 @@ type Steps<'f> = BTreeMap<u64, Ranks<'f>>;
 
 /// Looks how both sides cut their model, and puts them together where they cut it differently.
 pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy: &LayoutPolicy) -> Arranged {
+    if baseline.is_empty() || candidate.is_empty() {
+        return Arranged::default();
+    }
     let Some(steps) = steps(baseline).zip(steps(candidate)) else { return Arranged::default() };
     let steps = PerSide { baseline: steps.0, candidate: steps.1 };
     let worlds = PerSide::of(|side| steps[side].values().map(BTreeMap::len).max().unwrap_or_default());
@@ -58,7 +63,17 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     if !missing.is_empty() {
         return Arranged { findings: missing, is_refused: true, ..Arranged::default() };
     }
-    let Some(signs) = signs(&steps, is_declared) else { return Arranged::default() };
+    let signs = match signs(&steps, is_declared) {
+        Ok(Some(signs)) => signs,
+        Ok(None) => return Arranged::default(),
+        Err((side, error)) => {
+            return Arranged {
+                findings: vec![damaged(CheckId::Dump, side, &error)],
+                is_refused: true,
+                ..Arranged::default()
+            };
+        }
+    };
     let contradicted: Vec<Finding> = contradictions(&known, &signs).iter().map(rules::contradicted).collect();
     if !contradicted.is_empty() {
         return Arranged { findings: contradicted, is_refused: true, ..Arranged::default() };
@@ -178,25 +193,43 @@ fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &
     convention(&read(0)?, &read(1)?)
 }
 
-/// Signs of the first step of both sides; `None` where a rank of it cannot be read, which is told where it is judged, and where the
-/// first ranks are alike, so that ranks are paired as they are.
-fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Option<PerSide<Signs>> {
-    let ranks =
-        PerSide::of(|side| steps[side].values().next().map(|ranks| ranks.values().copied().collect::<Vec<_>>()));
-    let ranks = PerSide { baseline: ranks.baseline?, candidate: ranks.candidate? };
-    let mut signs = PerSide::of(|_| Signs::new());
-    for side in Side::BOTH {
-        signs[side].add(&ranks[side].first()?.read().ok()?);
-    }
-    if !is_declared && ranks.baseline.len() == ranks.candidate.len() && signs.baseline.holds_as(&signs.candidate) {
-        return None;
-    }
-    for side in Side::BOTH {
-        for folder in ranks[side].iter().skip(1) {
-            signs[side].add(&folder.read().ok()?);
+/// Signs of both sides, of the first step of each that can be read; `None` where their first ranks are alike, so that ranks are
+/// paired as they are.
+///
+/// # Errors
+/// The first error of a side of which no step can be read, where ranks cannot be paired as they are.
+fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Result<Option<PerSide<Signs>>, (Side, Error)> {
+    let worlds = PerSide::of(|side| steps[side].values().next().map(BTreeMap::len));
+    if !is_declared && worlds.baseline == worlds.candidate {
+        let first = |side: Side| {
+            let mut signs = Signs::new();
+            signs.add(&steps[side].values().next()?.values().next()?.read().ok()?);
+            Some(signs)
+        };
+        // Ranks that cannot be read are told where they are paired.
+        let alike =
+            first(Side::Baseline).zip(first(Side::Candidate)).is_none_or(|(ours, theirs)| ours.holds_as(&theirs));
+        if alike {
+            return Ok(None);
         }
     }
-    Some(signs)
+    let [ours, theirs] = Side::BOTH.map(|side| readable(&steps[side]).map_err(|error| (side, error)));
+    Ok(Some(PerSide { baseline: ours?, candidate: theirs? }))
+}
+
+/// Signs of the first step of which every rank can be read.
+fn readable(steps: &Steps<'_>) -> Result<Signs, Error> {
+    let of_step = |ranks: &Ranks<'_>| {
+        let mut signs = Signs::new();
+        ranks.values().try_for_each(|folder| folder.read().map(|dump| signs.add(&dump)))?;
+        Ok(signs)
+    };
+    let mut tried = steps.values().map(of_step);
+    let first = tried.next().unwrap_or_else(|| Ok(Signs::new()));
+    match first {
+        Ok(signs) => Ok(signs),
+        Err(error) => tried.find_map(Result::ok).ok_or(error),
+    }
 }
 
 /// The first step whose ranks are not those of the layout.
