@@ -5,11 +5,14 @@
     reason = "a test that indexes beyond what is there fails, as it should; it says what it looked at"
 )]
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::sync::Arc;
 
 use assert_cmd::Command;
+use precision_gate::fetch::local::LocalFile;
+use precision_gate::read::tensor_file;
 use rayon::prelude::*;
 use regex::Regex;
 use serde_json::Value;
@@ -18,30 +21,40 @@ use tempfile::TempDir;
 /// Sizes of a layout that a dump shows.
 const SIZES: [&str; 5] = ["tp", "pp", "dp", "cp", "ep"];
 
-/// Cases of the repository, each with its folder of both sides.
-fn own() -> Vec<(PathBuf, PathBuf)> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts");
-    let cases = fs::read_dir(root).expect("fixtures").flatten().map(|case| case.path());
-    let mut cases: Vec<_> = cases.filter(|case| is_of_dumps(case)).map(|case| (case.clone(), case)).collect();
-    cases.sort();
-    cases
+/// Cases of the repository, each with its folder of both sides; packed ones are unpacked into `room`.
+fn own(room: &Path) -> Vec<(PathBuf, PathBuf)> {
+    cases(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts"), room)
 }
 
 /// Cases beside the checkout, unpacked into `room`; none where there are none.
 fn shared(room: &Path) -> Vec<(PathBuf, PathBuf)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures/layouts");
-    let Ok(cases) = fs::read_dir(root) else {
+    if !root.exists() {
         println!("no shared fixtures beside the checkout: they were not looked at");
         return Vec::new();
-    };
-    let unpack = |case: PathBuf| {
-        let sides = room.join(case.file_name().expect("a name"));
-        fs::create_dir_all(&sides).expect("a folder");
-        let packed = case.join("sides.tar.xz");
-        let done = process::Command::new("tar").arg("-xJf").arg(packed).arg("-C").arg(&sides).status();
-        done.is_ok_and(|status| status.success()).then_some((case, sides))
-    };
-    cases.flatten().map(|case| case.path()).filter(|case| is_of_dumps(case)).filter_map(unpack).collect()
+    }
+    cases(&root, &room.join("shared"))
+}
+
+/// The cases of dumps below `root`, by name.
+fn cases(root: &Path, room: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = fs::read_dir(root).expect("fixtures").flatten();
+    let mut cases: Vec<PathBuf> = entries.map(|case| case.path()).filter(|case| is_of_dumps(case)).collect();
+    cases.sort();
+    cases.into_par_iter().map(|case| (case.clone(), unpacked(&case, room))).collect()
+}
+
+/// The folder of a case's sides.
+fn unpacked(case: &Path, room: &Path) -> PathBuf {
+    let Ok(packed) = File::open(case.join("sides.tar.xz")) else { return case.to_path_buf() };
+    let sides = room.join(case.file_name().expect("a name"));
+    tar::Archive::new(lzma_rust2::XzReader::new(BufReader::new(packed), false)).unpack(&sides).expect("unpacked");
+    sides
+}
+
+/// A case of the repository that is not packed.
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layouts").join(name)
 }
 
 fn truth(case: &Path) -> Value {
@@ -131,7 +144,7 @@ fn misplaced(name: &str, truth: &Value, result: &Value) -> Option<String> {
 #[test]
 fn values_of_ranks_are_put_together_and_judged_right() {
     let room = TempDir::new().expect("a folder");
-    let cases: Vec<_> = own().into_iter().chain(shared(room.path())).collect();
+    let cases: Vec<_> = own(room.path()).into_iter().chain(shared(room.path())).collect();
     let faults: Vec<String> = cases.par_iter().filter_map(|(case, sides)| fault(case, &judged(case, sides))).collect();
     println!("{} cases were looked at", cases.len());
     assert!(faults.is_empty(), "{faults:#?}");
@@ -158,7 +171,8 @@ fn ranks(side: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_rank_less_is_never_a_pass() {
-    let benign = own().into_iter().filter(|(case, _)| truth(case)["truth"]["benign"] == true);
+    let unpacked = TempDir::new().expect("a folder");
+    let benign = own(unpacked.path()).into_iter().filter(|(case, _)| truth(case)["truth"]["benign"] == true);
     let mut seen = 0;
     for (case, sides) in benign {
         for side in ["gpu", "npu"] {
@@ -178,7 +192,7 @@ fn a_rank_less_is_never_a_pass() {
 
 #[test]
 fn a_layout_that_is_not_there_is_said() {
-    let case = own().into_iter().find(|(case, _)| case.ends_with("ok-tp2-cp2-pp2")).expect("the case");
+    let case = fixture("ok-tp2-cp2-pp2");
     let room = TempDir::new().expect("a folder");
     for (declared, code) in [
         ("candidate: {tp: 4, cp: 2, pp: 2}", "layout-ranks-missing"),
@@ -186,7 +200,7 @@ fn a_layout_that_is_not_there_is_said() {
         ("candidate: {tp: 2, cp: 4}", "layout-contradicted"),
     ] {
         fs::write(room.path().join("precision-gate.yml"), format!("layout:\n  {declared}\n")).expect("written");
-        let result = judged(room.path(), &case.1);
+        let result = judged(room.path(), &case);
         let codes: Vec<&str> = result["findings"]
             .as_array()
             .expect("findings")
@@ -201,13 +215,15 @@ fn a_layout_that_is_not_there_is_said() {
 #[test]
 fn layouts_and_what_they_do_to_a_dump_are_told() {
     let room = TempDir::new().expect("a folder");
-    let cases: Vec<_> = own().into_iter().chain(shared(room.path())).collect();
+    let cases: Vec<_> = own(room.path()).into_iter().chain(shared(room.path())).collect();
     for (name, code) in [
         ("ok-dp2-against-micro2", "layout-differs"),
         ("no-data-reduce-dp2", "layout-inferred"),
         ("no-tp2-md5", "layout-not-mergeable"),
         ("equal-tp2-backward-reduce", "missing-collective"),
         ("padding-in-loss-tp4", "padding"),
+        ("same-mask-tp2-tensor", "same-mask"),
+        ("kv-order-rank1-tensor", "wrong-split"),
     ] {
         let Some((case, sides)) = cases.iter().find(|(case, _)| case.ends_with(name)) else {
             println!("{name} is not beside the checkout: it was not looked at");
@@ -291,7 +307,7 @@ fn an_operation_that_one_rank_lacks_is_never_a_pass() {
         ("ok-dp2-against-micro2", format!("{layer}.mlp.MLP.forward.0")),
         ("ok-tp2-l1", "Functional.gelu.0.forward".to_owned()),
     ] {
-        let cases = own().into_iter().chain(shared(&room.path().join("shared")));
+        let cases = own(room.path()).into_iter().chain(shared(room.path()));
         let Some((case, sides)) = cases.into_iter().find(|(case, _)| case.ends_with(name)) else {
             println!("{name} is not beside the checkout: it was not looked at");
             continue;
@@ -307,16 +323,48 @@ fn an_operation_that_one_rank_lacks_is_never_a_pass() {
 
 #[test]
 fn a_rank_that_is_damaged_blames_nobody() {
-    let case = own().into_iter().find(|(case, _)| case.ends_with("ok-tp2-cp2-pp2")).expect("the case");
+    let case = fixture("ok-tp2-cp2-pp2");
     let room = TempDir::new().expect("a folder");
-    copied(&case.1, room.path());
+    copied(&case, room.path());
     for rank in ranks(&room.path().join("npu")).iter().filter(|rank| rank.ends_with("rank1")) {
         fs::write(rank.join("dump.json"), "{\"task\": \"stat").expect("written");
-        let result = judged(&case.0, room.path());
+        let result = judged(&case, room.path());
         let codes = result["findings"].as_array().expect("findings").iter().map(|finding| &finding["code"]);
         assert_eq!(
             (&result["verdict"], codes.filter(|code| *code == "artifact-damaged").count()),
             (&"incomplete".into(), 1)
         );
     }
+}
+
+/// The number of dump units by what was compared of them.
+fn recorded(result: &Value) -> Vec<&str> {
+    let units = result["checks"].as_array().into_iter().flatten().flat_map(|check| check["units"].as_array()).flatten();
+    units.filter_map(|unit| unit["data"].as_str()).collect()
+}
+
+#[test]
+fn elements_of_parts_are_compared_in_their_order() {
+    let room = TempDir::new().expect("a folder");
+    let case = fixture("ok-tp2-tensor-l0");
+    let sides = unpacked(&case, room.path());
+    let sound = judged(&case, &sides);
+    assert_eq!((&sound["verdict"], recorded(&sound)), (&"pass".into(), vec!["tensor"]));
+    // Statistics do not see that two values of a part are exchanged.
+    let name = "Module.decoder.layers.0.mlp.linear_fc1.ColumnParallelLinear.forward.0.output.0.pt";
+    let file = sides.join("npu/step0/rank1/dump_tensor_data").join(name);
+    let source = LocalFile::open(&file, name).expect("a file");
+    let tensor = tensor_file::open(Arc::new(source)).expect("a tensor");
+    let at = usize::try_from(tensor.offset()).expect("small");
+    let mut bytes = fs::read(&file).expect("bytes");
+    let (first, rest) = bytes[at..].split_at_mut(4 * 7);
+    first[..4].swap_with_slice(&mut rest[..4]);
+    fs::write(&file, bytes).expect("written");
+    let exchanged = judged(&case, &sides);
+    assert_ne!(exchanged["verdict"], "pass");
+    let culprit = &exchanged["culprit"];
+    assert!(culprit["op"].as_str().is_some_and(|op| op.contains("linear_fc1")), "{culprit}");
+    // What cannot be read is not passed either.
+    fs::remove_file(&file).expect("removed");
+    assert_eq!(judged(&case, &sides)["verdict"], "incomplete");
 }

@@ -35,12 +35,14 @@ mod reduced_precision;
 mod replicas_differ;
 mod reward_dead;
 mod rollout_mismatch;
+mod same_mask;
 mod saturation;
 mod scaled;
 mod shape_differs;
 mod silent_corruption;
 mod trainable_differs;
 mod updates_skipped;
+mod wrong_split;
 mod wrong_weights_or_data;
 mod zero_gradient;
 
@@ -49,7 +51,7 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 40] = [
+pub const ALL: [&Cause; 42] = [
     &missing_collective::CAUSE,
     &padding::CAUSE,
     &updates_skipped::CAUSE,
@@ -70,6 +72,8 @@ pub const ALL: [&Cause; 40] = [
     &lost_update::CAUSE,
     &gradient_reduction::CAUSE,
     &optimizer_differs::CAUSE,
+    &same_mask::CAUSE,
+    &wrong_split::CAUSE,
     &other_tensor::CAUSE,
     &permuted::CAUSE,
     &scaled::CAUSE,

@@ -6,9 +6,6 @@
 
 use super::context::{Context, Suspect};
 use crate::compare::field::{AlongAxis, ErrorField, field};
-use crate::read::dump::DumpFolder;
-use crate::read::tensor::TensorData;
-use crate::read::tensor_file;
 use crate::result::number::Number;
 use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
@@ -26,18 +23,14 @@ const FEW_RUNS: usize = 4;
 pub fn location(context: &Context<'_>) -> Option<ErrorLocation> {
     let suspect = context.suspect()?;
     let (baseline, candidate) = (&suspect.value.baseline, &suspect.value.candidate);
-    let ours = open(context.folders.baseline, &baseline.data_name()?)?;
-    let theirs = open(context.folders.candidate, &candidate.data_name()?)?;
+    let ours = context.folders.baseline.tensor(&baseline.data_name()?).ok()?;
+    let theirs = context.folders.candidate.tensor(&candidate.data_name()?).ok()?;
     let limit = suspect.limit().max(f64::EPSILON);
     // What cannot be read was told where it was compared.
     let field = field(&ours, &theirs, limit).ok().flatten()?;
     let names = (0..field.shape.len()).map(|axis| axis_name(&suspect, &field.shape, axis).to_owned());
     let names: Vec<String> = names.collect();
     Some(ErrorLocation { names, ..located(&field, limit)? })
-}
-
-fn open(folder: &DumpFolder, name: &str) -> Option<TensorData> {
-    tensor_file::open(folder.open_tensor(name).ok()?).ok()
 }
 
 fn located(field: &ErrorField, limit: f64) -> Option<ErrorLocation> {

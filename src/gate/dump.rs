@@ -346,6 +346,7 @@ fn step(
             && let Some(culprit) = &mut judged.unit.unit.culprit
         {
             culprit.location = location.map(|(_, location)| location);
+            layouts::narrow(culprit, judged.pair);
         }
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }

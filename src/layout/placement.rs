@@ -13,8 +13,12 @@ pub enum ModuleKind {
     Row,
     /// Attention over the heads of a rank.
     Attention,
+    /// Softmax or dropout over the scores of a rank's heads.
+    Scores,
     /// Normalisation of the heads of a rank, between projection and attention.
     HeadNorm,
+    /// Function between a projection whose outputs are cut and one whose inputs are.
+    Activation,
     /// Everything that is made of these.
     Container,
 }
@@ -54,6 +58,8 @@ pub enum Cut {
     Sequence,
     /// The heads of attention: the last but one of four, else the last.
     Heads,
+    /// The heads of scores: the second.
+    Second,
 }
 
 /// Names of linear layers whose outputs are cut.
@@ -76,6 +82,9 @@ const COLUMN: [&str; 14] = [
 /// Names of linear layers whose inputs are cut.
 const ROW: [&str; 6] = ["linear_proj", "linear_fc2", "o_proj", "down_proj", "dense_4h_to_h", "out_proj"];
 
+/// Names of the functions between the projections of a block.
+const ACTIVATION: [&str; 2] = ["act_fn", "activation_func"];
+
 /// Names of normalisations of heads.
 const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
 
@@ -93,6 +102,11 @@ impl ModuleKind {
             () if COLUMN.contains(&name) => Self::Column,
             () if ROW.contains(&name) => Self::Row,
             () if has("DotProductAttention") || name == "core_attention" => Self::Attention,
+            () if path.contains("core_attention.") && (name.contains("softmax") || name.contains("dropout")) => {
+                Self::Scores
+            }
+            () if path.contains("core_attention.") && name.contains("attention") => Self::Attention,
+            () if ACTIVATION.contains(&name) => Self::Activation,
             () if HEAD_NORM.contains(&name) => Self::HeadNorm,
             () if has("Norm") || has("Router") || name.contains("norm") || name == "router" => Self::Norm,
             () => Self::Container,
@@ -119,6 +133,8 @@ impl ModuleKind {
                 Sharded(Cut::Heads)
             }
             (Self::HeadNorm, ValueRole::Gradient(_)) => Partial,
+            (Self::Scores, ValueRole::Input | ValueRole::Output) => Sharded(Cut::Second),
+            (Self::Activation, ValueRole::Input | ValueRole::Output) => Sharded(Cut::Last),
             (Self::Attention, ValueRole::Output) => Sharded(Cut::Last),
             (_, ValueRole::Parameter(_)) => Whole,
             (_, ValueRole::Gradient(_)) => of_whole,
@@ -140,6 +156,9 @@ mod tests {
         assert_eq!(kind("decoder.final_layernorm", ""), ModuleKind::Norm);
         assert_eq!(kind("decoder.layers.0.self_attention.q_layernorm", "RMSNorm"), ModuleKind::HeadNorm);
         assert_eq!(kind("decoder.layers.0.mlp", "MLP"), ModuleKind::Container);
+        let scores = "decoder.layers.0.self_attention.core_attention.scale_mask_softmax";
+        assert_eq!(kind(scores, "FusedScaleMaskSoftmax"), ModuleKind::Scores);
+        assert_eq!(kind("model.layers.0.mlp.act_fn", "SiLUActivation"), ModuleKind::Activation);
     }
 
     #[test]

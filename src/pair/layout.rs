@@ -374,6 +374,9 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
     let has_tied_parts = ours.pp != theirs.pp && Side::BOTH.iter().any(|side| signs[*side].is_tied());
     let has_other_experts = ours.ep != theirs.ep;
     let (is_padded, has_key_copies) = (differs(|signs| signs.vocabulary), differs(|signs| signs.qkv));
+    let deals_nothing =
+        |layout: &Layout| [layout.dp, layout.cp, layout.ep, layout.micro_batches].iter().all(|size| *size == 1);
+    let has_elements = layouts.each().all(deals_nothing);
     PerSide::of(|side| Plan {
         merges_calls,
         backward_scale: f64::from(layouts[side].dp) * f64::from(layouts[side].cp),
@@ -383,6 +386,7 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
         is_tied: signs.baseline.is_tied(),
         has_other_experts,
         tokens: signs[side].tokens,
+        has_elements,
     })
 }
 

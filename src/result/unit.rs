@@ -26,7 +26,7 @@ pub use any::{AnyUnit, Measured, Size};
 pub use checkpoint::CheckpointUnit;
 pub use culprit::{
     Culprit, CulpritKind, CulpritLayout, MonitorCause, MonitorCulprit, OperatorCulprit, PerformanceCause, Phase, Place,
-    VisibleDefect, unit_place,
+    ShardPlace, VisibleDefect, unit_place,
 };
 pub use curve::{CurveSeries, CurveUnit, CurveWindows, Replaced};
 pub use dump::{DumpUnit, ProfilePoint, UnitRanks};

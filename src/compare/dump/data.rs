@@ -12,6 +12,8 @@ use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
 use crate::fetch::Source;
 use crate::read::dump::{Leaf, TensorRecord, Value};
+use crate::read::tensor::TensorData;
+use crate::read::tensor_file;
 use crate::verdict::Side;
 
 /// Part of a norm by which rounding may move it: eight roundoffs of `bfloat16`, the coarsest type that a recorder sums in.
@@ -54,6 +56,14 @@ impl Saved<'_> {
         [folders.baseline.open_tensor(&self.baseline), folders.candidate.open_tensor(&self.candidate)]
     }
 
+    /// Both tensors, of the files that were opened early where they were.
+    fn tensors(&mut self, folders: &Folders<'_>) -> Result<[TensorData; 2]> {
+        match self.opened.take() {
+            Some([left, right]) => Ok([tensor_file::open(left?)?, tensor_file::open(right?)?]),
+            None => Ok([folders.baseline.tensor(&self.baseline)?, folders.candidate.tensor(&self.candidate)?]),
+        }
+    }
+
     fn paths(&self, folders: &Folders<'_>) -> [String; 2] {
         [folders.baseline.data_path(&self.baseline), folders.candidate.data_path(&self.candidate)]
     }
@@ -94,8 +104,7 @@ pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<
 }
 
 fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
-    let [left, right] = saved.opened.take().unwrap_or_else(|| saved.files(folders));
-    let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
+    let [left, right] = saved.tensors(folders)?;
     if folders.measurements.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
     }

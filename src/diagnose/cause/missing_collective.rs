@@ -97,6 +97,6 @@ fn is_summed(suspect: &Suspect<'_>) -> bool {
 }
 
 /// Path and class of the module that the suspect is an operation of.
-fn module_of<'a>(suspect: &'a Suspect<'_>) -> Option<(&'a str, &'a str)> {
+pub(super) fn module_of<'a>(suspect: &'a Suspect<'_>) -> Option<(&'a str, &'a str)> {
     suspect.is_module().then(|| suspect.name.base.split_once('.')).flatten()?.1.rsplit_once('.')
 }

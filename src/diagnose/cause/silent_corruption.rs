@@ -8,7 +8,9 @@ use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::entry::Cause;
 use super::super::evidence::finding_as_evidence;
+use super::super::location::location;
 use super::super::part::{Outlier, Part};
+use super::super::shard::fills_shards;
 use super::reduced_precision::is_product;
 use crate::compare::dump::Basis;
 use crate::judge::dump::rules as dump_rules;
@@ -28,6 +30,11 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !suspect.is(&[&dump_rules::OUTPUT_DIVERGES, &dump_rules::OTHER_PRECISION, &dump_rules::OUTLIERS])
         || suspect.error().is_infinite()
     {
+        return None;
+    }
+    // What a rank computes is wrong as a whole: neither a tile nor a few elements of it.
+    let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
+    if !shards.is_empty() && location(context).is_some_and(|found| fills_shards(&shards, &found)) {
         return None;
     }
     let place = suspect.culprit.tensor.as_str();

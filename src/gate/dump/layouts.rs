@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::units::Compared;
+use crate::diagnose::wrong_shards;
 use crate::error::Error;
 use crate::gate::outcome::damaged;
 use crate::judge::dump::unit::JudgedUnit;
@@ -11,13 +12,14 @@ use crate::judge::layout as rules;
 use crate::kind::TensorKind;
 use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradictions, convention, inferred, plans, samples};
+use crate::pair::unit::UnitPair;
 use crate::policy::layout::LayoutPolicy;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Assembled, Calls, DumpFolder, DumpFormat, KnownCalls, Parts, Plan, WholeModel};
 use crate::read::launch::Arguments;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
-use crate::result::unit::{CulpritLayout, UnitRanks};
+use crate::result::unit::{Culprit, CulpritLayout, ShardPlace, UnitRanks};
 use crate::verdict::{CheckId, PerSide, Side};
 
 /// Dumps of both sides as they are paired.
@@ -151,7 +153,7 @@ fn steps(folders: &[DumpFolder]) -> Option<Steps<'_>> {
 
 /// The dump of the whole model of one step, of modules.
 fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
-    folder(ranks, |ranks| Arc::new(Assembled { ranks, layout: layout.clone(), plan }))
+    folder(ranks, |ranks| Arc::new(Assembled::new(ranks, layout.clone(), plan)))
 }
 
 /// The folder that stands for all ranks of one step.
@@ -271,10 +273,24 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
             theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
     }
     if let Some(culprit) = &mut judged.unit.culprit {
-        culprit.layout = theirs
-            .ranks
-            .get(&culprit.op)
-            .map(|ranks| CulpritLayout { module: module_of(&culprit.op), ranks: ranks.clone() });
+        culprit.layout = theirs.ranks.get(&culprit.op).map(|ranks| CulpritLayout {
+            module: module_of(&culprit.op),
+            ranks: ranks.clone(),
+            shard: None,
+        });
+    }
+}
+
+/// Names the ranks alone whose parts of the culprit's value hold its error.
+pub(super) fn narrow(culprit: &mut Culprit, pair: &UnitPair<'_>) {
+    let (Some(layout), Some(location)) = (&mut culprit.layout, &culprit.location) else { return };
+    let shards = pair.candidate.shards(&culprit.tensor);
+    let wrong = wrong_shards(&shards, location);
+    if let [shard] = wrong.as_slice() {
+        layout.shard = Some(ShardPlace { axis: shard.axis as u64, index: shard.index as u64, of: shard.of as u64 });
+    }
+    if !wrong.is_empty() {
+        layout.ranks = wrong.iter().map(|shard| shard.rank).collect();
     }
 }
 

@@ -333,6 +333,8 @@ fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
         dump.operations = dump.operations.without(&rows);
         if let Some(parts) = dump.parts.as_mut().and_then(Arc::get_mut) {
             parts.unmerged += rows.len() as u64;
+            // Of what is cut in a way that is not known, no copies are known either.
+            parts.differing.retain(|differing| !rows.contains(&differing.row));
         }
     }
 }

@@ -186,7 +186,7 @@ fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Par
     }
     if let Some((culprit, key)) = unit.culprit.as_mut().zip(key) {
         let ranks = candidate.holders(key.kind, &key.name);
-        culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks });
+        culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks, shard: None });
     }
 }
 

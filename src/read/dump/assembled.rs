@@ -1,26 +1,30 @@
 //! The dumps of all ranks of one step, put together to the values of the whole model (docs/layouts.md).
 //!
 //! Modules get the names that they have in the whole model; their values are put together by statistics: largest and smallest
-//! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. What does not merge is left out and
-//! counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
+//! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. Elements that were saved are read from
+//! the files of the ranks where their order is known. What does not merge is left out and counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
 
 mod global;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::content::{COPIES, Differing, Dump, Parts};
+use super::elements::{Elements, Gates, Shard};
 use super::folder::{DumpFolder, WholeModel};
+use super::masks::{SharedMask, shared_mask};
 use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
 use super::plan::Plan;
 use super::records::{Leaf, Operations, Value};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
+use crate::read::tensor::TensorData;
 use global::{Globals, Module};
 
 /// The dumps of all ranks of one step, and how they belong together.
@@ -32,6 +36,8 @@ pub struct Assembled {
     pub layout: Layout,
     /// Facts that only both sides together tell.
     pub plan: Plan,
+    /// The elements of each value that is put together of files, by its row; there once the records were read.
+    elements: OnceLock<HashMap<String, Elements>>,
 }
 
 /// A call of a module on one rank.
@@ -62,6 +68,20 @@ struct Group {
     members: Vec<Member>,
 }
 
+/// What the ranks recorded.
+struct OfRanks<'d> {
+    dumps: &'d [Dump],
+    places: &'d [Coordinates],
+    gates: Gates,
+}
+
+/// The whole model, as far as it is put together.
+struct Whole {
+    builder: Builder,
+    elements: HashMap<String, Elements>,
+    parts: Parts,
+}
+
 impl WholeModel for Assembled {
     fn read(&self) -> Result<Dump> {
         let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
@@ -70,18 +90,39 @@ impl WholeModel for Assembled {
         let (groups, outside) = self.groups(&dumps, &places, &globals);
         let mut parts = Parts::new(self.layout.clone(), self.plan);
         parts.unmerged = outside;
-        let mut builder = Builder::default();
+        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps) };
+        let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts };
         for group in &groups {
-            self.put(group, &dumps, &places, &mut builder, &mut parts);
+            self.put(group, &of, &mut whole);
         }
+        let Whole { builder, elements, mut parts } = whole;
         let operations = builder.finish();
+        parts.shared_mask = self.shared_mask(&dumps);
+        parts.has_elements = !elements.is_empty();
+        // A dump that is read again has the same.
+        let _ = self.elements.set(elements);
         parts.differing.extend(self.tied(&operations, &parts));
         parts.differing_loss = self.losses(&dumps, &places);
         Ok(Dump::of_parts(dumps, operations, parts))
     }
+
+    fn tensor(&self, data_name: &str) -> Result<TensorData> {
+        let row = data_name.rsplit_once('.').map_or(data_name, |(row, _)| row);
+        let elements = self.elements.get().and_then(|elements| elements.get(row));
+        elements.ok_or_else(|| Error::corrupt(data_name, "no rank saved it"))?.open(&self.ranks)
+    }
+
+    fn shards(&self, row: &str) -> Vec<Shard> {
+        self.elements.get().and_then(|elements| elements.get(row)).map(Elements::shards).unwrap_or_default()
+    }
 }
 
 impl Assembled {
+    /// Ranks that are put together by `layout`.
+    pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: Plan) -> Self {
+        Self { ranks, layout, plan, elements: OnceLock::new() }
+    }
+
     /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
     fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
         let mut groups: HashMap<String, Group> = HashMap::new();
@@ -113,7 +154,9 @@ impl Assembled {
     }
 
     /// Puts the values of one operation together.
-    fn put(&self, group: &Group, dumps: &[Dump], places: &[Coordinates], builder: &mut Builder, parts: &mut Parts) {
+    fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
+        let OfRanks { dumps, places, gates } = of;
+        let Whole { builder, elements, parts } = into;
         let call = if self.plan.merges_calls { 0 } else { group.module.call };
         let name = group.module.name(call);
         builder.begin(&name);
@@ -127,7 +170,8 @@ impl Assembled {
             let pieces = leaves.iter().filter_map(|(member, leaf)| {
                 let (place, record) = (*places.get(member.rank)?, leaf.record()?);
                 let rank = self.ranks.get(member.rank)?.0;
-                Some(Piece { place, rank, call: member.call, chunk: member.chunk, record })
+                let file = if self.plan.has_elements { leaf.data_name() } else { None };
+                Some(Piece { place, rank, call: member.call, chunk: member.chunk, record, file })
             });
             let pieces = at_its_end(group.module.direction, kind, pieces.collect());
             if pieces.is_empty() {
@@ -147,20 +191,24 @@ impl Assembled {
                 direction: group.module.direction,
                 layout: &self.layout,
                 plan: &self.plan,
+                fused: gates.fused(&group.module.path, role),
             };
             let merged = if is_left_out { Err(Unmerged) } else { merge(&of, &pieces) };
             match merged {
-                Ok(Merged { shape, statistics, checksum, differing, dtype }) => {
+                Ok(Merged { shape, statistics, checksum, differing, dtype, elements: stored }) => {
                     let statistics = statistics.map(std::borrow::Cow::Owned);
+                    let extension = pieces.first().and_then(|piece| piece.record.extension);
+                    let stored = stored.zip(extension);
                     let tensor = NewTensor {
                         dtype: &dtype,
                         shape: &shape,
                         statistics,
                         requires_grad: pieces.first().and_then(|piece| piece.record.requires_grad),
                         checksum: checksum.as_deref(),
-                        extension: None,
+                        extension: stored.as_ref().map(|(_, extension)| *extension),
                     };
                     builder.tensor(&row, kind, &tensor);
+                    elements.extend(stored.map(|(stored, _)| (row.clone(), stored)));
                     parts.differing.extend(differing.map(|(ranks, error)| Differing {
                         operation: name.clone(),
                         row: row.clone(),
@@ -214,6 +262,12 @@ impl Assembled {
         };
         let group = groups.values().filter(differs).min_by_key(|group| group.first().map(|(rank, _)| *rank))?;
         Some(group.iter().map(|(rank, _)| *rank).collect())
+    }
+
+    /// A dropout mask of a model that is cut over heads alone, that all ranks share.
+    fn shared_mask(&self, dumps: &[Dump]) -> Option<SharedMask> {
+        let ranks: Vec<u64> = self.ranks.iter().map(|(rank, _)| *rank).collect();
+        (self.layout.tp > 1 && self.layout.world() == u64::from(self.layout.tp)).then(|| shared_mask(dumps, &ranks))?
     }
 
     /// The output layer's weight, where it is the embedding's and does not hold the same numbers.

@@ -11,14 +11,16 @@ use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::content::{Dump, Parts};
+use super::elements::Shard;
 use super::folder::{DumpFolder, WholeModel};
 use super::merge::{Merged, of_calls};
 use super::name::{Direction, OpName};
 use super::plan::Plan;
 use super::records::{Operation, Operations, TensorRecord, Value};
 use crate::dtype::Dtype;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::read::tensor::TensorData;
 
 /// The dumps of all ranks of one step that recorded calls alone.
 #[derive(Clone)]
@@ -84,6 +86,14 @@ impl WholeModel for Calls {
         let operations = builder.finish();
         drop(indices);
         Ok(Dump::of_parts(dumps, operations, parts))
+    }
+
+    fn tensor(&self, data_name: &str) -> Result<TensorData> {
+        Err(Error::unsupported(data_name, "calls are put together by their statistics"))
+    }
+
+    fn shards(&self, _: &str) -> Vec<Shard> {
+        Vec::new()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::ByName;
+use super::masks::SharedMask;
 use super::plan::Plan;
 use super::records::Operations;
 use crate::kind::TensorKind;
@@ -47,6 +48,10 @@ pub struct Parts {
     pub differing: Vec<Differing>,
     /// Ranks of one group whose losses differ although each computes that of the whole.
     pub differing_loss: Option<Vec<u64>>,
+    /// A dropout mask that all ranks of a group share, while what it is multiplied by differs.
+    pub shared_mask: Option<SharedMask>,
+    /// Whether elements of any value can be read.
+    pub has_elements: bool,
 }
 
 impl Parts {
@@ -60,6 +65,8 @@ impl Parts {
             unmerged_rows: HashSet::new(),
             differing: Vec::new(),
             differing_loss: None,
+            shared_mask: None,
+            has_elements: false,
         }
     }
 }
@@ -112,8 +119,8 @@ impl Dump {
     /// The dump of a whole model, of the dumps of its ranks.
     pub(super) fn of_parts(ranks: Vec<Self>, operations: Operations, parts: Parts) -> Self {
         let (task, level, framework) = ranks.first().map_or_else(Default::default, |first| {
-            // Tensors that were saved are put together by their statistics alone.
-            let task = if first.task == "tensor" { "statistics" } else { &first.task };
+            let is_by_statistics = first.task == "tensor" && !parts.has_elements;
+            let task = if is_by_statistics { "statistics" } else { &first.task };
             (task.to_owned(), first.level.clone(), first.framework.clone())
         });
         let damage = ranks.into_iter().flat_map(|rank| rank.damage).collect();

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::content::{DamageKind, Dump};
+use super::elements::Shard;
 use super::{msprobe, ptdbg, stack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, RoomAhead, Source};
 use crate::read::json::Json;
+use crate::read::tensor::TensorData;
+use crate::read::tensor_file;
 
 /// Place of one step and rank of a dump.
 #[derive(Clone)]
@@ -34,6 +37,15 @@ pub trait WholeModel: Send + Sync {
     /// # Errors
     /// Those of the first rank that cannot be read.
     fn read(&self) -> Result<Dump>;
+
+    /// Opens the elements of a value by the name of its file, once the records were read.
+    ///
+    /// # Errors
+    /// Those of the first file of a rank that cannot be opened; `Corrupt` for a value without elements.
+    fn tensor(&self, data_name: &str) -> Result<TensorData>;
+
+    /// The part of each rank in the elements of a row; none where it is not known, or one rank holds all of it.
+    fn shards(&self, row: &str) -> Vec<Shard>;
 }
 
 /// Formats of dump records.
@@ -87,6 +99,22 @@ impl DumpFolder {
         msprobe::records(self.files.open(&self.records)?.as_ref(), names)
     }
 
+    /// Opens a tensor that was saved.
+    ///
+    /// # Errors
+    /// Those of [`open_tensor`](Self::open_tensor), and those of a file that holds no tensor.
+    pub fn tensor(&self, data_name: &str) -> Result<TensorData> {
+        match &self.assembled {
+            Some(assembled) => assembled.tensor(data_name),
+            None => tensor_file::open(self.open_tensor(data_name)?),
+        }
+    }
+
+    /// The part of each rank in the saved tensor of a row of the whole model; none where one rank holds all of it.
+    pub fn shards(&self, row: &str) -> Vec<Shard> {
+        self.assembled.as_ref().map(|assembled| assembled.shards(row)).unwrap_or_default()
+    }
+
     /// Opens the file of a tensor that was saved.
     ///
     /// A name that leads out of the data folder is refused: it comes from the artifact.
@@ -104,7 +132,8 @@ impl DumpFolder {
 
     /// Room for tensors that are asked for before they are read.
     pub fn room_ahead(&self) -> RoomAhead {
-        self.files.room_ahead()
+        // The files of a tensor that is put together are those of its ranks.
+        if self.assembled.is_some() { RoomAhead::default() } else { self.files.room_ahead() }
     }
 
     /// The layer of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty elsewhere.

@@ -1,6 +1,7 @@
 //! One value of the whole model from those of its ranks.
 
 use super::content::COPIES;
+use super::elements::Elements;
 use super::name::Direction;
 use super::plan::Plan;
 use super::records::{Statistic, TensorRecord};
@@ -17,13 +18,15 @@ type Apart = (Vec<u64>, f64);
 pub(super) struct Unmerged;
 
 /// The value of one rank and call.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Piece<'d> {
     pub(super) place: Coordinates,
     pub(super) rank: u64,
     pub(super) call: u64,
     pub(super) chunk: u32,
     pub(super) record: TensorRecord<'d>,
+    /// Name of the file that it was saved to, where its elements are put together too.
+    pub(super) file: Option<String>,
 }
 
 /// A value that is put together, and where and how its pieces lie.
@@ -33,6 +36,8 @@ pub(super) struct Of<'a> {
     pub(super) direction: Direction,
     pub(super) layout: &'a Layout,
     pub(super) plan: &'a Plan,
+    /// Number of tensors that each rank's part is fused of; `None` where their order is not known.
+    pub(super) fused: Option<u64>,
 }
 
 /// A value of the whole model.
@@ -44,6 +49,8 @@ pub(super) struct Merged {
     pub(super) checksum: Option<String>,
     /// Ranks whose copies differ, and by how much.
     pub(super) differing: Option<Apart>,
+    /// Its elements in the files of its ranks; `None` where they were not saved, or their order is not known.
+    pub(super) elements: Option<Elements>,
 }
 
 /// Numbers of a part of a value.
@@ -53,18 +60,19 @@ struct Part {
     /// Largest and smallest value, mean and norm.
     numbers: [Option<f64>; 4],
     ranks: Vec<u64>,
+    stored: Option<Elements>,
 }
 
 impl Part {
     fn of(piece: &Piece<'_>) -> Self {
-        Self { ranks: vec![piece.rank], ..Self::of_record(&piece.record) }
+        Self { ranks: vec![piece.rank], stored: piece.elements(), ..Self::of_record(&piece.record) }
     }
 
     fn of_record(record: &TensorRecord<'_>) -> Self {
         let number = |statistic: Statistic<'_>| {
             statistic.as_f64().or_else(|| statistic.as_bool().map(|value| if value { 1.0 } else { 0.0 }))
         };
-        Self { shape: record.shape.to_vec(), numbers: record.statistics().map(number), ranks: Vec::new() }
+        Self { shape: record.shape.to_vec(), numbers: record.statistics().map(number), ranks: Vec::new(), stored: None }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
@@ -73,17 +81,24 @@ impl Part {
     }
 }
 
+impl Piece<'_> {
+    fn elements(&self) -> Option<Elements> {
+        Some(Elements::File { rank: self.rank, name: self.file.clone()? })
+    }
+}
+
 /// Puts the pieces of a value together.
 pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged)?.record;
     let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
-    if let ([_], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
+    if let ([alone], true) = (pieces, scale.total_cmp(&1.0).is_eq()) {
         return Ok(Merged {
             dtype: first.dtype.to_owned(),
             shape: first.shape.to_vec(),
             statistics: first.statistics().map(Statistic::json),
             checksum: first.checksum.map(str::to_owned),
             differing: None,
+            elements: alone.elements().filter(|_| of.fused.is_some()),
         });
     }
     if pieces.iter().any(|piece| piece.record.checksum.is_some()) && pieces.len() > 1 {
@@ -106,7 +121,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
         let merged = match (placement, parts.len()) {
             (_, 1) => parts.into_iter().next().ok_or(Unmerged)?,
             (Placement::Partial, _) => return Err(Unmerged),
-            (Placement::Sharded(cut), _) => concatenated(parts, axes.of_cut(cut))?,
+            (Placement::Sharded(cut), _) => concatenated(parts, axes.of_cut(cut), of.fused)?,
             (Placement::Whole, _) => {
                 let (one, found) = copies(parts, tolerance(of.role, first.element))?;
                 note(found);
@@ -133,7 +148,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
                 note(found);
                 one
             }
-            () => concatenated(sequence, axes.of_cut(Cut::Sequence))?,
+            () => concatenated(sequence, axes.of_cut(Cut::Sequence), None)?,
         };
         whole.push(one);
     }
@@ -144,7 +159,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
             note(found);
             one
         }
-        _ => concatenated(whole, axes.samples())?,
+        _ => concatenated(whole, axes.samples(), None)?,
     };
     let [max, min, mean, norm] = whole.numbers.map(|number| number.map(|number| number / scale));
     Ok(Merged {
@@ -153,6 +168,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
         statistics: statistics([max, min, mean, norm], &first),
         checksum: None,
         differing,
+        elements: whole.stored.filter(|_| of.fused.is_some() && scale.total_cmp(&1.0).is_eq()),
     })
 }
 
@@ -177,6 +193,9 @@ impl Axes<'_> {
             Cut::Last => self.rank.checked_sub(1),
             Cut::Heads if self.rank == 4 => Some(2),
             Cut::Heads => self.rank.checked_sub(1),
+            // A mask is of all heads.
+            Cut::Second if self.rank == 4 => Some(1),
+            Cut::Second => None,
             // Token numbers are batch by sequence; what is made of them is sequence by batch.
             Cut::Sequence if self.rank == 0 => None,
             Cut::Sequence => Some(usize::from(!self.is_number && self.rank == 2)),
@@ -235,7 +254,7 @@ pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64
         }
     } else {
         let differs = |axis: &usize| first.shape.get(*axis) != whole.get(*axis);
-        let merged = concatenated(parts, (0..whole.len()).find(differs))?;
+        let merged = concatenated(parts, (0..whole.len()).find(differs), None)?;
         if merged.shape != whole {
             return Err(Unmerged);
         }
@@ -247,6 +266,7 @@ pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64
         statistics: statistics(merged.numbers, &first),
         checksum: None,
         differing: None,
+        elements: None,
     })
 }
 
@@ -276,8 +296,8 @@ fn difference(one: &Part, other: &Part) -> f64 {
     largest
 }
 
-/// Parts that lie one behind the other along an axis.
-fn concatenated(parts: Vec<Part>, axis: Option<usize>) -> Result<Part, Unmerged> {
+/// Parts that lie one behind the other along an axis, each `fused` of several tensors; `None` where their order is not known.
+fn concatenated(mut parts: Vec<Part>, axis: Option<usize>, fused: Option<u64>) -> Result<Part, Unmerged> {
     let axis = axis.ok_or(Unmerged)?;
     let first = parts.first().cloned().ok_or(Unmerged)?;
     let mut shape = first.shape.clone();
@@ -304,7 +324,10 @@ fn concatenated(parts: Vec<Part>, axis: Option<usize>) -> Result<Part, Unmerged>
     });
     let norm = numbers(3).map(|values| values.iter().map(|norm| norm * norm).sum::<f64>().sqrt());
     let ranks = parts.iter().flat_map(|part| part.ranks.iter().copied()).collect();
-    Ok(Part { shape, numbers: [max, min, mean, norm], ranks })
+    let own = |part: &mut Part| part.shape.get(axis).copied().zip(part.stored.take());
+    let stored = parts.iter_mut().map(own).collect::<Option<Vec<_>>>();
+    let stored = stored.zip(fused).map(|(parts, fused)| Elements::Joined { axis, fused, parts });
+    Ok(Part { shape, numbers: [max, min, mean, norm], ranks, stored })
 }
 
 /// Statistics as a dump writes them: whole numbers and truth values as such.

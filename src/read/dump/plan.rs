@@ -21,6 +21,9 @@ pub struct Plan {
     pub has_other_experts: bool,
     /// Samples and tokens of each that one rank is given at once.
     pub tokens: Option<[u64; 2]>,
+    /// Whether elements that were saved lie in one order on both sides. Samples and parts of sequences may be dealt to ranks in
+    /// several.
+    pub has_elements: bool,
 }
 
 impl Default for Plan {
@@ -34,6 +37,7 @@ impl Default for Plan {
             is_tied: false,
             has_other_experts: false,
             tokens: None,
+            has_elements: false,
         }
     }
 }

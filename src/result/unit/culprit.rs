@@ -82,8 +82,22 @@ pub struct Culprit {
 pub struct CulpritLayout {
     /// The module, by its name in the whole model.
     pub module: String,
-    /// Ranks that hold it.
+    /// Ranks that hold it; those whose parts are wrong, where its elements tell.
     pub ranks: Vec<u64>,
+    /// The part that is wrong, where it is a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPlace>,
+}
+
+/// Place of a rank's part in a value of the whole model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShardPlace {
+    /// The axis that the value is cut along, from 0.
+    pub axis: u64,
+    /// Place among the parts, from 0.
+    pub index: u64,
+    /// Number of parts.
+    pub of: u64,
 }
 
 /// Role of the value that differs first.

@@ -386,6 +386,7 @@ fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged
     let axis = match cut {
         Some(Cut::First) => Some(0),
         Some(Cut::Heads) if shape.len() == 4 => Some(2),
+        Some(Cut::Second) => Some(1),
         Some(Cut::Last | Cut::Heads) => shape.len().checked_sub(1),
         Some(Cut::Sequence) | None => None,
     };

@@ -1,0 +1,47 @@
+//! A fused projection that is taken apart wrongly: it agrees, and the queries, keys or values behind it do not.
+
+use super::super::context::Context;
+use super::super::entry::Cause;
+use super::super::location::location;
+use super::super::shard::{of_ranks, wrong_shards};
+use super::missing_collective::module_of;
+use crate::judge::dump::rules as dump_rules;
+use crate::layout::placement::ModuleKind;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("wrong-split") };
+
+/// Projections that are fused of queries, keys and values.
+const FUSED: [&str; 3] = ["linear_qkv", "query_key_value", "qkv_proj"];
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
+    let parts = context.input.candidate.parts.as_deref().filter(|_| suspect.is(&[&dump_rules::INPUT_DIFFERS]))?;
+    let (module, class) = module_of(&suspect)?;
+    if ModuleKind::of(module, class) != ModuleKind::Attention {
+        return None;
+    }
+    let (block, _) = module.rsplit_once('.')?;
+    let is_fused = |name: &str| FUSED.iter().any(|fused| name.contains(&format!(".{block}.{fused}.")));
+    // What comes before the first difference agrees.
+    let before = context.input.comparison.operations.iter().take(suspect.order);
+    let fused = before.filter_map(|operation| operation.pair.candidate()).find_map(|index| {
+        context.input.candidate.operations.get(index).map(|operation| operation.name).filter(|name| is_fused(name))
+    })?;
+    let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
+    let wrong =
+        location(context).map(|place| of_ranks(&wrong_shards(&shards, &place))).filter(|ranks| !ranks.is_empty());
+    let sureness = if wrong.is_some() { Sureness::Certain } else { Sureness::Likely };
+    let all = || {
+        parts
+            .ranks
+            .get(&suspect.culprit.op)
+            .map(|ranks| ranks.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+    };
+    let evidence = Statement::new("split-wrongly")
+        .with("op", suspect.culprit.op.as_str())
+        .with("fused", fused)
+        .with("module", block)
+        .with("holders", wrong.or_else(all).unwrap_or_default());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
+}

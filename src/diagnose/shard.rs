@@ -1,0 +1,43 @@
+//! Ranks whose parts of a value hold its error.
+
+use crate::read::dump::Shard;
+use crate::result::unit::{ErrorAxis, ErrorLocation};
+
+/// The parts that hold the error of a value; none where its place does not tell.
+pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'s Shard> {
+    let Some(axis) = axis_of(shards, location) else { return Vec::new() };
+    let is_hit = |shard: &&Shard| {
+        let overlaps =
+            |(first, last): &(u64, u64)| shard.ranges.iter().any(|range| *first < range.end && *last >= range.start);
+        axis.runs.iter().any(overlaps)
+    };
+    let hit: Vec<&Shard> = shards.iter().filter(is_hit).collect();
+    if hit.len() == shards.len() { Vec::new() } else { hit }
+}
+
+/// The ranks of parts, as they are told.
+pub(super) fn of_ranks(shards: &[&Shard]) -> String {
+    shards.iter().map(|shard| shard.rank.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether the error is that of whole parts: it begins and ends where they do.
+pub(super) fn fills_shards(shards: &[Shard], location: &ErrorLocation) -> bool {
+    let Some(axis) = axis_of(shards, location) else { return false };
+    let mut bounds: Vec<(u64, u64)> = Vec::new();
+    let ranges = wrong_shards(shards, location).into_iter().flat_map(|shard| shard.ranges.iter());
+    let mut ranges: Vec<(u64, u64)> = ranges.map(|range| (range.start, range.end.saturating_sub(1))).collect();
+    ranges.sort_unstable();
+    for (first, last) in ranges {
+        match bounds.last_mut() {
+            Some((_, end)) if *end + 1 == first => *end = last,
+            _ => bounds.push((first, last)),
+        }
+    }
+    !bounds.is_empty() && bounds == axis.runs
+}
+
+/// The error along the axis that the value is cut along.
+fn axis_of<'l>(shards: &[Shard], location: &'l ErrorLocation) -> Option<&'l ErrorAxis> {
+    let cut = shards.first()?.axis as u64;
+    location.axes.iter().find(|axis| axis.axis == cut && axis.rolled.is_none() && axis.every == 0)
+}

@@ -1,0 +1,84 @@
+//! Dropout masks that ranks share although each draws for heads of its own.
+
+use std::collections::HashMap;
+
+use super::content::Dump;
+use super::records::{Leaf, Statistic, TensorRecord};
+use crate::kind::TensorKind;
+
+/// Fewer elements have masks of as many zeros by chance.
+const FEWEST: u64 = 64;
+
+/// A mask that several ranks multiply different values by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMask {
+    /// Row name of the mask.
+    pub row: String,
+    /// Ranks that have it.
+    pub ranks: Vec<u64>,
+}
+
+/// The first mask of all ranks of one dump group that all of them have, while what it is multiplied by differs.
+pub(super) fn shared_mask(dumps: &[Dump], ranks: &[u64]) -> Option<SharedMask> {
+    let (first, others) = dumps.split_first()?;
+    let masks: HashMap<&str, [Leaf<'_>; 2]> = first
+        .operations
+        .iter()
+        .filter_map(|operation| {
+            let product = product(operation.leaves.iter())?;
+            (!operation.name.starts_with("Module.")).then_some((operation.name, product))
+        })
+        .collect();
+    if masks.is_empty() || others.is_empty() {
+        return None;
+    }
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for operation in others.iter().flat_map(|dump| dump.operations.iter()) {
+        let Some(([mask, values], [own_mask, own_values])) =
+            masks.get(operation.name).copied().zip(product(operation.leaves.iter()))
+        else {
+            continue;
+        };
+        if are_same(mask, own_mask) && !are_same(values, own_values) {
+            *counts.entry(operation.name).or_default() += 1;
+        }
+    }
+    let is_of_all = |name: &str| counts.get(name) == Some(&others.len());
+    let name = first.operations.iter().map(|operation| operation.name).find(|name| is_of_all(name))?;
+    let [mask, _] = masks.get(name)?;
+    Some(SharedMask { row: mask.row.to_string(), ranks: ranks.to_vec() })
+}
+
+/// A mask and what it is multiplied by: inputs of one shape, of which one is 0 or a single positive number everywhere.
+fn product<'d>(leaves: impl Iterator<Item = Leaf<'d>>) -> Option<[Leaf<'d>; 2]> {
+    let inputs: Vec<Leaf<'d>> =
+        leaves.filter(|leaf| leaf.kind == TensorKind::Input && leaf.record().is_some()).collect();
+    let [one, other] = inputs.as_slice() else { return None };
+    let (left, right) = (one.record()?, other.record()?);
+    if left.shape != right.shape || left.elements() < FEWEST {
+        return None;
+    }
+    match (is_mask(&left), is_mask(&right)) {
+        (false, true) => Some([*other, *one]),
+        (true, false) => Some([*one, *other]),
+        _ => None,
+    }
+}
+
+/// Whether statistics are those of zeros and one positive number: the squared norm is the sum times that number.
+#[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
+fn is_mask(record: &TensorRecord<'_>) -> bool {
+    let [Some(max), Some(min), Some(mean), Some(norm)] = record.statistics().map(Statistic::as_f64) else {
+        return false;
+    };
+    let sum = mean * record.elements() as f64;
+    min.abs() <= 0.0 && max > 0.0 && mean > 0.0 && mean < max && (norm * norm - sum * max).abs() <= 1e-3 * norm * norm
+}
+
+/// Whether two values have the same statistics.
+fn are_same(one: Leaf<'_>, other: Leaf<'_>) -> bool {
+    let bits = |leaf: Leaf<'_>| {
+        leaf.record().map(|record| record.statistics().map(|statistic| statistic.as_f64().map(f64::to_bits)))
+    };
+    bits(one) == bits(other)
+}
