@@ -15,6 +15,7 @@ mod real_case;
 
 use std::path::Path;
 
+use precision_gate::judge::register;
 use precision_gate::policy::Policy;
 use precision_gate::policy::dump::Refinement;
 use rayon::prelude::*;
@@ -35,6 +36,7 @@ fn main() {
     let roots: Vec<String> = std::env::args().skip(1).collect();
     let cases: Vec<Case> =
         roots.iter().flat_map(|root| folders(Path::new(root))).map(|folder| Case::open(&folder)).collect();
+    let cases: Vec<Case> = cases.into_iter().filter(|case| case.check == "dump").collect();
     let whole = right(&cases, &[]);
     println!("| without | healthy pairs accused | verdicts lost | culprits lost | causes lost | gained |");
     println!("|---|---|---|---|---|---|");
@@ -68,7 +70,8 @@ fn lost(before: usize, after: usize) -> String {
 
 fn right(cases: &[Case], without: &[Refinement]) -> Right {
     let one = |case: &Case| {
-        let mut policy = Policy::default();
+        let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+        let mut policy = Policy::parse("policy.yml", &case.policy, &codes).expect("a sound policy");
         policy.dump.without = without.to_vec();
         let Ok(result) = case.judge(policy) else { return Right::default() };
         let verdict = case.has_right_verdict(&result);

@@ -172,7 +172,7 @@ pub fn check(
 ) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
-    let arranged = layouts::arrange(baseline, candidate, &policy.layout);
+    let arranged = layouts::arrange(baseline, candidate, policy);
     outcome.layout = arranged.layouts;
     outcome.say(arranged.findings);
     if arranged.is_refused {
@@ -323,7 +323,7 @@ fn step(
         table?;
         let mut judgement = judgement?;
         fall_back(pair, &mut judgement.unit.evidence);
-        layouts::note_parts(unit, &mut judgement);
+        layouts::note_parts(unit, &mut judgement, policy);
         refuse_uncounted(&judgement, policy)?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));

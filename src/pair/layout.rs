@@ -386,6 +386,7 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
         is_tied: signs.baseline.is_tied(),
         has_other_experts,
         tokens: signs[side].tokens,
+        has_placement: true,
         has_elements,
     })
 }

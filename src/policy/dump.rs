@@ -89,11 +89,17 @@ pub enum Refinement {
     Outliers,
     /// An input that is off by a rounding is as bad as what follows from it.
     Effect,
+    /// Parts of a value lie on ranks as its module says.
+    Placement,
+    /// Each rank's loss is a mean over its own tokens.
+    LossScale,
+    /// Ranks that hold the same value agree.
+    Replicas,
 }
 
 impl Refinement {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::SummationBound,
         Self::WriteDestinations,
         Self::CarriedError,
@@ -106,6 +112,9 @@ impl Refinement {
         Self::OtherOperations,
         Self::Outliers,
         Self::Effect,
+        Self::Placement,
+        Self::LossScale,
+        Self::Replicas,
     ];
 }
 

@@ -1,11 +1,44 @@
-//! The layouts of two runs that cut the same model differently, in one line.
+//! The layouts of two runs that cut the same model differently, in one line, and the ranks that hold what is wrong.
 
 use minijinja::{Value, context};
+use serde::Serialize;
 
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::layout::LayoutSource;
 use crate::result::GateResult;
+use crate::result::unit::Culprit;
+
+/// Most ranks that are drawn.
+const MOST_RANKS: u64 = 64;
+
+/// A rank of the candidate, and whether it holds what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RankBox {
+    /// The rank.
+    pub rank: u64,
+    /// Its place along each axis that the model is cut along.
+    pub place: String,
+    /// Whether it holds what is wrong.
+    pub is_wrong: bool,
+}
+
+/// The ranks of the candidate where some of them, and not all, hold the culprit; none of more than are drawn.
+pub(super) fn boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
+    let Some((layouts, place)) = result.layout.as_ref().zip(culprit.layout.as_ref()) else { return Vec::new() };
+    let layout = &layouts.candidate;
+    if !(2..=MOST_RANKS).contains(&layout.world()) {
+        return Vec::new();
+    }
+    let told = |rank: u64| {
+        let at = layout.place(rank);
+        let axes =
+            [("tp", layout.tp, at.tp), ("cp", layout.cp, at.cp), ("dp", layout.dp, at.dp), ("pp", layout.pp, at.pp)];
+        let cut = axes.into_iter().filter(|(_, size, _)| *size > 1);
+        cut.map(|(name, _, index)| format!("{name} {index}")).collect::<Vec<_>>().join(" · ")
+    };
+    (0..layout.world()).map(|rank| RankBox { rank, place: told(rank), is_wrong: place.ranks.contains(&rank) }).collect()
+}
 
 /// The layouts of both sides, and the source that the candidate's is known from; `None` where both cut the model alike.
 ///

@@ -14,7 +14,7 @@ use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
-use super::layouts;
+use super::layouts::{self, RankBox};
 use super::next_dump::{self, NextDumpView};
 use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
@@ -125,6 +125,8 @@ pub struct CulpritView {
     pub model_frame: Option<Frame>,
     /// The place of the error within the tensor, in words; empty where it is not known.
     pub error_place: Value,
+    /// The candidate's ranks, where several were put together.
+    pub rank_boxes: Vec<RankBox>,
     /// Errors of both sides against the reference, in words; empty where there was none.
     pub from_reference: Value,
     /// The innermost frame of the user's code.
@@ -246,6 +248,7 @@ impl Builder<'_> {
             is_runnable: culprit.check == CheckId::Dump && runnable(&culprit.op).is_ok_and(|found| !found.is_random()),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
+            rank_boxes: layouts::boxes(self.result, culprit),
             error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,
             from_reference: reference::shown(culprit, self.writer)?.map_or_else(|| Value::from(""), safe),
             frame: frame::innermost_own(&culprit.stack),

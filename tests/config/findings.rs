@@ -63,7 +63,7 @@ const SETTINGS: &str = "hyperparameters/hyperparameters_static.json";
 /// A code, the packs it comes from, the policy, and the change of the two packs that gives it.
 type Change = (&'static str, &'static str, &'static str, fn(&mut Members, &mut Members));
 
-const CHANGES: [Change; 15] = [
+const CHANGES: [Change; 16] = [
     ("dataset-within-tolerance", "identical-gpu-vs-npu", "", |_, npu| {
         edit(npu, "dataset/step0/rank0/dataset.json", |data| scale(&mut data["args"]["0"]["norm"], 1.0 + 1e-7));
     }),
@@ -128,6 +128,10 @@ const CHANGES: [Change; 15] = [
     }),
     ("hyperparameter-machine-differs", "hyper-shell-differs", "", |_, npu| {
         edit(npu, SETTINGS, |settings| settings["master_port"] = json!("6001"));
+    }),
+    ("layout-differs", "hyper-shell-differs", "", |gpu, npu| {
+        edit(gpu, SETTINGS, |settings| settings["tensor-model-parallel-size"] = json!("1"));
+        edit(npu, SETTINGS, |settings| settings["tensor-model-parallel-size"] = json!("2"));
     }),
 ];
 

@@ -17,6 +17,10 @@ use serde_json::Value;
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) truth: Value,
+    /// Check that the pair is of, where it is told.
+    pub(crate) check: String,
+    /// Text of its policy; empty where there is none.
+    pub(crate) policy: String,
     folder: Unpacked,
 }
 
@@ -43,7 +47,9 @@ impl Case {
             }
             Err(_) => Unpacked::Beside(folder.to_owned()),
         };
-        Self { name, truth: spec["truth"].clone(), folder: unpacked }
+        let policy = fs::read_to_string(folder.join("precision-gate.yml")).unwrap_or_default();
+        let check = spec["check"].as_str().unwrap_or("dump").to_owned();
+        Self { name, truth: spec["truth"].clone(), check, policy, folder: unpacked }
     }
 
     /// The folder that holds both sides.
@@ -90,6 +96,11 @@ impl Case {
             return None;
         }
         let Some(culprit) = &result.culprit else { return Some(false) };
+        if let Some(modules) = wanted.get("modules") {
+            let module = culprit.layout.as_ref().map_or(culprit.op.as_str(), |layout| layout.module.as_str());
+            let is_one = |pattern: &&str| regex::Regex::new(pattern).expect("a pattern").is_match(module);
+            return Some(listed(modules).iter().any(is_one));
+        }
         let mut names = listed(&wanted["op"]);
         names.extend(listed(&self.truth["also"]));
         let rank = wanted.get("rank").and_then(Value::as_u64);
@@ -101,7 +112,8 @@ impl Case {
 
     /// Whether the first cause is one of those that are right; `None` where any is.
     pub(crate) fn has_right_cause(&self, result: &GateResult) -> Option<bool> {
-        let causes = listed(&self.truth["causes"]);
+        let of_culprit = listed(&self.truth["culprit"]["causes"]);
+        let causes = if of_culprit.is_empty() { listed(&self.truth["causes"]) } else { of_culprit };
         if causes.is_empty() || self.is_benign() || listed(&self.truth["verdict"]).contains(&"pass") {
             return None;
         }

@@ -34,10 +34,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// All experts of a layer agree, and the layer that brings their results together does not.
 fn of_experts(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
-    let parts = context.input.candidate.parts.as_deref().filter(|parts| parts.layout.ep > 1)?;
+    context.input.candidate.parts.as_deref().filter(|parts| parts.layout.ep > 1)?;
     let path = suspect.name.base.rsplit_once('.')?.0;
     let below = format!("{path}.experts.");
-    let has_experts = parts.ranks.keys().any(|name| name.starts_with(&below));
+    let has_experts = context.input.candidate.operations.iter().any(|operation| operation.name.starts_with(&below));
     (has_experts && suspect.is_made() && !suspect.is_backward())
         .then(|| Statement::new("experts-agree").with("op", suspect.culprit.op.as_str()))
 }

@@ -13,7 +13,8 @@ use crate::kind::TensorKind;
 use crate::layout::{Layout, LayoutSource};
 use crate::pair::layout::{Signs, contradictions, convention, inferred, plans, samples};
 use crate::pair::unit::UnitPair;
-use crate::policy::layout::LayoutPolicy;
+use crate::policy::Policy;
+use crate::policy::dump::Refinement;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Assembled, Calls, DumpFolder, DumpFormat, KnownCalls, Parts, Plan, WholeModel};
 use crate::read::launch::Arguments;
@@ -41,7 +42,7 @@ type Ranks<'f> = BTreeMap<u64, &'f DumpFolder>;
 type Steps<'f> = BTreeMap<u64, Ranks<'f>>;
 
 /// Looks how both sides cut their model, and puts them together where they cut it differently.
-pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy: &LayoutPolicy) -> Arranged {
+pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy: &Policy) -> Arranged {
     if baseline.is_empty() || candidate.is_empty() {
         return Arranged::default();
     }
@@ -54,7 +55,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     });
     let known = PerSide::of(|side| {
         let of_arguments = || arguments[side].as_ref().and_then(|found| found.layout(worlds[side] as u64));
-        policy.of(side).or_else(of_arguments)
+        policy.layout.of(side).or_else(of_arguments)
     });
     let is_declared = known.each().any(Option::is_some);
     if !is_declared && worlds.each().all(|world| *world <= 1) {
@@ -123,7 +124,13 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         return Arranged { layouts: Some(told), findings, is_refused: true, whole: None };
     }
     let mut plans = plans(&signs, &layouts);
-    if layouts.each().any(|layout| layout.micro_batches > 1)
+    let has_scale = policy.dump.has(Refinement::LossScale);
+    for plan in [&mut plans.baseline, &mut plans.candidate] {
+        plan.has_placement = policy.dump.has(Refinement::Placement);
+        plan.backward_scale = if has_scale { plan.backward_scale } else { 1.0 };
+    }
+    if has_scale
+        && layouts.each().any(|layout| layout.micro_batches > 1)
         && let Some(factor) = of_convention(&steps, &layouts, &plans)
     {
         plans.candidate.backward_scale *= factor;
@@ -243,10 +250,10 @@ fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
 }
 
 /// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.
-pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
+pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit, policy: &Policy) {
     let (Some(ours), Some(theirs)) = (&unit.baseline().parts, &unit.candidate().parts) else { return };
     let ranks = |parts: &Parts| {
-        let all: BTreeSet<u64> = parts.ranks.values().flatten().copied().collect();
+        let all: BTreeSet<u64> = parts.ranks.values().iter().flatten().copied().collect();
         all.into_iter().collect()
     };
     judged.unit.ranks = Some(UnitRanks { baseline: ranks(ours), candidate: ranks(theirs) });
@@ -255,6 +262,20 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
         judged.unit.evidence.shown_only += unmerged;
         judged.unit.evidence.example("not-merged", format!("{unmerged} values"));
     }
+    if policy.dump.has(Refinement::Replicas) {
+        note_copies(unit, judged, [ours, theirs]);
+    }
+    if let Some(culprit) = &mut judged.unit.culprit {
+        culprit.layout = theirs.ranks.get(&culprit.op).map(|ranks| CulpritLayout {
+            module: module_of(&culprit.op),
+            ranks: ranks.clone(),
+            shard: None,
+        });
+    }
+}
+
+/// Notes copies that differ between ranks.
+fn note_copies(unit: &Compared<'_>, judged: &mut JudgedUnit, [ours, theirs]: [&Parts; 2]) {
     let step = judged.unit.step;
     judged.findings.extend(Side::BOTH.into_iter().filter_map(|side| {
         let dump = if side == Side::Baseline { unit.baseline() } else { unit.candidate() };
@@ -271,13 +292,6 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit) {
     if judged.unit.culprit.is_none() && ours.differing.is_empty() {
         judged.unit.culprit =
             theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
-    }
-    if let Some(culprit) = &mut judged.unit.culprit {
-        culprit.layout = theirs.ranks.get(&culprit.op).map(|ranks| CulpritLayout {
-            module: module_of(&culprit.op),
-            ranks: ranks.clone(),
-            shard: None,
-        });
     }
 }
 

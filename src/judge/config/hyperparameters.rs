@@ -7,6 +7,7 @@ use super::rules::{
     HYPER_SOURCE,
 };
 use crate::compare::config::setting::{Meaning, Sameness};
+use crate::judge::layout;
 use crate::pair::setting::{self, Setting, Settings};
 use crate::policy::value::Pattern;
 use crate::read::json::{self, Json};
@@ -34,6 +35,20 @@ const MACHINE: [&str; 18] = [
     "wandb_project",
     "experiment_name",
     "tensorboard_queue_size",
+];
+
+/// Sizes of a parallel layout, which cut one model differently: last parts of names.
+const LAYOUT: [&str; 10] = [
+    "tensor_model_parallel_size",
+    "tensor_parallel_size",
+    "pipeline_model_parallel_size",
+    "pipeline_parallel_size",
+    "context_parallel_size",
+    "expert_model_parallel_size",
+    "expert_parallel_size",
+    "num_layers_per_virtual_pipeline_stage",
+    "sequence_parallel",
+    "micro_batch_size",
 ];
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
@@ -92,11 +107,20 @@ fn judge_pair(context: &Context<'_>, meaning: &Meaning, a: &Setting, b: &Setting
         _ if ignored => return None,
         Sameness::Equivalent => &HYPER_EQUIVALENT,
         _ if machine => &HYPER_MACHINE,
+        _ if LAYOUT.contains(&setting::last_part(&a.0).as_str()) && is_size(&a.1) && is_size(&b.1) => &layout::DIFFERS,
         Sameness::DifferentPaths => &HYPER_PATH,
         Sameness::Different => &HYPER_DIFFERS,
     };
     let finding = Finding::new(rule, &a.0).with("partner", b.0.as_str());
-    Some(finding.with("baseline", shown(context, a)).with("candidate", shown(context, b)))
+    let finding = finding.with("baseline", shown(context, a)).with("candidate", shown(context, b));
+    let is_layout = rule.code == layout::DIFFERS.code;
+    Some(if is_layout { finding.with("setting", a.0.as_str()) } else { finding })
+}
+
+/// Whether a value is a count or a switch.
+fn is_size(value: &Json) -> bool {
+    let is_word = |text: &str| text.parse::<u32>().is_ok() || matches!(text.to_lowercase().as_str(), "true" | "false");
+    value.as_f64().is_some() || value.as_bool().is_some() || value.as_str().is_some_and(is_word)
 }
 
 fn is_ignored(name: &str, patterns: &[Pattern]) -> bool {

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{COPIES, Differing, Dump, Parts};
+use super::content::{COPIES, Differing, Dump, Holders, Parts};
 use super::elements::{Elements, Gates, Shard};
 use super::folder::{DumpFolder, WholeModel};
 use super::masks::{SharedMask, shared_mask};
@@ -44,10 +44,11 @@ pub struct Assembled {
 #[derive(Clone, Copy)]
 struct Member {
     /// Place among the ranks.
-    rank: usize,
+    rank: u32,
     /// Index of the operation in that rank's dump.
-    operation: usize,
-    call: u64,
+    operation: u32,
+    /// Number of the call, or the largest number where it is larger.
+    call: u32,
     /// Chunk of the model that it is a part of.
     chunk: u32,
 }
@@ -64,7 +65,6 @@ struct Order {
 /// The members of an operation of the whole model.
 struct Group {
     order: Order,
-    module: Module,
     members: Vec<Member>,
 }
 
@@ -73,6 +73,7 @@ struct OfRanks<'d> {
     dumps: &'d [Dump],
     places: &'d [Coordinates],
     gates: Gates,
+    globals: Globals<'d>,
 }
 
 /// The whole model, as far as it is put together.
@@ -80,6 +81,7 @@ struct Whole {
     builder: Builder,
     elements: HashMap<String, Elements>,
     parts: Parts,
+    ranks: Holders,
 }
 
 impl WholeModel for Assembled {
@@ -90,12 +92,14 @@ impl WholeModel for Assembled {
         let (groups, outside) = self.groups(&dumps, &places, &globals);
         let mut parts = Parts::new(self.layout.clone(), self.plan);
         parts.unmerged = outside;
-        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps) };
-        let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts };
+        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals };
+        let ranks = Holders::default();
+        let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
         for group in &groups {
             self.put(group, &of, &mut whole);
         }
-        let Whole { builder, elements, mut parts } = whole;
+        let Whole { builder, elements, mut parts, ranks } = whole;
+        parts.ranks = ranks.finish();
         let operations = builder.finish();
         parts.shared_mask = self.shared_mask(&dumps);
         parts.has_elements = !elements.is_empty();
@@ -125,8 +129,9 @@ impl Assembled {
 
     /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
     fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
-        let mut groups: HashMap<String, Group> = HashMap::new();
-        let mut outside = 0;
+        let (mut groups, mut outside): (Vec<Group>, u64) = (Vec::new(), 0);
+        // By the hash of the name: there are as many as operations.
+        let mut known: HashMap<u64, usize> = HashMap::new();
         for (rank, (dump, place)) in dumps.iter().zip(places).enumerate() {
             for (index, operation) in dump.operations.iter().enumerate() {
                 let Some(module) = globals.module(operation.name, *place) else {
@@ -137,10 +142,14 @@ impl Assembled {
                 let last = self.layout.pp.saturating_mul(self.layout.vpp).saturating_sub(1);
                 let chunk = if is_backward { last.saturating_sub(module.chunk) } else { module.chunk };
                 let order = Order { is_backward, chunk, index };
-                let member = Member { rank, operation: index, call: module.call, chunk: module.chunk };
-                let call = if self.plan.merges_calls { 0 } else { module.call };
-                let name = module.name(call);
-                let group = groups.entry(name).or_insert_with(|| Group { order, module, members: Vec::new() });
+                let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+                let call = u32::try_from(module.call).unwrap_or(u32::MAX);
+                let member = Member { rank: count(rank), operation: count(index), call, chunk: module.chunk };
+                let at = *known.entry(crate::hash::of(self.name(&module).as_str())).or_insert_with(|| {
+                    groups.push(Group { order, members: Vec::with_capacity(self.layout.tp as usize) });
+                    groups.len() - 1
+                });
+                let Some(group) = groups.get_mut(at) else { continue };
                 // What spans several chunks ends in the last of them.
                 if order.is_backward == group.order.is_backward && order.chunk > group.order.chunk {
                     group.order = order;
@@ -148,50 +157,56 @@ impl Assembled {
                 group.members.push(member);
             }
         }
-        let mut groups: Vec<Group> = groups.into_values().collect();
-        groups.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| a.module.path.cmp(&b.module.path)));
+        let path = |group: &Group| Some(globals.of_member(group.members.first()?, dumps, places)?.path);
+        groups.sort_by(|a, b| a.order.cmp(&b.order).then_with(|| path(a).cmp(&path(b))));
         (groups, outside)
+    }
+
+    /// The name of a module's operation.
+    fn name(&self, module: &Module) -> String {
+        module.name(if self.plan.merges_calls { 0 } else { module.call })
     }
 
     /// Puts the values of one operation together.
     fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
-        let OfRanks { dumps, places, gates } = of;
-        let Whole { builder, elements, parts } = into;
-        let call = if self.plan.merges_calls { 0 } else { group.module.call };
-        let name = group.module.name(call);
+        let OfRanks { dumps, places, gates, globals } = of;
+        let Whole { builder, elements, parts, ranks: holders } = into;
+        let first = group.members.first().and_then(|member| globals.of_member(member, dumps, places));
+        let Some(module) = first else { return };
+        let name = self.name(&module);
         builder.begin(&name);
         let rows = rows(&group.members, dumps);
         let mut ranks: Vec<u64> =
-            group.members.iter().filter_map(|member| Some(self.ranks.get(member.rank)?.0)).collect();
+            group.members.iter().filter_map(|member| Some(self.ranks.get(member.rank as usize)?.0)).collect();
         ranks.sort_unstable();
         ranks.dedup();
         for ((suffix, kind), leaves) in rows {
             let row = format!("{name}{suffix}");
             let pieces = leaves.iter().filter_map(|(member, leaf)| {
-                let (place, record) = (*places.get(member.rank)?, leaf.record()?);
-                let rank = self.ranks.get(member.rank)?.0;
+                let (place, record) = (*places.get(member.rank as usize)?, leaf.record()?);
+                let rank = self.ranks.get(member.rank as usize)?.0;
                 let file = if self.plan.has_elements { leaf.data_name() } else { None };
-                Some(Piece { place, rank, call: member.call, chunk: member.chunk, record, file })
+                Some(Piece { place, rank, call: u64::from(member.call), chunk: member.chunk, record, file })
             });
-            let pieces = at_its_end(group.module.direction, kind, pieces.collect());
+            let pieces = at_its_end(module.direction, kind, pieces.collect());
             if pieces.is_empty() {
                 plain(builder, &row, kind, &leaves);
                 continue;
             }
             // A value that a rank lacks is missing: the other side, which has it, tells.
-            if !self.is_whole(&group.module.path, &pieces) {
+            if !self.is_whole(&module.path, &pieces) {
                 continue;
             }
-            let role = role(kind, group.module.direction, &suffix);
-            let kind_of_module = ModuleKind::of(&group.module.path, &group.module.class);
-            let is_left_out = self.plan.leaves_out(&group.module.path, kind_of_module, role);
+            let role = role(kind, module.direction, &suffix);
+            let kind_of_module = ModuleKind::of(&module.path, &module.class);
+            let is_left_out = self.plan.leaves_out(&module.path, kind_of_module, role);
             let of = merge::Of {
                 kind: kind_of_module,
                 role,
-                direction: group.module.direction,
+                direction: module.direction,
                 layout: &self.layout,
                 plan: &self.plan,
-                fused: gates.fused(&group.module.path, role),
+                fused: gates.fused(&module.path, role),
             };
             let merged = if is_left_out { Err(Unmerged) } else { merge(&of, &pieces) };
             match merged {
@@ -224,7 +239,7 @@ impl Assembled {
                 }
             }
         }
-        parts.ranks.insert(name, ranks);
+        holders.add(&name, ranks);
     }
 }
 
@@ -322,7 +337,7 @@ fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
     let mut rows: Vec<Row<'d>> = Vec::new();
     let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
     for member in members {
-        let operation = dumps.get(member.rank).and_then(|dump| dump.operations.get(member.operation));
+        let operation = dumps.get(member.rank as usize).and_then(|dump| dump.operations.get(member.operation as usize));
         for leaf in operation.into_iter().flat_map(|operation| operation.leaves.iter()) {
             let key = (leaf.row.below_operation().to_owned(), leaf.kind);
             let place = *known.entry(key.clone()).or_insert_with(|| {

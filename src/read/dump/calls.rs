@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{Dump, Parts};
+use super::content::{Dump, Holders, Parts};
 use super::elements::Shard;
 use super::folder::{DumpFolder, WholeModel};
 use super::merge::{Merged, of_calls};
@@ -69,7 +69,7 @@ impl WholeModel for Calls {
     fn read(&self) -> Result<Dump> {
         let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
         let mut parts = Parts::new(self.layout.clone(), Plan::default());
-        let mut builder = Builder::default();
+        let (mut builder, mut holders) = (Builder::default(), Holders::default());
         let indices: Vec<HashMap<&str, usize>> = dumps.iter().map(places).collect();
         for operation in dumps.first().map(|dump| &dump.operations).into_iter().flat_map(Operations::iter) {
             if !self.known.names.contains(&OpName::parse(operation.name).base) {
@@ -81,9 +81,10 @@ impl WholeModel for Calls {
             // A call that a rank lacks is missing: the other side, which has it, tells.
             let Some(others) = others.collect::<Option<Vec<Operation<'_>>>>() else { continue };
             builder.begin(operation.name);
-            self.put(operation, &others, &mut builder, &mut parts);
+            self.put(operation, &others, (&mut builder, &mut holders), &mut parts);
         }
         let operations = builder.finish();
+        parts.ranks = holders.finish();
         drop(indices);
         Ok(Dump::of_parts(dumps, operations, parts))
     }
@@ -104,7 +105,13 @@ fn places(dump: &Dump) -> HashMap<&str, usize> {
 
 impl Calls {
     /// Puts the values of one call together.
-    fn put(&self, operation: Operation<'_>, others: &[Operation<'_>], builder: &mut Builder, parts: &mut Parts) {
+    fn put(
+        &self,
+        operation: Operation<'_>,
+        others: &[Operation<'_>],
+        (builder, holders): (&mut Builder, &mut Holders),
+        parts: &mut Parts,
+    ) {
         let ranks: Vec<u64> = self.ranks.iter().map(|(rank, _)| *rank).collect();
         for (place, leaf) in operation.leaves.iter().enumerate() {
             let row = leaf.row.to_string();
@@ -135,6 +142,6 @@ impl Calls {
                 parts.unmerged += 1 + others.len() as u64;
             }
         }
-        parts.ranks.insert(operation.name.to_owned(), ranks);
+        holders.add(operation.name, ranks);
     }
 }

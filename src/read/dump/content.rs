@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::compact::ByName;
+use super::compact::{ByName, ByNameBuilder};
 use super::masks::SharedMask;
 use super::plan::Plan;
 use super::records::Operations;
@@ -39,7 +39,7 @@ pub struct Parts {
     /// Facts that only both sides together tell.
     pub plan: Plan,
     /// Ranks that hold each operation, by its name in the whole model.
-    pub ranks: HashMap<String, Vec<u64>>,
+    pub ranks: ByName<Vec<u64>>,
     /// Values that were recorded and are not compared, as they do not merge.
     pub unmerged: u64,
     /// Row names of these, but for those outside of modules.
@@ -54,13 +54,32 @@ pub struct Parts {
     pub has_elements: bool,
 }
 
+/// Ranks that hold operations, being gathered; most operations share them with others.
+#[derive(Default)]
+pub(super) struct Holders {
+    names: ByNameBuilder<Vec<u64>>,
+    known: HashMap<Vec<u64>, u32>,
+}
+
+impl Holders {
+    /// Notes the ranks that hold an operation.
+    pub(super) fn add(&mut self, operation: &str, ranks: Vec<u64>) {
+        let index = *self.known.entry(ranks).or_insert_with_key(|ranks| self.names.value(ranks.clone()));
+        self.names.name(operation, index);
+    }
+
+    pub(super) fn finish(self) -> ByName<Vec<u64>> {
+        self.names.finish()
+    }
+}
+
 impl Parts {
     /// No parts yet.
     pub(super) fn new(layout: Layout, plan: Plan) -> Self {
         Self {
             layout,
             plan,
-            ranks: HashMap::new(),
+            ranks: ByName::default(),
             unmerged: 0,
             unmerged_rows: HashSet::new(),
             differing: Vec::new(),

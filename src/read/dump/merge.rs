@@ -112,7 +112,8 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
     for piece in pieces {
         groups.entry((piece.call, piece.place.dp, piece.place.cp)).or_default().push(piece);
     }
-    let placement = if is_number { of.kind.place(of.role, of.layout.sp) } else { Placement::Whole };
+    let placement =
+        if is_number && of.plan.has_placement { of.kind.place(of.role, of.layout.sp) } else { Placement::Whole };
     let axes = Axes { of, rank: first.shape.len(), is_number };
     let mut samples: std::collections::BTreeMap<(u64, u32), Vec<Part>> = std::collections::BTreeMap::new();
     for ((call, dp, _), mut group) in groups {

@@ -21,6 +21,8 @@ pub struct Plan {
     pub has_other_experts: bool,
     /// Samples and tokens of each that one rank is given at once.
     pub tokens: Option<[u64; 2]>,
+    /// Whether parts are placed by the kind of their module; else all ranks are taken to hold copies.
+    pub has_placement: bool,
     /// Whether elements that were saved lie in one order on both sides. Samples and parts of sequences may be dealt to ranks in
     /// several.
     pub has_elements: bool,
@@ -37,6 +39,7 @@ impl Default for Plan {
             is_tied: false,
             has_other_experts: false,
             tokens: None,
+            has_placement: true,
             has_elements: false,
         }
     }

@@ -1,5 +1,6 @@
 //! Names of modules in the whole model: layers are counted over stages and chunks, experts over the ranks that share them.
 
+use super::Member;
 use crate::layout::names::{Numbering, without_chunk};
 use crate::layout::{Coordinates, Layout};
 use crate::read::dump::content::Dump;
@@ -73,6 +74,12 @@ impl<'l> Globals<'l> {
             })
         });
         Self { layout, numbering: Numbering::of(names) }
+    }
+
+    /// The operation that a member is a call of.
+    pub(super) fn of_member(&self, member: &Member, dumps: &[Dump], places: &[Coordinates]) -> Option<Module> {
+        let operation = dumps.get(member.rank as usize)?.operations.get(member.operation as usize)?;
+        self.module(operation.name, *places.get(member.rank as usize)?)
     }
 
     /// The operation by its name in the whole model; `None` for one of no module.
