@@ -23,6 +23,13 @@ impl Limits {
     /// No limit: shown only.
     pub const NONE: Self = Self { warn: None, fail: None };
 
+    /// Both limits, so much higher.
+    #[must_use]
+    pub fn raised(self, by: f64) -> Self {
+        let raise = |limit: Option<f64>| limit.map(|limit| limit + by);
+        Self { warn: raise(self.warn), fail: raise(self.fail) }
+    }
+
     /// Replaces the limits by those of the policy, where it has any.
     #[must_use]
     pub fn overridden(self, band: Option<Band>) -> Self {

@@ -5,6 +5,7 @@
 //! shares. `docs/rl.md` says where the limits come from.
 
 mod centre;
+mod delay;
 mod measured;
 mod mismatch;
 mod rules;

@@ -81,9 +81,13 @@ impl Trend {
 
     /// The steps of the last quarter of the windows.
     fn tail(&self) -> Range<usize> {
-        let ranges: Vec<_> = self.ranges().collect();
-        let first = ranges.len() - (ranges.len() / 4).max(1).min(ranges.len());
-        ranges.get(first).map_or(0, |range| range.start)..self.len()
+        self.ranges().nth(self.first_of_tail()).map_or(0, |range| range.start)..self.len()
+    }
+
+    /// The first window of the tail.
+    pub(super) fn first_of_tail(&self) -> usize {
+        let count = self.ranges().count();
+        count - (count / 4).max(1).min(count)
     }
 
     /// Means of both sides over the tail, of `of` each value.
