@@ -16,7 +16,7 @@ pub(super) const LATE: (f64, f64) = (0.15, 0.25);
 
 /// Room of both limits, warning and failing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rooms {
+pub struct Rooms {
     /// What is added.
     pub plus: (f64, f64),
     /// What they are multiplied by, before that.
@@ -25,15 +25,22 @@ pub(super) struct Rooms {
 
 impl Rooms {
     /// No room.
-    pub(super) const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
+    pub const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
 
     /// What is added, in parts of `scale`.
-    pub(super) fn over(self, scale: f64) -> Self {
+    #[must_use]
+    pub fn over(self, scale: f64) -> Self {
         Self { plus: (self.plus.0 / scale, self.plus.1 / scale), ..self }
     }
 
+    /// The room of a warning for both limits, where other metrics say that it is no delay.
+    #[must_use]
+    pub(super) fn agreed(self) -> Self {
+        Self { plus: (self.plus.0, self.plus.0), times: (self.times.0, self.times.0) }
+    }
+
     /// The limits with this room.
-    pub(super) fn widen(self, limits: Limits) -> Limits {
+    pub fn widen(self, limits: Limits) -> Limits {
         let of = |limit: Option<f64>, times: f64, plus: f64| limit.map(|limit| limit * times + plus);
         Limits {
             warn: of(limits.warn, self.times.0, self.plus.0),
@@ -44,7 +51,7 @@ impl Rooms {
 
 /// A value with the room of its limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Widened {
+pub struct Widened {
     /// The value.
     pub value: f64,
     /// The room.
@@ -58,7 +65,7 @@ impl From<f64> for Widened {
 }
 
 /// Room of a level, averaged over some of the windows.
-pub(super) fn level_rooms(windows: &[Window], some: Range<usize>) -> Rooms {
+pub fn level_rooms(windows: &[Window], some: Range<usize>) -> Rooms {
     Rooms { plus: rooms(windows, some, |value| value), ..Rooms::NONE }
 }
 
@@ -72,7 +79,18 @@ fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f6
     let baseline: Vec<f64> = windows.iter().map(|window| of(window.baseline)).collect();
     let candidate: Vec<f64> = windows.iter().map(|window| of(window.candidate)).collect();
     let of = |share: f64| of_both(climb(&baseline, some.clone(), share), climb(&candidate, some.clone(), share));
-    (of(LATE.0), of(LATE.1))
+    let (warn, fail) = (of(LATE.0), of(LATE.1));
+    // What turned within the longer stretch was not on its way.
+    (warn.min(fail), fail)
+}
+
+/// Of the values that two windows in a row both reach, the one that is farthest `beyond` its room; that of a single window where
+/// there is one.
+pub fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
+    let values: Vec<Widened> = values.collect();
+    let least = |pair: &[Widened]| pair.iter().copied().min_by(|a, b| beyond(a).total_cmp(&beyond(b)));
+    let pairs = values.windows(2.min(values.len().max(1))).filter_map(least);
+    pairs.max_by(|a, b| beyond(a).total_cmp(&beyond(b))).unwrap_or_else(|| 0.0.into())
 }
 
 /// Room that the climbs of both sides leave: their mean, and no more than the baseline's. A candidate that stands is not late,

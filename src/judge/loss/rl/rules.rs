@@ -3,7 +3,7 @@
 use super::super::code;
 use super::super::limits::Limits;
 use super::measured::{TREND_FROM, TrendMeasure};
-use super::delay::{Widened, level_rooms, ratio_rooms};
+use super::delay::{Widened, in_a_row, level_rooms, ratio_rooms};
 use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
 use crate::judge::rule::Rule;
@@ -145,6 +145,7 @@ pub fn measure(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
             code: &code::RL_MISMATCH,
             value: mismatch::ratio(metric, trend),
             limits: Limits::new(4.0, 10.0),
+            agreed: None,
             step: None,
             is_noisy: true,
         });
@@ -168,9 +169,17 @@ impl TrendRule {
             Read::Value(value) => value(trend).into(),
             Read::Widened(widened) => widened(trend),
         };
-        let limits = widened.rooms.widen(self.limits.raised(room));
-        let is_noisy = self.name != "reward_dead";
-        TrendMeasure { rule: self.name, code: self.code, value: widened.value, limits, step: None, is_noisy }
+        let own = self.limits.raised(room);
+        let is_reward = self.roles.contains(&Role::Reward);
+        TrendMeasure {
+            rule: self.name,
+            code: self.code,
+            value: widened.value,
+            limits: widened.rooms.widen(own),
+            agreed: is_reward.then(|| widened.rooms.agreed().widen(own)),
+            step: None,
+            is_noisy: self.name != "reward_dead",
+        }
     }
 }
 
@@ -236,16 +245,6 @@ fn levels_in_a_row(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
         rooms: level_rooms(windows, nth..nth + 1),
     };
     in_a_row(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
-}
-
-/// Of the values that two windows in a row both reach, the one that is farthest beyond its room.
-fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
-    let values: Vec<Widened> = values.collect();
-    let least = |pair: &[Widened]| {
-        pair.iter().copied().min_by(|a, b| beyond(a).total_cmp(&beyond(b)))
-    };
-    let pairs = values.windows(2.min(values.len().max(1))).filter_map(least);
-    pairs.max_by(|a, b| beyond(a).total_cmp(&beyond(b))).unwrap_or_else(|| 0.0.into())
 }
 
 /// Shortfall of the last third, in parts of the baseline's.

@@ -98,9 +98,23 @@ impl Trend {
 
     /// Standard error of the difference of both tails: twice that of independent steps, as neighbours are not.
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    pub(super) fn tail_error(&self) -> f64 {
+    pub fn tail_error(&self) -> f64 {
         let steps = self.tail().len().max(1) as f64;
         2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / steps.sqrt()
+    }
+}
+
+impl Trend {
+    /// Scatter of the relative differences of single steps, and no more than two runs on other data have by the baseline's own: so
+    /// a candidate that jumps more widely than the baseline gets no room for it.
+    pub fn relative_scatter(&self) -> f64 {
+        let pairs = || self.baseline.iter().zip(&self.candidate).filter(|(b, _)| **b != 0.0);
+        let apart: Vec<f64> = pairs().map(|(b, c)| (c - b) / b.abs()).collect();
+        let neighbours = self.baseline.iter().zip(self.baseline.iter().skip(1));
+        let changes: Vec<f64> =
+            neighbours.filter(|(a, b)| a.abs() + b.abs() > 0.0).map(|(a, b)| 2.0 * (b - a) / (a.abs() + b.abs())).collect();
+        // A change of the baseline holds the scatter of two of its steps, as a difference of two runs does.
+        step_noise(&apart).min(changes_noise(&changes))
     }
 }
 
@@ -108,10 +122,12 @@ impl Trend {
 /// earned are 0, and a median would call it certain.
 fn step_noise(values: &[f64]) -> f64 {
     let changes: Vec<f64> = values.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
-    if changes.is_empty() {
-        return 0.0;
-    }
-    deviation(&changes).max(mean_deviation(&changes)) / std::f64::consts::SQRT_2
+    changes_noise(&changes) / std::f64::consts::SQRT_2
+}
+
+/// Scatter of changes between neighbours.
+fn changes_noise(changes: &[f64]) -> f64 {
+    if changes.is_empty() { 0.0 } else { deviation(changes).max(mean_deviation(changes)) }
 }
 
 /// Standard deviation from the mean absolute deviation; NaN for nothing.
