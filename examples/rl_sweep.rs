@@ -9,6 +9,11 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "an example that prints what it found where it is given no file")]
 
+#[path = "rl_sweep/policy.rs"]
+mod policy;
+#[path = "rl_sweep/trained.rs"]
+mod trained;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -200,13 +205,18 @@ fn file(name: &str, text: &str) -> Result<CurveFile> {
 }
 
 fn verdict(task: Task, seed: u64, defect: Defect, size: f64) -> Result<Verdict> {
-    let baseline = file("gpu.jsonl", &log(task, 2 * seed, Defect::None, 0.0))?;
-    let candidate = file("npu.jsonl", &log(task, 2 * seed + 1, defect, size))?;
+    let (baseline, candidate) = (log(task, 2 * seed, Defect::None, 0.0), log(task, 2 * seed + 1, defect, size));
+    judged(&format!("{} {seed} {size}", task.name), &baseline, &candidate)
+}
+
+/// The verdict on two logs, by the default rules.
+fn judged(name: &str, baseline: &str, candidate: &str) -> Result<Verdict> {
+    let (baseline, candidate) = (file("gpu.jsonl", baseline)?, file("npu.jsonl", candidate)?);
     let mut outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None)?;
     let applied = outcome.settle(&Policy::default());
     if std::env::var_os("RL_SWEEP_FINDINGS").is_some() {
         for finding in &applied.findings {
-            println!("{} {seed} {size}: {} {} {:?}", task.name, finding.code, finding.place, finding.facts);
+            println!("{name}: {} {} {:?}", finding.code, finding.place, finding.facts);
         }
     }
     Ok(outcome.check.verdict)
@@ -298,8 +308,14 @@ The runs are synthetic; they show what the limits find, and do not predict how o
 
 fn main() -> Result<()> {
     let mut text = format!("{HEAD}\n");
+    if std::env::var_os("RL_SWEEP_TRAINED_ONLY").is_some() {
+        trained::tables(&mut text)?;
+        println!("{text}");
+        return Ok(());
+    }
     healthy(&mut text)?;
     let lines = defects(&mut text)?;
+    trained::tables(&mut text)?;
     match std::env::args().nth(1) {
         Some(path) => std::fs::write(&path, &text).map_err(|error| Error::new(ErrorKind::Internal, path, error))?,
         None => println!("{text}"),

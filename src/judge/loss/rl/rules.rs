@@ -19,6 +19,8 @@ enum Room {
     None,
     /// So many standard errors of the tail, in parts of the reward's scale.
     Errors(f64),
+    /// So many standard errors of a window.
+    WindowErrors(f64),
     /// So many, over the square root of the number of steps.
     OverRoot(f64),
     /// So many standard errors of the difference of two shares of steps, both as large as that of zeros on either side.
@@ -101,8 +103,14 @@ const RULES: [TrendRule; 16] = [
     path("entropy_low", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(1.0 / 0.55, 1.0 / 0.33), entropy_low),
     path("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(2.0, 3.0), entropy_high),
     path("length_ratio", &[Role::Length], &code::RL_LENGTH, Limits::new(1.2, 1.5), length_ratio),
-    path("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise),
-    path("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change),
+    TrendRule {
+        room: Room::WindowErrors(1.0),
+        ..path("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise)
+    },
+    TrendRule {
+        room: Room::WindowErrors(1.0),
+        ..path("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change)
+    },
     rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(2.0, 4.0), grad_norm_ratio),
     TrendRule {
         room: Room::ZeroShares(3.0),
@@ -159,6 +167,7 @@ impl TrendRule {
         let room = match self.room {
             Room::None => 0.0,
             Room::Errors(factor) => factor * trend.tail_error() / scale(trend),
+            Room::WindowErrors(factor) => factor * trend.window_error(),
             Room::OverRoot(factor) => factor / (trend.len() as f64).sqrt(),
             Room::ZeroShares(factor) => {
                 let share = (zeros(&trend.baseline) + zeros(&trend.candidate)) / (2 * trend.len()) as f64;

@@ -96,11 +96,20 @@ impl Trend {
         (of_tail(&self.baseline), of_tail(&self.candidate))
     }
 
-    /// Standard error of the difference of both tails: twice that of independent steps, as neighbours are not.
-    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    /// Standard error of the difference of both tails.
     pub fn tail_error(&self) -> f64 {
-        let steps = self.tail().len().max(1) as f64;
-        2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / steps.sqrt()
+        self.error(self.tail().len())
+    }
+
+    /// Standard error of the difference of both sides in a window.
+    pub(super) fn window_error(&self) -> f64 {
+        self.error(self.len() / self.ranges().count().max(1))
+    }
+
+    /// Standard error of a difference of means: twice that of independent steps, as neighbours are not.
+    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    fn error(&self, steps: usize) -> f64 {
+        2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / (steps.max(1) as f64).sqrt()
     }
 }
 
