@@ -235,7 +235,14 @@ struct Update {
 }
 
 /// Gradient of the clipped objective over all answers, and what trainers log of it.
-fn update(now: &Policy, old: &Policy, start: &Policy, answers: &[Answer], training: Training, defect: Defect) -> Update {
+fn update(
+    now: &Policy,
+    old: &Policy,
+    start: &Policy,
+    answers: &[Answer],
+    training: Training,
+    defect: Defect,
+) -> Update {
     let mut sums = Update { gradient: vec![0.0; now.weights.len()], ..Update::default() };
     let clip = if defect == Defect::ClipTight { 0.005 } else { CLIP };
     let kl = match defect {
@@ -322,7 +329,8 @@ fn rollout(
         }
         if defect == Defect::AdvantagesSwapped && random.uniform() < 0.5 {
             let last = group.last().map_or(0.0, |answer| answer.advantage);
-            let _before = group.iter_mut().fold(last, |before, answer| std::mem::replace(&mut answer.advantage, before));
+            let _before =
+                group.iter_mut().fold(last, |before, answer| std::mem::replace(&mut answer.advantage, before));
         }
         answers.extend(group);
     }

@@ -34,7 +34,14 @@ const TRAININGS: [Training; 8] = [
     Training { name: "GRPO, slow and long", steps: 240, rate: 0.005, ..PLAIN },
     Training { name: "GRPO, few answers", batch: 4, answers: 4, ..PLAIN },
     Training { name: "RLOO, a third graded by chance", algorithm: Algorithm::Rloo, misgraded: 0.33, ..PLAIN },
-    Training { name: "REINFORCE, squared reward, many prompts", algorithm: Algorithm::Reinforce, is_sparse: true, prompts: 24, batch: 12, ..PLAIN },
+    Training {
+        name: "REINFORCE, squared reward, many prompts",
+        algorithm: Algorithm::Reinforce,
+        is_sparse: true,
+        prompts: 24,
+        batch: 12,
+        ..PLAIN
+    },
 ];
 
 fn pair(training: Training, seed: u64, defect: Defect) -> Result<Verdict> {

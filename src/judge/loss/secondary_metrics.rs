@@ -3,8 +3,8 @@
 use super::code;
 use super::level::worsening;
 use super::limits::Limits;
-use super::scattered::widened;
 use super::rule_results::{Measured, RuleResults};
+use super::scattered::widened;
 use crate::compare::curve::{At, CurveMeasures};
 use crate::kind::Role;
 use crate::median::median;

@@ -96,7 +96,8 @@ fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
 fn printed(start: &[(f64, f64)], value: f64) -> f64 {
     /// Digits that tell any two `float32` apart.
     const FULL: usize = 9;
-    let parts = |value: f64| format!("{value:e}").split_once('e').map(|(digits, power)| (digits.len(), power.to_owned()));
+    let parts =
+        |value: f64| format!("{value:e}").split_once('e').map(|(digits, power)| (digits.len(), power.to_owned()));
     // Without the point and a sign.
     let digits = |value: f64| parts(value.abs()).map_or(FULL, |(length, _)| length.saturating_sub(1).max(1));
     let most = start.iter().flat_map(|(b, c)| [digits(*b), digits(*c)]).max().unwrap_or(FULL);

@@ -42,10 +42,7 @@ impl Rooms {
     /// The limits with this room.
     pub fn widen(self, limits: Limits) -> Limits {
         let of = |limit: Option<f64>, times: f64, plus: f64| limit.map(|limit| limit * times + plus);
-        Limits {
-            warn: of(limits.warn, self.times.0, self.plus.0),
-            fail: of(limits.fail, self.times.1, self.plus.1),
-        }
+        Limits { warn: of(limits.warn, self.times.0, self.plus.0), fail: of(limits.fail, self.times.1, self.plus.1) }
     }
 }
 
@@ -112,7 +109,12 @@ fn climb(path: &[f64], some: Range<usize>, share: f64) -> f64 {
 }
 
 /// The path where it was a share of the steps before the middle of a window: the straight line between the middles of windows.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows")]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a few windows"
+)]
 fn before(path: &[f64], nth: usize, share: f64) -> f64 {
     let at = ((nth as f64 + 0.5) * (1.0 - share) - 0.5).max(-0.5);
     // Before the first middle the line between the first two goes on.

@@ -2,8 +2,8 @@
 
 use super::super::code;
 use super::super::limits::Limits;
-use super::measured::{TREND_FROM, TrendMeasure};
 use super::delay::{Widened, in_a_row, level_rooms, ratio_rooms};
+use super::measured::{TREND_FROM, TrendMeasure};
 use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
 use crate::judge::rule::Rule;
@@ -249,10 +249,8 @@ fn reward_windows(trend: &Trend) -> Widened {
 
 /// The largest difference beyond its room that two windows in a row both reach; that of a single window where there is one.
 fn levels_in_a_row(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
-    let of = |(nth, window): (usize, &Window)| Widened {
-        value: apart(window),
-        rooms: level_rooms(windows, nth..nth + 1),
-    };
+    let of =
+        |(nth, window): (usize, &Window)| Widened { value: apart(window), rooms: level_rooms(windows, nth..nth + 1) };
     in_a_row(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
 }
 

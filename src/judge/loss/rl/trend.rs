@@ -120,8 +120,10 @@ impl Trend {
         let pairs = || self.baseline.iter().zip(&self.candidate).filter(|(b, _)| **b != 0.0);
         let apart: Vec<f64> = pairs().map(|(b, c)| (c - b) / b.abs()).collect();
         let neighbours = self.baseline.iter().zip(self.baseline.iter().skip(1));
-        let changes: Vec<f64> =
-            neighbours.filter(|(a, b)| a.abs() + b.abs() > 0.0).map(|(a, b)| 2.0 * (b - a) / (a.abs() + b.abs())).collect();
+        let changes: Vec<f64> = neighbours
+            .filter(|(a, b)| a.abs() + b.abs() > 0.0)
+            .map(|(a, b)| 2.0 * (b - a) / (a.abs() + b.abs()))
+            .collect();
         // A change of the baseline holds the scatter of two of its steps, as a difference of two runs does.
         step_noise(&apart).min(changes_noise(&changes))
     }
