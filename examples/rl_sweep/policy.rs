@@ -89,7 +89,7 @@ pub(crate) const DEFECTS: [(Defect, &str); 15] = [
     (Defect::GradientTimes, "gradient 8 times as large, which Adam hides"),
 ];
 
-/// Where a token stands: the rows that its logits are the sum of.
+/// The place of a token: the rows that its logits are the sum of.
 type Place = [usize; 3];
 
 /// A token of an answer, with the log probability of the engine that drew it.

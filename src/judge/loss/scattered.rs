@@ -64,10 +64,10 @@ impl Scattered {
         let mean = self.of_magnitudes();
         let error = self.error(tail_len(self.trend.len()));
         CurveLimits {
-            mean: widened(limits.mean, (mean + all.0, mean + all.1)),
+            mean: limits.mean.raised((mean + all.0, mean + all.1)),
             tail: self.level(limits.tail, self.delay(count.saturating_sub(1)..count), error),
             spread: limits.spread + STRAYS * self.scatter + all.1,
-            grad_norm: widened(limits.grad_norm, (mean + all.0, mean + all.1)),
+            grad_norm: limits.grad_norm.raised((mean + all.0, mean + all.1)),
             ..*limits
         }
     }
@@ -87,7 +87,7 @@ impl Scattered {
     }
 
     fn level(&self, limits: Limits, delay: (f64, f64), error: f64) -> Limits {
-        widened(limits, (ERRORS.0 * error + delay.0, ERRORS.1 * error + delay.1))
+        limits.raised((ERRORS.0 * error + delay.0, ERRORS.1 * error + delay.1))
     }
 
     /// Judges the largest difference of level that two windows in a row share, either way.
@@ -117,10 +117,4 @@ impl Scattered {
 
 fn beyond(widened: &Widened) -> f64 {
     widened.value - widened.rooms.plus.0
-}
-
-/// The limits, higher by so much.
-pub(super) fn widened(limits: Limits, by: (f64, f64)) -> Limits {
-    let add = |limit: Option<f64>, by: f64| limit.map(|limit| limit + by);
-    Limits { warn: add(limits.warn, by.0), fail: add(limits.fail, by.1) }
 }

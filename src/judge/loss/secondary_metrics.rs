@@ -4,7 +4,6 @@ use super::code;
 use super::level::worsening;
 use super::limits::Limits;
 use super::rule_results::{Measured, RuleResults};
-use super::scattered::widened;
 use crate::compare::curve::{At, CurveMeasures};
 use crate::kind::Role;
 use crate::median::median;
@@ -55,7 +54,7 @@ pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f64), r
         code: &code::WORSE,
         // Not a number stays so, and fails.
         value: if worse <= 0.0 { 0.0 } else { worse / measures.median.max(1.0) },
-        limits: widened(SCORE, (room.0 / measures.median.max(1.0), room.1 / measures.median.max(1.0))),
+        limits: SCORE.raised((room.0 / measures.median.max(1.0), room.1 / measures.median.max(1.0))),
         step: None,
         note: None,
         at_worst: Verdict::Fail,

@@ -17,9 +17,9 @@ pub(super) const LATE: (f64, f64) = (0.15, 0.25);
 /// Room of both limits, warning and failing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rooms {
-    /// What is added.
+    /// Amounts that are added.
     pub plus: (f64, f64),
-    /// What they are multiplied by, before that.
+    /// Factors, before that.
     pub times: (f64, f64),
 }
 
@@ -27,7 +27,7 @@ impl Rooms {
     /// No room.
     pub const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
 
-    /// What is added, in parts of `scale`.
+    /// The room in parts of `scale`.
     #[must_use]
     pub fn over(self, scale: f64) -> Self {
         Self { plus: (self.plus.0 / scale, self.plus.1 / scale), ..self }

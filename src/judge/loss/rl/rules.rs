@@ -178,7 +178,7 @@ impl TrendRule {
             Read::Value(value) => value(trend).into(),
             Read::Widened(widened) => widened(trend),
         };
-        let own = self.limits.raised(room);
+        let own = self.limits.raised((room, room));
         let is_reward = self.roles.contains(&Role::Reward);
         TrendMeasure {
             rule: self.name,
