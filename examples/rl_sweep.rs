@@ -9,6 +9,11 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "an example that prints what it found where it is given no file")]
 
+#[path = "rl_sweep/policy.rs"]
+mod policy;
+#[path = "rl_sweep/trained.rs"]
+mod trained;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -200,13 +205,18 @@ fn file(name: &str, text: &str) -> Result<CurveFile> {
 }
 
 fn verdict(task: Task, seed: u64, defect: Defect, size: f64) -> Result<Verdict> {
-    let baseline = file("gpu.jsonl", &log(task, 2 * seed, Defect::None, 0.0))?;
-    let candidate = file("npu.jsonl", &log(task, 2 * seed + 1, defect, size))?;
+    let (baseline, candidate) = (log(task, 2 * seed, Defect::None, 0.0), log(task, 2 * seed + 1, defect, size));
+    judged(&format!("{} {seed} {size}", task.name), &baseline, &candidate)
+}
+
+/// The verdict on two logs, by the default rules.
+fn judged(name: &str, baseline: &str, candidate: &str) -> Result<Verdict> {
+    let (baseline, candidate) = (file("gpu.jsonl", baseline)?, file("npu.jsonl", candidate)?);
     let mut outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None)?;
     let applied = outcome.settle(&Policy::default());
     if std::env::var_os("RL_SWEEP_FINDINGS").is_some() {
         for finding in &applied.findings {
-            println!("{} {seed} {size}: {} {} {:?}", task.name, finding.code, finding.place, finding.facts);
+            println!("{name}: {} {} {:?}", finding.code, finding.place, finding.facts);
         }
     }
     Ok(outcome.check.verdict)
@@ -287,19 +297,32 @@ different difficulty, answers that are right by chance, advantages normalised pe
 sampled. Two runs share the start and nothing else. They are logged as verl logs them, and judged by the
 [default rules](rl.md) without a policy. *Blocked* is `fail` or `incomplete`; in brackets, blocked or warned.
 
-Healthy runs of the same pace give no alarm on any task. A run that learns 20 % more slowly is a different run: it is
-reported where its reward ends lower for that, and passes where both runs solve the task. A size is a share of the value in the row
+Healthy runs of the same pace give no alarm on any of these tasks. A run that learns more slowly than the limits hold is reported where its
+reward ends lower for that, and passes where both runs solve the task. A size is a share of the value in the row
 (`100 %`: twice as large), for rewards, cuts and clipped tokens a share of the answers or tokens.
 
-The runs are synthetic; they show what the limits find, and do not predict how often your runs fail.
+The runs of the first two tables are synthetic. Those of the last two are trained, by gradients of what they drew: a log-linear model of
+sequences of up to six of ten tokens, drawn in `bf16`, graded by the share of right tokens (some by chance), with PPO's clip, a KL term and
+Adam. **Their rewards still climb when they end**, which is where healthy runs part most: their ends are late by 4 % of the steps in the
+median, by 13 % in one pair of twenty and by up to 25 %. The sides of a pair share the task and the weights they start from, and draw by
+other seeds. All of them show what the limits find, and do not predict how often your runs fail.
+
+Not seen are defects that these tasks hardly feel: the sign of a KL term of weight 0.02, end tokens that are not trained while answers are
+cut at six tokens, some answers graded 0 where a tenth to a third is graded by chance anyway. A reward that is only higher warns, whatever its size.
 
 ![share of runs blocked against the size of the defect](rl-sweep.png)
 ";
 
 fn main() -> Result<()> {
     let mut text = format!("{HEAD}\n");
+    if std::env::var_os("RL_SWEEP_TRAINED_ONLY").is_some() {
+        trained::tables(&mut text)?;
+        println!("{text}");
+        return Ok(());
+    }
     healthy(&mut text)?;
     let lines = defects(&mut text)?;
+    trained::tables(&mut text)?;
     match std::env::args().nth(1) {
         Some(path) => std::fs::write(&path, &text).map_err(|error| Error::new(ErrorKind::Internal, path, error))?,
         None => println!("{text}"),

@@ -13,6 +13,8 @@ mod findings;
 mod hiding;
 #[path = "curves/memory.rs"]
 mod memory;
+#[path = "curves/parting.rs"]
+mod parting;
 #[path = "curves/patterns.rs"]
 mod patterns;
 #[path = "curves/reading.rs"]

@@ -31,6 +31,10 @@ pub const WINDOW_FILLED: usize = robust::WINDOW - 1;
 /// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
 const LEAST_NOISE: f64 = 1e-7;
 
+/// One rounding of `bf16` that falls the other way: between kernels of mixed precision the first difference of a loss may be as large,
+/// and nothing differs before.
+pub const FLIPPED: f64 = 1.0 / 256.0;
+
 /// A difference of one printed unit is that unit but for its own rounding in `f64`.
 const ROUNDED: f64 = 1.0 + 1e-6;
 
@@ -72,6 +76,17 @@ pub struct Stretch {
     pub first: u64,
     /// Number of steps.
     pub steps: usize,
+}
+
+/// The first step of a curve beyond a band.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Onset {
+    /// The step, and how many times larger it is than anything before it.
+    pub at: At,
+    /// r of that step.
+    pub size: f64,
+    /// Steps since the point before it.
+    pub gap: u64,
 }
 
 /// Everything that is measured of a pair of curves.
@@ -287,12 +302,13 @@ impl CurveMeasures {
     ///
     /// Noise grows from step to step; what begins at once has a cause of its own. `None` where nothing lies above
     /// the band, or fewer than [`HEAD`] steps lie before.
-    pub fn onset(&self, band: f64) -> Option<At> {
+    pub fn onset(&self, band: f64) -> Option<Onset> {
         let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
         // What is less than a printed unit was not seen.
         let unit = if self.median > 0.0 { self.resolution / self.median } else { 0.0 };
         let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE.max(unit), f64::max);
-        Some(At { step: self.steps.get(index)?, value: self.rel.get(index)? / before })
+        let (step, size) = (self.steps.get(index)?, *self.rel.get(index)?);
+        Some(Onset { at: At { step, value: size / before }, size, gap: step - self.steps.get(index - 1)? })
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
@@ -388,8 +404,8 @@ mod tests {
         let growing = (0..60).map(|t| 2.0 * (1.0 + 1e-5 * 1.1_f64.powi(t))).collect();
         let sudden = (0..60).map(|t| if t < 30 { 2.0 } else { 2.004 }).collect();
         let of = |candidate| measure(&points(baseline.clone(), candidate), SCALE).expect("finite").onset(2e-4);
-        assert!(of(growing).is_some_and(|at| at.value < 2.0));
-        assert!(of(sudden).is_some_and(|at| at.step == 31 && at.value > 1000.0));
+        assert!(of(growing).is_some_and(|onset| onset.at.value < 2.0));
+        assert!(of(sudden).is_some_and(|onset| onset.at.step == 31 && onset.at.value > 1000.0 && onset.gap == 1));
         assert_eq!(of(baseline.clone()), None);
     }
 

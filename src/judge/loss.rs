@@ -28,6 +28,7 @@ pub mod repeats;
 pub mod rl;
 pub mod rule_results;
 mod scale;
+mod scattered;
 pub mod secondary_metrics;
 mod settings;
 pub mod sources;
@@ -59,11 +60,13 @@ use curve_limits::CurveLimits;
 use evidence::Use;
 pub use judged::JudgedCurve;
 use level::LevelContext;
-use mode::ResolvedMode;
+use limits::Limits;
+use mode::{ResolvedMode, Weights};
 use noise::{MetricNoise, Repeated};
 use other_batches::OtherBatches;
 use rule_results::RuleResults;
 use scale::{scale, weighing};
+use scattered::Scattered;
 pub use settings::{Settings, own_policy};
 use start::Start;
 
@@ -136,6 +139,10 @@ struct Run<'r, 'a> {
     schedules_differ: bool,
     /// Evidence that the training loss is of other batches.
     other_batches: Option<OtherBatches>,
+    /// Whether the training losses are of other data, from own weights.
+    is_apart: bool,
+    /// Whether a metric beside the reward says that the run went another way.
+    agreed: bool,
     settings: Settings<'r>,
 }
 
@@ -159,7 +166,23 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let mode = ResolvedMode::resolve(settings.policy.mode, first, start);
         let other_batches = other_batches::find(&pairs, lead.as_ref(), settings.policy)?;
-        Ok(Self { pairs, leads, mode, schedules_differ, other_batches, settings })
+        let fixed = CurveLimits::resolve(mode.weights, settings.policy, None).mean;
+        let apart = |lead: &CurveMeasures| level::is_apart(lead, mode.weights, fixed);
+        let is_apart = mode.weights == Weights::Own && lead.as_ref().is_some_and(apart);
+        let agreed = Self::agreed(&pairs, settings)?;
+        Ok(Self { pairs, leads, mode, schedules_differ, other_batches, is_apart, agreed, settings })
+    }
+
+    /// Whether a metric beside the reward says that the run went another way.
+    fn agreed(pairs: &[&PairedSources<'_>], settings: Settings<'_>) -> Result<bool> {
+        let ignored = |metric: &str| own_policy(&settings.policy.metrics, metric).is_some_and(|own| own.ignore);
+        for pair in pairs.iter().filter(|pair| rl::is_witness(pair) && !ignored(&pair.metric)) {
+            let noise = settings.noise.and_then(|band| band.metrics.get(&pair.metric));
+            if rl::testifies(&pair.load()?, noise) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn judge(&self) -> Result<Vec<JudgedCurve>> {
@@ -265,13 +288,22 @@ impl<'r, 'a> Run<'r, 'a> {
             Role::Loss => self.judge_loss(pair, measures, limits, noise, results),
             Role::EvalLoss => level::judge_eval(measures, pair.points.len(), limits, results),
             Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm => {
-                level::judge_noisy(pair.role, measures, limits, results);
+                let scattered = self.apart_from(pair).map(|scattered| scattered.widen(limits));
+                level::judge_noisy(pair.role, measures, scattered.as_ref().unwrap_or(limits), results);
             }
             Role::LearningRate => secondary_metrics::schedule(pair, results),
-            Role::EvalScore | Role::Reward => secondary_metrics::score(pair, measures, results),
+            Role::EvalScore | Role::Reward => {
+                let room = self.apart_from(pair).map(|scattered| scattered.score_room());
+                secondary_metrics::score(pair, measures, room.unwrap_or_default(), results);
+            }
             // Performance and what is only shown, and roles of reinforcement learning alone.
             _ => {}
         }
+    }
+
+    /// Own scatter of a metric beside a loss of other data.
+    fn apart_from(&self, pair: &CurvePair<'_>) -> Option<Scattered> {
+        if self.is_apart { Scattered::of(pair, true, Limits::NONE) } else { None }
     }
 
     fn judge_rl(
@@ -289,9 +321,9 @@ impl<'r, 'a> Run<'r, 'a> {
             (Role::Constant, _) => rl::constant(pair, results),
             (_, Some(preset)) => {
                 results.preset(preset, preset::apply(preset, pair));
-                results.beside(|results| rl::judge(pair, measures, self.settings.profile, noise, results));
+                results.beside(|results| rl::judge(pair, measures, self.settings.profile, noise, self.agreed, results));
             }
-            (_, None) => rl::judge(pair, measures, self.settings.profile, noise, results),
+            (_, None) => rl::judge(pair, measures, self.settings.profile, noise, self.agreed, results),
         }
     }
 
@@ -308,7 +340,14 @@ impl<'r, 'a> Run<'r, 'a> {
         noise: Option<&MetricNoise>,
         results: &mut RuleResults,
     ) {
-        let context = LevelContext { mode: self.mode, limits, profile: self.settings.profile };
+        let scattered = self.scattered(pair, limits, noise);
+        let widened = scattered.as_ref().map(|scattered| scattered.widen(limits));
+        let context = LevelContext {
+            mode: self.mode,
+            limits: widened.as_ref().unwrap_or(limits),
+            mean: limits.mean,
+            profile: self.settings.profile,
+        };
         if self.schedules_differ {
             results.say(&code::NOT_JUDGED, |finding| finding);
             return results.show_only(|results| level::judge(measures, &context, results));
@@ -327,9 +366,19 @@ impl<'r, 'a> Run<'r, 'a> {
             }
             None => {
                 level::judge(measures, &context, results);
+                if let Some(scattered) = scattered {
+                    scattered.judge_windows(limits, results);
+                }
                 patterns::judge(pair, results);
             }
         }
+    }
+
+    /// Own scatter of a loss where it decides: of own weights, unless the policy or recorded repeats say how far they are apart.
+    fn scattered(&self, pair: &CurvePair<'_>, limits: &CurveLimits, noise: Option<&MetricNoise>) -> Option<Scattered> {
+        let is_set = self.settings.policy.limits.mean.is_some() || noise.is_some();
+        let due = self.mode.weights == Weights::Own && !is_set;
+        if due { Scattered::of(pair, self.is_apart, limits.mean) } else { None }
     }
 
     /// Coverage of the run's loss, unless `pair` is it.

@@ -110,7 +110,7 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 68] = [
+pub const KINDS: [RuleKind; 69] = [
     RuleKind::new("step_time", Plain, AtMost),
     RuleKind::new("memory_peak", Plain, AtMost),
     RuleKind::new("growth", Plain, AtMost),
@@ -125,6 +125,7 @@ pub const KINDS: [RuleKind; 68] = [
     RuleKind::new("head_max_rel", Relative, AtMost),
     RuleKind::new("mean_rel", Relative, AtMost),
     RuleKind::new("tail_signed_rel", Relative, Within),
+    RuleKind::new("level_windows", Relative, AtMost),
     RuleKind::new("spread", Steps, AtMost),
     RuleKind::new("outliers", Steps, AtMost),
     RuleKind::new("longest_run", Steps, AtMost),

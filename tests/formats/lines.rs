@@ -110,6 +110,32 @@ pub(crate) const LINES: &[Case] = &[
         &[],
     ),
     case(
+        "ROLL",
+        "[2026-11-21 10:00:00] [tracking.py (121)] [INFO] [DRIVER 0 / 8][PID 1346] metrics_tag: {\"step\": 3, \"metrics\": {\"actor/pg_loss\": 0.008, \"actor_train/grad_norm\": 0.25, \"critic/score/mean\": 0.5, \"actor/train_infer_diff_mean\": 0.00016}}\n[2026-11-21 10:00:00] [rlvr_pipeline.py (933)] [INFO] [DRIVER 0 / 8][PID 1346] pipeline step 3 finished\n[2026-11-21 10:00:31] [tracking.py (121)] [INFO] [DRIVER 0 / 8][PID 1346] metrics_tag: {\"step\": 4, \"metrics\": {\"actor/pg_loss\": -0.007, \"actor_train/grad_norm\": 0.5, \"critic/score/mean\": 0.625, \"actor/train_infer_diff_mean\": 0.00018}}\n[2026-11-21 10:00:31] [rlvr_pipeline.py (933)] [INFO] [DRIVER 0 / 8][PID 1346] pipeline step 4 finished\n",
+        &[
+            ("actor/pg_loss", &[(3, 0.008), (4, -0.007)]),
+            ("actor_train/grad_norm", &[(3, 0.25), (4, 0.5)]),
+            ("critic/score/mean", &[(3, 0.5), (4, 0.625)]),
+        ],
+        &["driver", "tracking.py", "pid"],
+    ),
+    case(
+        "MindSpeed-RL",
+        "[INFO] 2026-11-21 10:00:00,120 [loggers.py:88] iteration: 3 / 120 | timing/all : 31.2000 | grpo/lr : 4.000e-03 | grpo/score/mean : 0.0625 | grpo/rewards/mean : 0.0625 | response_length/mean : 8.3750 | actor/entropy : 2.5781 | grad_norm : 0.4746 | e2e_tps : 1021.3000 |\n[INFO] 2026-11-21 10:00:31,120 [loggers.py:88] iteration: 4 / 120 | timing/all : 32.2000 | grpo/lr : 4.000e-03 | grpo/score/mean : 0.0750 | grpo/rewards/mean : 0.0750 | response_length/mean : 8.0000 | actor/entropy : 2.5625 | grad_norm : 0.2555 | e2e_tps : 1021.3000 |\n",
+        &[
+            ("grpo/score/mean", &[(3, 0.0625), (4, 0.075)]),
+            ("actor/entropy", &[(3, 2.5781), (4, 2.5625)]),
+            ("grad_norm", &[(3, 0.4746), (4, 0.2555)]),
+        ],
+        &["loggers.py", "loggers"],
+    ),
+    case(
+        "MindSpeed-RL behind Ray's prefix",
+        "(RayGRPOTrainer pid=1234) [INFO][2026-11-21 10:00:00][loggers.py line 88] iteration: 3 / 120 | grpo/score/mean : 0.0625 | response_length/mean : 8.3750 | grad_norm : 0.4746 |\n(RayGRPOTrainer pid=1234) [INFO][2026-11-21 10:00:31][loggers.py line 88] iteration: 4 / 120 | grpo/score/mean : 0.0750 | response_length/mean : 8.0000 | grad_norm : 0.2555 |\n",
+        &[("grpo/score/mean", &[(3, 0.0625), (4, 0.075)]), ("grad_norm", &[(3, 0.4746), (4, 0.2555)])],
+        &["line", "loggers.py", "pid"],
+    ),
+    case(
         "HF Trainer, TRL, OpenRLHF",
         "{'loss': 2.5, 'grad_norm': 1.25, 'learning_rate': 1e-05, 'epoch': 0.1}\n{'loss': '2.25', 'grad_norm': 'nan', 'learning_rate': '9e-06', 'epoch': '0.2'}\n{'train_runtime': 12.5, 'train_samples_per_second': 8.0, 'train_loss': 2.4, 'epoch': 0.2}\n",
         &[("loss", &[(1, 2.5), (2, 2.25)]), ("grad_norm", &[(1, 1.25), (2, f64::NAN)])],

@@ -7,7 +7,7 @@ use super::mode::{ResolvedMode, Weights};
 use super::rule_results::{Measured, RuleResults};
 use super::start::{FORWARD_NOISE, Start};
 use crate::compare::curve::rank::is_below;
-use crate::compare::curve::{CurveMeasures, relative};
+use crate::compare::curve::{CurveMeasures, FLIPPED, relative};
 use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::result::outcome::Note;
@@ -26,6 +26,8 @@ const RANDOM_FACTOR: f64 = 2.0;
 const CONCENTRATED: f64 = 0.25;
 /// Noise grows by less from one step to the next (measured: up to 3 times; changes of what is trained: 1000 times).
 pub const ABRUPT: f64 = 20.0;
+/// Noise grows by no more than this from one step to the next (measured).
+const GROWTH: f64 = 3.0;
 /// The mean of fewer evaluations is that of the first ones, at which the loss falls fastest.
 pub const EVALUATIONS: usize = 20;
 
@@ -36,6 +38,8 @@ pub struct LevelContext<'a> {
     pub mode: ResolvedMode,
     /// The limits.
     pub limits: &'a CurveLimits,
+    /// Limits of the mean that do not depend on the runs.
+    pub mean: Limits,
     /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
@@ -194,16 +198,18 @@ fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rule
 }
 
 /// Judges the onset of differences. With the same weights they grow; one that is there at once is a change of what is
-/// trained.
+/// trained, unless it is no more than the first rounding that falls the other way, or had many steps between two points to grow.
 fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let band = context.limits.head.warn.filter(|_| context.mode.weights == Weights::Same);
     let Some(onset) = band.and_then(|band| measures.onset(band)) else { return };
+    let grown = GROWTH.powi(i32::try_from(onset.gap.saturating_sub(1)).unwrap_or(i32::MAX));
+    let limit = Some(ABRUPT * grown).filter(|limit| limit.is_finite() && onset.size > FLIPPED);
     results.measure(Measured {
         rule: "abrupt_onset",
         code: &code::ONSET,
-        value: onset.value,
-        limits: Limits { warn: Some(ABRUPT), fail: None },
-        step: Some(onset.step),
+        value: onset.at.value,
+        limits: Limits { warn: limit, fail: None },
+        step: Some(onset.at.step),
         note: None,
         at_worst: Verdict::Warn,
     });
@@ -233,7 +239,7 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
     let mean = match context.mode.weights {
         // The limits of own weights hold for randomness that shows only after the first step, too.
         Weights::Same => Some(1e-2),
-        Weights::Own => context.limits.mean.fail,
+        Weights::Own => context.mean.fail,
     };
     !declared_same
         && correlation(measures, context.mode.weights).is_some_and(|together| together >= TOGETHER)
@@ -248,13 +254,19 @@ fn correlation(measures: &CurveMeasures, weights: Weights) -> Option<f64> {
     measures.together.map(|together| if weights == Weights::Same { together.lowest } else { together.later })
 }
 
+/// Whether the runs see other data: they do not change together, less than chance makes it for runs on the same data, and the mean
+/// is beyond its limit.
+pub fn is_apart(measures: &CurveMeasures, weights: Weights, mean: Limits) -> bool {
+    let seldom = |together: f64| measures.together.is_some_and(|all| is_below(together, TOGETHER, all.changes));
+    correlation(measures, weights).is_some_and(|together| together < APART && seldom(together))
+        && mean.warn.is_some_and(|warn| measures.mean_rel > warn)
+}
+
 /// Judges whether both runs change together. They do not where the correlation is low, and lower than chance makes it for
 /// runs on the same data.
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, results: &mut RuleResults) {
     let Some(together) = correlation(measures, context.mode.weights) else { return };
-    let apart = together < APART
-        && measures.together.is_some_and(|measured| is_below(together, TOGETHER, measured.changes))
-        && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
+    let apart = is_apart(measures, context.mode.weights, context.mean);
     results.measure(Measured {
         rule: "change_apart",
         code: &code::ORDER,
@@ -264,7 +276,7 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
         note: None,
         at_worst: Verdict::Warn,
     });
-    let judged_loosely = context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
+    let judged_loosely = context.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     if random && judged_loosely {
         results.say(&code::RANDOMNESS, |finding| {
             finding.with("together", together).with("majority", measures.majority).with("value", measures.mean_rel)

@@ -23,6 +23,13 @@ impl Limits {
     /// No limit: shown only.
     pub const NONE: Self = Self { warn: None, fail: None };
 
+    /// Both limits, the warning and the failing one higher by so much.
+    #[must_use]
+    pub fn raised(self, by: (f64, f64)) -> Self {
+        let raise = |limit: Option<f64>, by: f64| limit.map(|limit| limit + by);
+        Self { warn: raise(self.warn, by.0), fail: raise(self.fail, by.1) }
+    }
+
     /// Replaces the limits by those of the policy, where it has any.
     #[must_use]
     pub fn overridden(self, band: Option<Band>) -> Self {

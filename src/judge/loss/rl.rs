@@ -5,11 +5,13 @@
 //! shares. `docs/rl.md` says where the limits come from.
 
 mod centre;
+mod delay;
 mod measured;
 mod mismatch;
 mod rules;
 mod trend;
 
+pub use delay::{Rooms, Widened, in_a_row, level_rooms};
 pub use measured::{TREND_FROM, TrendMeasure};
 pub use mismatch::level_alone;
 pub use rules::{NAMES, measure};
@@ -25,8 +27,8 @@ use super::{code, downsample};
 use crate::compare::curve::{At, CurveMeasures};
 use crate::error::Result;
 use crate::kind::{Role, curve_name};
-use crate::pair::curve::CurvePair;
 use crate::pair::curve::source::StoredSource;
+use crate::pair::curve::{CurvePair, PairedSources};
 use crate::policy::loss::Kind;
 use crate::read::metric::{self, role_in_rl};
 use crate::result::number::Number;
@@ -36,12 +38,28 @@ use crate::verdict::{Profile, Verdict};
 /// Name of the mode in results.
 pub const MODE: &str = "rl";
 
-/// Judges a metric of a run of reinforcement learning by its role.
+/// Roles whose metrics tell a run on another way from one that is late: what they measure is no reward.
+const WITNESSES: [Role; 4] = [Role::Length, Role::Truncation, Role::Kl, Role::Entropy];
+
+/// Whether a metric other than the reward could say that a run went another way.
+pub fn is_witness(pair: &PairedSources<'_>) -> bool {
+    pair.is_rl && WITNESSES.contains(&pair.role)
+}
+
+/// Whether such a metric says so: one of its rules warns, by limits that hold the delay of a healthy run.
+pub fn testifies(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
+    let beyond = |measured: TrendMeasure| by_noise(&measured, noise).warn.is_some_and(|warn| measured.value > warn);
+    measure(pair.role, &pair.metric, &Trend::new(pair.points.iter())).into_iter().any(beyond)
+}
+
+/// Judges a metric of a run of reinforcement learning by its role. Where other metrics `agreed` that the run went another way, a
+/// reward has no more room to fail than to warn.
 pub fn judge(
     pair: &CurvePair<'_>,
     measures: &CurveMeasures,
     profile: Profile,
     noise: Option<&MetricNoise>,
+    agreed: bool,
     results: &mut RuleResults,
 ) {
     if profile == Profile::BitExact {
@@ -49,7 +67,8 @@ pub fn judge(
     }
     let trend = Trend::new(pair.points.iter());
     for measured in measure(pair.role, &pair.metric, &trend) {
-        results.measure(outcome(&measured, noise));
+        let limits = measured.agreed.filter(|_| agreed).unwrap_or(measured.limits);
+        results.measure(outcome(&TrendMeasure { limits, ..measured }, noise));
     }
     if pair.role == Role::Reward && trend.len() < TREND_FROM {
         results.say(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));

@@ -45,8 +45,8 @@ pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
     });
 }
 
-/// Judges a score or reward: how much worse its mean is. Better is fine.
-pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, results: &mut RuleResults) {
+/// Judges a score or reward: how much worse its mean is, with `room` for other data. Better is fine.
+pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f64), results: &mut RuleResults) {
     let (difference, _) = measures.mean_difference;
     let worse = if pair.more_is_better() == Some(false) { difference } else { -difference };
     results.measure(Measured {
@@ -54,7 +54,7 @@ pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, results: &mut RuleR
         code: &code::WORSE,
         // Not a number stays so, and fails.
         value: if worse <= 0.0 { 0.0 } else { worse / measures.median.max(1.0) },
-        limits: SCORE,
+        limits: SCORE.raised((room.0 / measures.median.max(1.0), room.1 / measures.median.max(1.0))),
         step: None,
         note: None,
         at_worst: Verdict::Fail,

@@ -80,7 +80,7 @@ fn learns_alike(measures: &CurveMeasures) -> bool {
 fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
     let (b, c) = *measures.start.first()?;
     // Half a printed digit, or two units in the last place.
-    let exact = (measures.resolution / 2.0).max(SINGLE * b.abs());
+    let exact = (measures.resolution / 2.0).max(printed(&measures.start, b) / 2.0).max(SINGLE * b.abs());
     if (b - c).abs() > 2.0 * exact {
         return None;
     }
@@ -89,6 +89,23 @@ fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
     classes(f64::midpoint(b, c), exact)
         .map(Some)
         .or_else(|| (is_constant && measures.start.len() >= HEAD).then_some(None))
+}
+
+/// One unit of the last digit of `value`, where values are printed with so few significant digits: as many as the longest of the
+/// first ones has. 0 where that is as many as `float32` needs.
+fn printed(start: &[(f64, f64)], value: f64) -> f64 {
+    /// Digits that tell any two `float32` apart.
+    const FULL: usize = 9;
+    let parts =
+        |value: f64| format!("{value:e}").split_once('e').map(|(digits, power)| (digits.len(), power.to_owned()));
+    // Without the point and a sign.
+    let digits = |value: f64| parts(value.abs()).map_or(FULL, |(length, _)| length.saturating_sub(1).max(1));
+    let most = start.iter().flat_map(|(b, c)| [digits(*b), digits(*c)]).max().unwrap_or(FULL);
+    let power = parts(value.abs()).and_then(|(_, power)| power.parse::<i32>().ok());
+    match (power, i32::try_from(most)) {
+        (Some(power), Ok(digits)) if most < FULL => 10.0_f64.powi(power - digits + 1),
+        _ => 0.0,
+    }
 }
 
 /// Sizes of published vocabularies that are not padded to a multiple of 64: BERT, RoBERTa, GPT-2, GPT-J, GPT-NeoX, OPT, T5,

@@ -103,8 +103,15 @@ fn is_constant(bare: &str, words: &Words<'_>) -> bool {
 
 fn mismatch(bare: &str, words: &Words<'_>) -> bool {
     let level = words.last().ends_with(&["ppl"]);
-    let starts =
-        ["rollout_probs_diff", "rollout_actor_probs", "rollout_corr/", "mismatch/", "train_rollout_", "sampling/"];
+    let starts = [
+        "rollout_probs_diff",
+        "rollout_actor_probs",
+        "rollout_corr/",
+        "mismatch/",
+        "train_rollout_",
+        "train_infer_",
+        "sampling/",
+    ];
     let ends = ["token_mult_prob_error", "gen_kl_error", "policy_kl_error", "js_divergence_error", "vllm_kl"];
     let differs = bare.starts_with("log_ppl_") && bare.ends_with("diff");
     let listed = starts.iter().any(|start| bare.starts_with(start)) || ends.iter().any(|end| bare.ends_with(end));
@@ -167,6 +174,8 @@ mod tests {
             ("token_mult_prob_error", Role::Mismatch),
             ("gen_kl_error", Role::Mismatch),
             ("train_rollout_logprob_abs_diff", Role::Mismatch),
+            ("actor/train_infer_diff_mean", Role::Mismatch),
+            ("actor/train_infer_diff_max", Role::Other),
             ("sampling/sampling_logp_difference/mean", Role::Mismatch),
             ("sampling/importance_sampling_ratio/min", Role::Other),
             ("vllm_kl", Role::Mismatch),

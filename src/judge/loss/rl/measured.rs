@@ -17,6 +17,9 @@ pub struct TrendMeasure {
     pub value: f64,
     /// Its limits.
     pub limits: Limits,
+    /// Its limits where other metrics of the run say that it is on another way, and not late; `None` where that makes no
+    /// difference.
+    pub agreed: Option<Limits>,
     /// Last step of the window that it was taken from, where it is one.
     pub step: Option<u64>,
     /// Whether recorded repeats replace the limits.

@@ -66,7 +66,7 @@ pub fn level_alone(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
 }
 
 fn measured(value: f64, limits: Limits, step: Option<u64>) -> TrendMeasure {
-    TrendMeasure { rule: "mismatch_level", code: &code::RL_MISMATCH, value, limits, step, is_noisy: true }
+    TrendMeasure { rule: "mismatch_level", code: &code::RL_MISMATCH, value, limits, agreed: None, step, is_noisy: true }
 }
 
 /// Distance of the candidate from the ideal over that of the baseline, in the second worst window.

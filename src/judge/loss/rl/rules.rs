@@ -2,6 +2,7 @@
 
 use super::super::code;
 use super::super::limits::Limits;
+use super::delay::{Widened, in_a_row, level_rooms, ratio_rooms};
 use super::measured::{TREND_FROM, TrendMeasure};
 use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
@@ -18,6 +19,8 @@ enum Room {
     None,
     /// So many standard errors of the tail, in parts of the reward's scale.
     Errors(f64),
+    /// So many standard errors of a window.
+    WindowErrors(f64),
     /// So many, over the square root of the number of steps.
     OverRoot(f64),
     /// So many standard errors of the difference of two shares of steps, both as large as that of zeros on either side.
@@ -32,7 +35,16 @@ struct TrendRule {
     limits: Limits,
     room: Room,
     from: usize,
-    value: fn(&Trend) -> f64,
+    read: Read,
+}
+
+/// A rule's way to its value.
+#[derive(Clone, Copy)]
+enum Read {
+    /// A value whose limits do not depend on the pace of a run.
+    Value(fn(&Trend) -> f64),
+    /// A value with the room that a delay leaves its limits.
+    Widened(fn(&Trend) -> Widened),
 }
 
 const fn rule(
@@ -42,7 +54,18 @@ const fn rule(
     limits: Limits,
     value: fn(&Trend) -> f64,
 ) -> TrendRule {
-    TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, value }
+    TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, read: Read::Value(value) }
+}
+
+/// A rule that holds the delay of a healthy run.
+const fn path(
+    name: &'static str,
+    roles: &'static [Role],
+    code: &'static Rule,
+    limits: Limits,
+    value: fn(&Trend) -> Widened,
+) -> TrendRule {
+    TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, read: Read::Widened(value) }
 }
 
 const fn only_warn(warn: f64) -> Limits {
@@ -57,15 +80,15 @@ const RULES: [TrendRule; 16] = [
     rule("reward_dead", &[Role::Reward], &code::RL_REWARD_DEAD, Limits::new(0.0, CHANCE), dead),
     TrendRule {
         room: Room::Errors(1.0),
-        ..rule("reward_tail", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.03, 0.05), reward_tail)
+        ..path("reward_tail", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.03, 0.05), reward_tail)
     },
     TrendRule {
         room: Room::Errors(1.0),
-        ..rule("reward_windows", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.15, 0.25), reward_windows)
+        ..path("reward_windows", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.15, 0.25), reward_windows)
     },
     TrendRule {
         room: Room::Errors(2.0),
-        ..rule("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
+        ..path("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
     },
     TrendRule {
         from: 1,
@@ -76,18 +99,24 @@ const RULES: [TrendRule; 16] = [
         ..rule("centre_shift", &[Role::Centred], &code::RL_CENTRE, Limits::new(1.0, 2.0), centre::shift)
     },
     rule("spread_ratio", &[Role::Centred], &code::RL_CENTRE, Limits::new(4.0, 20.0), centre::spread_ratio),
-    rule("kl_tail_ratio", &[Role::Kl], &code::RL_KL, Limits::new(3.0, 10.0), |trend| tail_ratio(trend, 1e-3)),
-    rule("entropy_low", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(1.0 / 0.55, 1.0 / 0.33), entropy_low),
-    rule("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(2.0, 3.0), entropy_high),
-    rule("length_ratio", &[Role::Length], &code::RL_LENGTH, Limits::new(1.2, 1.5), length_ratio),
-    rule("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise),
-    rule("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change),
+    path("kl_tail_ratio", &[Role::Kl], &code::RL_KL, Limits::new(3.0, 10.0), |trend| tail_ratio(trend, 1e-3)),
+    path("entropy_low", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(1.0 / 0.55, 1.0 / 0.33), entropy_low),
+    path("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(2.0, 3.0), entropy_high),
+    path("length_ratio", &[Role::Length], &code::RL_LENGTH, Limits::new(1.2, 1.5), length_ratio),
+    TrendRule {
+        room: Room::WindowErrors(1.0),
+        ..path("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise)
+    },
+    TrendRule {
+        room: Room::WindowErrors(1.0),
+        ..path("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change)
+    },
     rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(2.0, 4.0), grad_norm_ratio),
     TrendRule {
         room: Room::ZeroShares(3.0),
         ..rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(0.05, 0.5), grad_norm_zeros)
     },
-    rule("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, Limits::new(2.0, 4.0), |trend| tail_ratio(trend, 1e-6)),
+    path("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, Limits::new(2.0, 4.0), |trend| tail_ratio(trend, 1e-6)),
 ];
 
 /// Names of all rules of this mode, with the codes of their findings.
@@ -124,6 +153,7 @@ pub fn measure(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
             code: &code::RL_MISMATCH,
             value: mismatch::ratio(metric, trend),
             limits: Limits::new(4.0, 10.0),
+            agreed: None,
             step: None,
             is_noisy: true,
         });
@@ -137,16 +167,28 @@ impl TrendRule {
         let room = match self.room {
             Room::None => 0.0,
             Room::Errors(factor) => factor * trend.tail_error() / scale(trend),
+            Room::WindowErrors(factor) => factor * trend.window_error(),
             Room::OverRoot(factor) => factor / (trend.len() as f64).sqrt(),
             Room::ZeroShares(factor) => {
                 let share = (zeros(&trend.baseline) + zeros(&trend.candidate)) / (2 * trend.len()) as f64;
                 factor * (2.0 * share * (1.0 - share) / trend.len() as f64).sqrt()
             }
         };
-        let add = |limit: Option<f64>| limit.map(|limit| limit + room);
-        let limits = Limits { warn: add(self.limits.warn), fail: add(self.limits.fail) };
-        let is_noisy = self.name != "reward_dead";
-        TrendMeasure { rule: self.name, code: self.code, value: (self.value)(trend), limits, step: None, is_noisy }
+        let widened = match self.read {
+            Read::Value(value) => value(trend).into(),
+            Read::Widened(widened) => widened(trend),
+        };
+        let own = self.limits.raised((room, room));
+        let is_reward = self.roles.contains(&Role::Reward);
+        TrendMeasure {
+            rule: self.name,
+            code: self.code,
+            value: widened.value,
+            limits: widened.rooms.widen(own),
+            agreed: is_reward.then(|| widened.rooms.agreed().widen(own)),
+            step: None,
+            is_noisy: self.name != "reward_dead",
+        }
     }
 }
 
@@ -176,15 +218,21 @@ fn scale(trend: &Trend) -> f64 {
 }
 
 /// Shortfall of the candidate at the end, in parts of the scale.
-fn reward_tail(trend: &Trend) -> f64 {
+fn reward_tail(trend: &Trend) -> Widened {
     let (baseline, candidate) = trend.tail_means(|value| value);
-    positive((baseline - candidate) / scale(trend))
+    tail_level(trend, baseline - candidate)
 }
 
 /// Surplus of the candidate at the end, in parts of the scale.
-fn reward_higher(trend: &Trend) -> f64 {
+fn reward_higher(trend: &Trend) -> Widened {
     let (baseline, candidate) = trend.tail_means(|value| value);
-    positive((candidate - baseline) / scale(trend))
+    tail_level(trend, candidate - baseline)
+}
+
+fn tail_level(trend: &Trend, apart: f64) -> Widened {
+    let (windows, scale) = (trend.windows(), scale(trend));
+    let rooms = level_rooms(&windows, trend.first_of_tail()..windows.len());
+    Widened { value: positive(apart / scale), rooms: rooms.over(scale) }
 }
 
 /// The value, or 0 where it is below; what is no number stays so, and fails.
@@ -193,15 +241,17 @@ fn positive(value: f64) -> f64 {
 }
 
 /// The largest shortfall that two windows in a row share.
-fn reward_windows(trend: &Trend) -> f64 {
-    positive(in_a_row(trend.windows().iter().map(|window| window.baseline - window.candidate)) / scale(trend))
+fn reward_windows(trend: &Trend) -> Widened {
+    let scale = scale(trend);
+    let worst = levels_in_a_row(&trend.windows(), |window| window.baseline - window.candidate);
+    Widened { value: positive(worst.value / scale), rooms: worst.rooms.over(scale) }
 }
 
-/// The largest value that two windows in a row both reach; that of a single window where there is one.
-fn in_a_row(values: impl Iterator<Item = f64>) -> f64 {
-    let values: Vec<f64> = values.collect();
-    let both = |pair: &[f64]| pair.iter().copied().fold(f64::INFINITY, f64::min);
-    values.windows(2.min(values.len().max(1))).map(both).fold(f64::NEG_INFINITY, f64::max)
+/// The largest difference beyond its room that two windows in a row both reach; that of a single window where there is one.
+fn levels_in_a_row(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
+    let of =
+        |(nth, window): (usize, &Window)| Widened { value: apart(window), rooms: level_rooms(windows, nth..nth + 1) };
+    in_a_row(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
 }
 
 /// Shortfall of the last third, in parts of the baseline's.
@@ -214,10 +264,12 @@ fn shortfall(trend: &Trend) -> f64 {
 
 /// Ratio of where both sides end, by magnitude and either way. Values below `least`, or below 2 % of the baseline's largest
 /// window, count as that.
-fn tail_ratio(trend: &Trend, least: f64) -> f64 {
-    let floor = floor(&trend.windows_of(f64::abs), least);
+fn tail_ratio(trend: &Trend, least: f64) -> Widened {
+    let windows = trend.windows_of(f64::abs);
+    let floor = floor(&windows, least);
     let (baseline, candidate) = trend.tail_means(f64::abs);
-    either_way(baseline.max(floor), candidate.max(floor))
+    let rooms = ratio_rooms(&windows, trend.first_of_tail()..windows.len(), floor);
+    Widened { value: either_way(baseline.max(floor), candidate.max(floor)), rooms }
 }
 
 fn floor(windows: &[Window], least: f64) -> f64 {
@@ -229,37 +281,55 @@ fn either_way(a: f64, b: f64) -> f64 {
 }
 
 /// Baseline over candidate, in two windows in a row.
-fn entropy_low(trend: &Trend) -> f64 {
+fn entropy_low(trend: &Trend) -> Widened {
     entropy(trend, |baseline, candidate| baseline / candidate)
 }
 
 /// Candidate over baseline, in two windows in a row.
-fn entropy_high(trend: &Trend) -> f64 {
+fn entropy_high(trend: &Trend) -> Widened {
     entropy(trend, |baseline, candidate| candidate / baseline)
 }
 
-fn entropy(trend: &Trend, ratio: fn(f64, f64) -> f64) -> f64 {
+fn entropy(trend: &Trend, ratio: fn(f64, f64) -> f64) -> Widened {
     let windows = trend.windows_of(f64::abs);
     let floor = floor(&windows, 1e-3);
-    in_a_row(windows.iter().map(|window| ratio(window.baseline.max(floor), window.candidate.max(floor))))
+    let of = |(nth, window): (usize, &Window)| Widened {
+        value: ratio(window.baseline.max(floor), window.candidate.max(floor)),
+        rooms: ratio_rooms(&windows, nth..nth + 1, floor),
+    };
+    in_a_row(windows.iter().enumerate().map(of), |widened| widened.value / widened.rooms.times.0)
 }
 
 /// The largest ratio of a window; an answer has one token at least.
-fn length_ratio(trend: &Trend) -> f64 {
+fn length_ratio(trend: &Trend) -> Widened {
     let windows = trend.windows();
-    windows.iter().map(|window| either_way(window.baseline.max(1.0), window.candidate.max(1.0))).fold(1.0, f64::max)
+    let of = |(nth, window): (usize, &Window)| Widened {
+        value: either_way(window.baseline.max(1.0), window.candidate.max(1.0)),
+        rooms: ratio_rooms(&windows, nth..nth + 1, 1.0),
+    };
+    let beyond = |widened: &Widened| widened.value / widened.rooms.times.0;
+    let largest = windows.iter().enumerate().map(of).max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
+    largest.unwrap_or_else(|| 1.0.into())
 }
 
 /// The largest rise of the share that two windows in a row share.
-fn truncation_rise(trend: &Trend) -> f64 {
-    positive(in_a_row(trend.windows().iter().map(|window| window.candidate - window.baseline)))
+fn truncation_rise(trend: &Trend) -> Widened {
+    rise(&trend.windows(), |window| window.candidate - window.baseline)
 }
 
 /// The largest change of the share, either way, that two windows in a row share.
-fn clip_change(trend: &Trend) -> f64 {
+fn clip_change(trend: &Trend) -> Widened {
     let windows = trend.windows();
-    let rise = in_a_row(windows.iter().map(|window| window.candidate - window.baseline));
-    positive(rise.max(in_a_row(windows.iter().map(|window| window.baseline - window.candidate))))
+    let (up, down) = (
+        rise(&windows, |window| window.candidate - window.baseline),
+        rise(&windows, |window| window.baseline - window.candidate),
+    );
+    if up.value - up.rooms.plus.0 >= down.value - down.rooms.plus.0 { up } else { down }
+}
+
+fn rise(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
+    let worst = levels_in_a_row(windows, apart);
+    Widened { value: positive(worst.value), ..worst }
 }
 
 fn grad_norm_ratio(trend: &Trend) -> f64 {

@@ -81,9 +81,13 @@ impl Trend {
 
     /// The steps of the last quarter of the windows.
     fn tail(&self) -> Range<usize> {
-        let ranges: Vec<_> = self.ranges().collect();
-        let first = ranges.len() - (ranges.len() / 4).max(1).min(ranges.len());
-        ranges.get(first).map_or(0, |range| range.start)..self.len()
+        self.ranges().nth(self.first_of_tail()).map_or(0, |range| range.start)..self.len()
+    }
+
+    /// The first window of the tail.
+    pub(super) fn first_of_tail(&self) -> usize {
+        let count = self.ranges().count();
+        count - (count / 4).max(1).min(count)
     }
 
     /// Means of both sides over the tail, of `of` each value.
@@ -92,11 +96,36 @@ impl Trend {
         (of_tail(&self.baseline), of_tail(&self.candidate))
     }
 
-    /// Standard error of the difference of both tails: twice that of independent steps, as neighbours are not.
+    /// Standard error of the difference of both tails.
+    pub fn tail_error(&self) -> f64 {
+        self.error(self.tail().len())
+    }
+
+    /// Standard error of the difference of both sides in a window.
+    pub(super) fn window_error(&self) -> f64 {
+        self.error(self.len() / self.ranges().count().max(1))
+    }
+
+    /// Standard error of a difference of means: twice that of independent steps, as neighbours are not.
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    pub(super) fn tail_error(&self) -> f64 {
-        let steps = self.tail().len().max(1) as f64;
-        2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / steps.sqrt()
+    fn error(&self, steps: usize) -> f64 {
+        2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / (steps.max(1) as f64).sqrt()
+    }
+}
+
+impl Trend {
+    /// Scatter of the relative differences of single steps, and no more than two runs on other data have by the baseline's own: so
+    /// a candidate that jumps more widely than the baseline gets no room for it.
+    pub fn relative_scatter(&self) -> f64 {
+        let pairs = || self.baseline.iter().zip(&self.candidate).filter(|(b, _)| **b != 0.0);
+        let apart: Vec<f64> = pairs().map(|(b, c)| (c - b) / b.abs()).collect();
+        let neighbours = self.baseline.iter().zip(self.baseline.iter().skip(1));
+        let changes: Vec<f64> = neighbours
+            .filter(|(a, b)| a.abs() + b.abs() > 0.0)
+            .map(|(a, b)| 2.0 * (b - a) / (a.abs() + b.abs()))
+            .collect();
+        // A change of the baseline holds the scatter of two of its steps, as a difference of two runs does.
+        step_noise(&apart).min(changes_noise(&changes))
     }
 }
 
@@ -104,10 +133,12 @@ impl Trend {
 /// earned are 0, and a median would call it certain.
 fn step_noise(values: &[f64]) -> f64 {
     let changes: Vec<f64> = values.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
-    if changes.is_empty() {
-        return 0.0;
-    }
-    deviation(&changes).max(mean_deviation(&changes)) / std::f64::consts::SQRT_2
+    changes_noise(&changes) / std::f64::consts::SQRT_2
+}
+
+/// Scatter of changes between neighbours.
+fn changes_noise(changes: &[f64]) -> f64 {
+    if changes.is_empty() { 0.0 } else { deviation(changes).max(mean_deviation(changes)) }
 }
 
 /// Standard deviation from the mean absolute deviation; NaN for nothing.

@@ -136,7 +136,7 @@ pub(super) fn line_number(line: &[u8], end: usize) -> usize {
 }
 
 /// End of the bracket that opens at `at`, where what it holds says who wrote the line: `(Task pid=17)`, `(trainer:793)`,
-/// `[1,0]<stdout>:`.
+/// `[1,0]<stdout>:`, `[DRIVER 0 / 8]`, `[loggers.py line 88]`.
 pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
     /// Longest such bracket.
     const WIDTH: usize = 96;
@@ -152,8 +152,19 @@ pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
         let is_name = name.starts_with(|sign: char| sign.is_ascii_alphabetic()) && !name.contains(['=', ',', ' ']);
         (is_name && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(())
     };
+    let is_worker = || {
+        let mut words = std::str::from_utf8(inside).ok()?.split([' ', '/']).filter(|word| !word.is_empty());
+        let (name, number, last) = (words.next()?, words.next()?, words.next()?);
+        // What shouts and is told as one of several: `[DRIVER 0 / 8]`, unless it counts or says which data it is.
+        let shouts = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_line = is_path(name) && number == "line" && is_number(last);
+        let is_one_of = inside.contains(&b'/') && is_number(number) && is_number(last);
+        let counts = super::counter_words::is_counter(name) || super::names::data_of(name).is_some();
+        (words.next().is_none() && (is_line || (shouts && is_one_of && !counts))).then_some(())
+    };
     let is_stream = line.get(end..).is_some_and(|behind| behind.starts_with(b"<std"));
-    (is_process || is_stream || is_place().is_some()).then_some(end)
+    (is_process || is_stream || is_place().is_some() || is_worker().is_some()).then_some(end)
 }
 
 #[cfg(test)]
@@ -183,6 +194,11 @@ mod tests {
         assert_eq!(writer(b"(trainer:793) INFO", 0), Some(13));
         assert_eq!(writer(b"(TaskRunner pid=1, ip=10.0.0.1) x", 0), Some(31));
         assert_eq!(writer(b"[1,0]<stdout>:x", 0), Some(5));
-        assert_eq!(writer(b"[0/4][1/2]", 0), None);
+        assert_eq!(writer(b"[DRIVER 0 / 8][PID 1346]", 0), Some(14));
+        assert_eq!(writer(b"[ACTOR_TRAIN 3/8] x", 0), Some(17));
+        assert_eq!(writer(b"[loggers.py line 88] x", 0), Some(20));
+        for no in ["[0/4][1/2]", "[EPOCH 3/8]", "[TRAIN 3/60]", "[LOSS 2.5 / 3]", "[Loss 2 / 3]"] {
+            assert_eq!(writer(no.as_bytes(), 0), None, "{no}");
+        }
     }
 }
