@@ -42,6 +42,29 @@ pub fn relative_error_of_median(values: &[f64]) -> f64 {
     OF_MEDIAN * robust_deviation(values) / median(values) / (values.len() as f64).sqrt()
 }
 
+/// Growth from value to value where values grow or fall all along: the line through the medians of the first and the last
+/// third (Tukey). `None` where the second half is not apart from the first by the rank test at `chance`, or a line leaves
+/// more than half of the scatter.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn trend(values: &[f64], chance: f64) -> Option<f64> {
+    let (early, late) = values.split_at(values.len() / 2);
+    let third = values.len().div_ceil(3);
+    let (first, last) = (values.get(..third)?, values.get(values.len() - third..)?);
+    if rank_test(early, late).min(rank_test(late, early)) >= chance {
+        return None;
+    }
+    let slope = (median(last) - median(first)) / (values.len() - third) as f64;
+    let left = robust_deviation(&without_trend(values, slope));
+    (left < robust_deviation(values) / 2.0).then_some(slope)
+}
+
+/// Values without their growth by `slope`, about the middle.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    values.iter().enumerate().map(|(place, value)| value - slope * (place as f64 - middle)).collect()
+}
+
 /// Probability that `longer` is as high above `shorter` by chance as it is, by the one-sided rank test of Mann and Whitney
 /// with mean ranks for ties. Exact over all arrangements of the ranks up to 24 values, else by the normal distribution with
 /// the correction for ties. 1 where a sample is empty.
