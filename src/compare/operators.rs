@@ -158,7 +158,11 @@ impl Ratio {
         match (ours, theirs) {
             (None, _) | (_, None) => Self::Unknown,
             (Some(ours), Some(theirs)) if is_other_kind(ours, theirs) => {
-                if theirs.is_finite() { Self::BaselineNonFinite } else { Self::NonFinite }
+                if theirs.is_finite() {
+                    Self::BaselineNonFinite
+                } else {
+                    Self::NonFinite
+                }
             }
             (Some(_), Some(theirs)) if !theirs.is_finite() => Self::NotJudged,
             (Some(ours), Some(theirs)) => Self::Of(theirs.abs() / ours.abs().max(floor)),

@@ -121,11 +121,12 @@ fn rank_by_rank(
     progress: &dyn Progress,
 ) -> Vec<rank::Judged> {
     progress.begin("comparing monitors", both.len() as u64);
-    let room = Room::of(both.len());
+    let is_alone = ranks.baseline.len() <= 1 && ranks.candidate.len() <= 1;
+    let ranks_of = rank::Ranks { room: Room::of(both.len()), widths: None, is_alone };
     let judge = |number: &u64| {
         let tables = |side: Side| Some(Tables::from(open(sides[side], *number, ranks[side].get(number)?)));
         let tables = (tables(Side::Baseline)?, tables(Side::Candidate)?);
-        let judged = rank::judge((&tables.0, &tables.1), policy, room, None);
+        let judged = rank::judge((&tables.0, &tables.1), policy, &ranks_of);
         progress.advance(1);
         Some(judged)
     };
@@ -146,7 +147,7 @@ fn whole(
         PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side]), layouts[side].clone(), merges));
     let both = (&tables.baseline, &tables.candidate);
     let widths = Widths::of(both, layouts.baseline.tp != layouts.candidate.tp);
-    let judged = rank::judge(both, policy, Room::of(1), Some(widths));
+    let judged = rank::judge(both, policy, &rank::Ranks { room: Room::of(1), widths: Some(widths), is_alone: false });
     progress.advance(1);
     judged
 }

@@ -42,8 +42,20 @@ pub(super) struct Judged {
     pub(super) accounts: [Account; 2],
 }
 
-/// Judges a rank, or the whole model, whose `widths` tell what both sides' ranks hold.
-pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widths: Option<Widths>) -> Judged {
+/// Circumstances of the ranks that are judged.
+pub(super) struct Ranks {
+    /// Room for what documents draw.
+    pub(super) room: Room,
+    /// What both sides' ranks hold, where they are put together.
+    pub(super) widths: Option<Widths>,
+    /// Whether both sides recorded a single rank.
+    pub(super) is_alone: bool,
+}
+
+/// Judges a rank, or the whole model.
+pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -> Judged {
+    let Ranks { room, widths, is_alone } = ranks;
+    let (room, is_alone) = (*room, *is_alone);
     let (baseline, candidate) = sides;
     let (rank, accounts) = (baseline.rank(), [baseline.account(), candidate.account()]);
     let mut findings = damage(sides);
@@ -71,6 +83,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
             .of_parts(baseline.parts().max(candidate.parts())),
         decimals: baseline.decimals(),
         has_start: baseline.first_step(MonitorKind::ParamOrigin) == candidate.first_step(MonitorKind::ParamOrigin),
+        is_alone,
         steps: steps.both.len(),
         room,
     };
@@ -129,7 +142,11 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
         let (_, differing) = parted[side].as_ref()?;
         Some(copies::finding(differing, side))
     }));
-    unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps)];
+    let of_updates = verdict_of(walked.findings.iter().filter(|finding| finding.is(&rules::UPDATE)));
+    unit.rules = vec![
+        RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps),
+        RuleOutcome::new("monitor_update", walked.worst_update, (None, Some(1.0)), of_updates),
+    ];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
     let key = walked.key.clone();

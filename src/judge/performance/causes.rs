@@ -139,7 +139,8 @@ pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
 /// Operators of the same shapes whose element types differ between the sides, with both types: the fallback to fp32 and the like.
 fn other_dtype(place: &str, costs: &[OperatorCost]) -> Option<Finding> {
     let alone = |side: usize| {
-        let of_side = costs.iter().filter(move |cost| cost.is_on(side) && !cost.is_on(1 - side) && !is_communication(cost));
+        let of_side =
+            costs.iter().filter(move |cost| cost.is_on(side) && !cost.is_on(1 - side) && !is_communication(cost));
         of_side.filter(|cost| !cost.key.shapes.is_empty() && !cost.key.dtypes.is_empty())
     };
     let ours: BTreeMap<(&str, &str), &OperatorCost> =

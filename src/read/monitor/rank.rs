@@ -12,9 +12,22 @@ use crate::error::Result;
 use crate::kind::MonitorKind;
 use crate::read::account::Account;
 
+/// A parameter of a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parameter {
+    /// Number of the model among those that one process monitors.
+    pub model: u64,
+    /// Stage of the pipeline.
+    pub stage: i64,
+    /// Its name as both versions would write it.
+    pub name: Arc<str>,
+}
+
 /// Name of a tensor within a step, by which rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keys {
+    /// Number of the model among those that one process monitors.
+    pub model: u64,
     /// Its kind.
     pub kind: MonitorKind,
     /// Stage of the pipeline.
@@ -28,6 +41,11 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The parameter of this name.
+    pub fn parameter(&self) -> Parameter {
+        Parameter { model: self.model, stage: self.stage, name: self.name.clone() }
+    }
+
     /// The path of its module, and the parameter, input or output behind it: `fc1` and `.input.0`.
     pub fn module(&self) -> (&str, &str) {
         let before = |name: &str| name.rfind('.').unwrap_or(0);
@@ -213,6 +231,8 @@ struct Reading {
     orders: BTreeMap<MonitorKind, u64>,
     /// Number of the present start, from 1.
     start: u64,
+    /// Number of the present start's model.
+    model: u64,
     /// Places of rows by key, with the start that wrote them.
     places: HashMap<Keys, (usize, u64)>,
     /// Times that the present start wrote a key, where that is more than once or there was no tensor.
@@ -233,7 +253,8 @@ impl Reading {
         *order += 1;
         let order = *order;
         let (kind, stage, name) = (row.kind, row.stage, row.canonical.clone());
-        let mut key = Keys { kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
+        let mut key =
+            Keys { model: self.model, kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
         let is_counted = row.micro_step.is_some();
         if row.is_absent() {
             let before = u64::from(self.is_written(&key));
