@@ -19,6 +19,7 @@ use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::layout::Layout;
 use crate::pair::layout::Signs;
+use crate::pair::monitor::models;
 use crate::pair::whole::Widths;
 use crate::policy::Policy;
 use crate::read::launch::Arguments;
@@ -124,8 +125,11 @@ fn rank_by_rank(
     let is_alone = ranks.baseline.len() <= 1 && ranks.candidate.len() <= 1;
     let ranks_of = rank::Ranks { room: Room::of(both.len()), widths: None, is_alone };
     let judge = |number: &u64| {
-        let tables = |side: Side| Some(Tables::from(open(sides[side], *number, ranks[side].get(number)?)));
-        let tables = (tables(Side::Baseline)?, tables(Side::Candidate)?);
+        let tables = |side: Side| Some(open(sides[side], *number, ranks[side].get(number)?));
+        let (ours, theirs) = (tables(Side::Baseline)?, tables(Side::Candidate)?);
+        let models = models::of_sides(&PerSide { baseline: &ours, candidate: &theirs });
+        let tables = (ours.with_models(models.baseline), theirs.with_models(models.candidate));
+        let tables = (Tables::from(tables.0), Tables::from(tables.1));
         let judged = rank::judge((&tables.0, &tables.1), policy, &ranks_of);
         progress.advance(1);
         Some(judged)
