@@ -5,6 +5,7 @@ mod layouts;
 mod rank;
 pub(super) mod shares;
 mod tables;
+mod trainable;
 
 use std::collections::{BTreeMap, BTreeSet};
 

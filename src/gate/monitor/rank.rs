@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::shares::{OneSided, Unpaired, other_model};
+use super::trainable::OnlyTrained;
 use crate::error::Result;
 use crate::judge::monitor::alone::non_finite;
 use crate::judge::monitor::copies;
@@ -95,7 +96,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let (mut left_out, mut again) = (BTreeMap::new(), 0);
     let mut alone = [(baseline, &steps.baseline), (candidate, &steps.candidate)]
         .map(|(tables, steps)| offered_alone(tables, steps, &kinds, &moments, policy));
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut only_trained) = (BTreeSet::new(), OnlyTrained::of(sides));
     let (mut parted, mut unmerged) = (PerSide::of(|_| None), Unmerged::default());
     for step in &steps.both {
         let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
@@ -112,6 +113,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
         replaced += ours.replaced + theirs.replaced;
         contradicting += ours.contradicting + theirs.contradicting;
         let broken = broken(&theirs);
+        only_trained.note(&theirs, *step);
         note_parted(&mut parted.baseline, &ours, *step, policy);
         note_parted(&mut parted.candidate, &theirs, *step, policy);
         let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
@@ -131,6 +133,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let walked = walk.finish();
     let of_jumps = verdict_of(walked.findings.iter().filter(|finding| finding.is(&rules::JUMP)));
     findings.extend(walked.findings.iter().cloned());
+    findings.extend(only_trained.finding());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {
         findings.push(rules::of_rank(&rules::RANK_TWICE, rank).with("count", replaced));
@@ -152,6 +155,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let key = walked.key.clone();
     fill(&mut unit, walked, seen);
     place_culprit(&mut unit, key, &parted, candidate);
+    place_trained(&mut unit, &only_trained);
     [unit.unmatched_baseline, unit.unmatched_candidate] = alone;
     unit.evidence.one_sided = alone;
     // What stands there twice is one place.
@@ -204,6 +208,16 @@ fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Par
     if let Some((culprit, key)) = unit.culprit.as_mut().zip(key) {
         let ranks = candidate.holders(key.kind, &key.name);
         culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks });
+    }
+}
+
+/// Names a parameter that trains on the candidate alone where no row before it is wrong.
+fn place_trained(unit: &mut MonitorUnit, only_trained: &OnlyTrained) {
+    let Some((culprit, update)) = only_trained.culprit() else { return };
+    let known = unit.culprit.as_ref().and_then(|known| Some(known.monitor.as_ref()?.update));
+    if known.is_none_or(|known| update < known) {
+        unit.culprit = Some(culprit);
+        unit.culprit_series = None;
     }
 }
 

@@ -10,6 +10,8 @@ rules! {
     JUMP = "monitor-jump", Fail;
     /// Updates of parameters differ by more than rounding and growth explain.
     UPDATE = "monitor-update-differs", Fail;
+    /// Parameters are trained on the candidate side only.
+    TRAINABLE_DIFFERS = "monitor-trainable-differs", Fail;
     /// NaN or infinity on the candidate side only.
     NON_FINITE = "monitor-non-finite", Fail;
     /// NaN or infinity on the baseline side only, so that nothing can be compared there.

@@ -272,12 +272,15 @@ fn add<'a>(wrong: impl Iterator<Item = &'a Update>, limit: f64, updates: &mut Up
 /// Judges by what weight decay does: it takes the same share of every element, so that norm and both ends of a parameter are off
 /// by one share, and of several parameters by the same one.
 fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
-    if at.precision != Precision::Fp32 || at.growth >= CALM {
+    let (is_fine, most) = (at.precision == Precision::Fp32, at.precision.horizon() / OVER_GROWTH);
+    if at.growth >= if is_fine { CALM } else { most } {
         return;
     }
+    // Behind coarser types all three statistics have to tell the share.
+    let least_statistics = if is_fine { LEAST_STATISTICS } else { FOLLOWED.len() };
     let mut shares: Vec<(f64, f64, Parameter)> = pairs
         .iter()
-        .filter_map(|pair| decay(pair, at).map(|(share, floor)| (share, floor, pair.key.parameter())))
+        .filter_map(|pair| decay(pair, at, least_statistics).map(|(share, floor)| (share, floor, pair.key.parameter())))
         .collect();
     shares.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut best = 0..0;
@@ -304,7 +307,7 @@ fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
 
 /// The share by which norm and ends of a parameter are off, with the largest share that rounding explains; `None` where it is not
 /// one share.
-fn decay(pair: &RowPair, at: Circumstances) -> Option<(f64, f64)> {
+fn decay(pair: &RowPair, at: Circumstances, least_statistics: usize) -> Option<(f64, f64)> {
     let (ours, theirs) = (&pair.baseline.statistics, &pair.candidate.statistics);
     let largest = ours.largest().unwrap_or(0.0);
     let mut shares = Vec::new();
@@ -318,7 +321,7 @@ fn decay(pair: &RowPair, at: Circumstances) -> Option<(f64, f64)> {
             floor = floor.max(least / b.abs());
         }
     }
-    let share = median(shares.clone()).filter(|_| shares.len() >= LEAST_STATISTICS)?;
+    let share = median(shares.clone()).filter(|_| shares.len() >= least_statistics)?;
     let is_one = shares.iter().all(|other| (other - share).abs() <= ALIKE * share.abs());
     is_one.then_some((share, floor))
 }
