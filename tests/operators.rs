@@ -289,6 +289,26 @@ fn each_rule_of_an_output_is_applied() {
 }
 
 #[test]
+fn errors_of_another_kind_are_a_difference() {
+    let table = details("ok-fp32", "gpu");
+    let with = |column: usize, cell: &str| with_cell(&table, GELU, column, cell);
+    for column in [MAX_ABS, RMSE] {
+        for (ours, theirs, verdict, code) in [
+            ("inf", "nan", Verdict::Fail, "operators-non-finite"),
+            ("nan", "inf", Verdict::Fail, "operators-non-finite"),
+            ("nan", "0.0", Verdict::Warn, "operators-baseline-non-finite"),
+            ("inf", "0.0", Verdict::Warn, "operators-baseline-non-finite"),
+        ] {
+            let result = pair(&with(column, ours), &with(column, theirs), "");
+            assert!(result.verdict == verdict && has(&result, code), "{column} {ours} {theirs}: {:?}", result.findings);
+        }
+        for cell in ["nan", "inf"] {
+            assert_eq!(pair(&with(column, cell), &with(column, cell), "").verdict, Verdict::Pass, "{cell}");
+        }
+    }
+}
+
+#[test]
 fn numbers_lost_on_both_sides_and_integers_are_judged_as_such() {
     let table = details("ok-fp32", "gpu");
     let lost =
@@ -296,8 +316,8 @@ fn numbers_lost_on_both_sides_and_integers_are_judged_as_such() {
     assert_eq!(pair(&lost, &lost, "").verdict, Verdict::Pass);
     assert_eq!(
         pair(&lost, &table, "").verdict,
-        Verdict::Pass,
-        "NaN on the baseline alone is no defect of the candidate"
+        Verdict::Warn,
+        "NaN on the baseline alone is no defect of the candidate, and nothing to agree with"
     );
     let whole = with_cell(&table, GELU, DTYPE, "torch.int64");
     let with_share = |share: &str| with_cell(&whole, GELU, BINARY, share);

@@ -143,10 +143,12 @@ impl<T: Copy> PerRatio<T> {
 pub enum Ratio {
     /// One side or both computed no error.
     Unknown,
-    /// NaN or infinite on both sides, or on the baseline alone.
+    /// Of one kind on both sides, NaN or infinite, so that no ratio is one.
     NotJudged,
-    /// NaN or infinite on the candidate alone.
+    /// Of another kind on the candidate: NaN or infinite there alone, or infinite against NaN.
     NonFinite,
+    /// Finite on the candidate and not on the baseline.
+    BaselineNonFinite,
     /// Both are finite; at least 0.
     Of(f64),
 }
@@ -155,14 +157,14 @@ impl Ratio {
     fn new(ours: Option<f64>, theirs: Option<f64>, floor: f64) -> Self {
         match (ours, theirs) {
             (None, _) | (_, None) => Self::Unknown,
-            (Some(ours), Some(theirs)) if !theirs.is_finite() => {
-                if ours.is_finite() {
-                    Self::NonFinite
+            (Some(ours), Some(theirs)) if is_other_kind(ours, theirs) => {
+                if theirs.is_finite() {
+                    Self::BaselineNonFinite
                 } else {
-                    Self::NotJudged
+                    Self::NonFinite
                 }
             }
-            (Some(ours), Some(_)) if !ours.is_finite() => Self::NotJudged,
+            (Some(_), Some(theirs)) if !theirs.is_finite() => Self::NotJudged,
             (Some(ours), Some(theirs)) => Self::Of(theirs.abs() / ours.abs().max(floor)),
         }
     }
@@ -171,9 +173,15 @@ impl Ratio {
     pub fn value(self) -> Option<f64> {
         match self {
             Self::Of(value) => Some(value),
-            Self::Unknown | Self::NotJudged | Self::NonFinite => None,
+            Self::Unknown | Self::NotJudged | Self::NonFinite | Self::BaselineNonFinite => None,
         }
     }
+}
+
+/// Whether two numbers are of different kinds: finite, infinite or NaN. An error of NaN comes from infinities that agree or from
+/// NaN, an infinite one from an infinity that meets a number.
+pub fn is_other_kind(ours: f64, theirs: f64) -> bool {
+    (ours.is_nan(), ours.is_infinite()) != (theirs.is_nan(), theirs.is_infinite())
 }
 
 /// Errors below this count as this much, so that a baseline without error makes no infinite ratio; `None` for types whose
@@ -193,8 +201,10 @@ pub fn floor(dtype: &str) -> Option<f64> {
 pub enum Measured {
     /// Nothing to compare: no values, or a type that the tool does not judge.
     Nothing,
-    /// NaN or infinite on the candidate alone.
+    /// NaN or infinite on the candidate alone, or of another kind there.
     NonFinite,
+    /// Finite on the candidate and not on the baseline.
+    BaselineNonFinite,
     /// The element types differ.
     Dtype,
     /// Share of elements that are not equal, of results that are no floats; `None` where it was not computed.
@@ -207,7 +217,11 @@ pub enum Measured {
 pub fn measure(pair: &OutputPair<'_>) -> Measured {
     let (ours, theirs) = (pair.baseline, pair.candidate);
     let is_lost = |of: fn(&Output) -> Option<f64>| {
-        of(theirs).is_some_and(|value| !value.is_finite()) && of(ours).is_none_or(f64::is_finite)
+        let lost = of(theirs).filter(|value| !value.is_finite());
+        lost.is_some_and(|theirs| of(ours).is_none_or(|ours| is_other_kind(ours, theirs)))
+    };
+    let is_gained = |of: fn(&Output) -> Option<f64>| {
+        of(ours).is_some_and(|value| !value.is_finite()) && of(theirs).is_some_and(f64::is_finite)
     };
     match () {
         () if is_unjudged(theirs) => Measured::Nothing,
@@ -216,6 +230,7 @@ pub fn measure(pair: &OutputPair<'_>) -> Measured {
         () if ours.dtype.is_empty() => Measured::Nothing,
         () if !ours.dtype.eq_ignore_ascii_case(&theirs.dtype) => Measured::Dtype,
         () if !is_float(&theirs.dtype) => Measured::Binary(theirs.binary),
+        () if is_gained(|output| output.cosine) || is_gained(|output| output.max_abs) => Measured::BaselineNonFinite,
         () => ratios(pair),
     }
 }

@@ -5,6 +5,7 @@ mod layouts;
 mod rank;
 pub(super) mod shares;
 mod tables;
+mod trainable;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,7 @@ use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::layout::Layout;
 use crate::pair::layout::Signs;
+use crate::pair::monitor::models;
 use crate::pair::whole::Widths;
 use crate::policy::Policy;
 use crate::read::launch::Arguments;
@@ -121,11 +123,15 @@ fn rank_by_rank(
     progress: &dyn Progress,
 ) -> Vec<rank::Judged> {
     progress.begin("comparing monitors", both.len() as u64);
-    let room = Room::of(both.len());
+    let is_alone = ranks.baseline.len() <= 1 && ranks.candidate.len() <= 1;
+    let ranks_of = rank::Ranks { room: Room::of(both.len()), widths: None, is_alone };
     let judge = |number: &u64| {
-        let tables = |side: Side| Some(Tables::from(open(sides[side], *number, ranks[side].get(number)?)));
-        let tables = (tables(Side::Baseline)?, tables(Side::Candidate)?);
-        let judged = rank::judge((&tables.0, &tables.1), policy, room, None);
+        let tables = |side: Side| Some(open(sides[side], *number, ranks[side].get(number)?));
+        let (ours, theirs) = (tables(Side::Baseline)?, tables(Side::Candidate)?);
+        let models = models::of_sides(&PerSide { baseline: &ours, candidate: &theirs });
+        let tables = (ours.with_models(models.baseline), theirs.with_models(models.candidate));
+        let tables = (Tables::from(tables.0), Tables::from(tables.1));
+        let judged = rank::judge((&tables.0, &tables.1), policy, &ranks_of);
         progress.advance(1);
         Some(judged)
     };
@@ -146,7 +152,7 @@ fn whole(
         PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side]), layouts[side].clone(), merges));
     let both = (&tables.baseline, &tables.candidate);
     let widths = Widths::of(both, layouts.baseline.tp != layouts.candidate.tp);
-    let judged = rank::judge(both, policy, Room::of(1), Some(widths));
+    let judged = rank::judge(both, policy, &rank::Ranks { room: Room::of(1), widths: Some(widths), is_alone: false });
     progress.advance(1);
     judged
 }

@@ -11,6 +11,7 @@ pub mod measure;
 pub mod picture;
 pub mod precision;
 pub mod rules;
+mod update;
 pub mod walk;
 
 pub use rules::RULES;

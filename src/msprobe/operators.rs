@@ -23,7 +23,7 @@ pub fn status(pair: &OutputPair<'_>) -> Status {
             let wrong = |kind: &RatioKind| match found.get(*kind) {
                 Ratio::NonFinite => true,
                 Ratio::Of(ratio) => ratio > limits.get(*kind),
-                Ratio::Unknown | Ratio::NotJudged => false,
+                Ratio::Unknown | Ratio::NotJudged | Ratio::BaselineNonFinite => false,
             };
             let is_blank = RatioKind::ALL.iter().all(|kind| found.get(*kind) == Ratio::Unknown);
             match () {

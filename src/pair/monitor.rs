@@ -1,5 +1,7 @@
 //! Rows of a step of two monitors, paired by kind, stage, name and micro step.
 
+pub mod models;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::kind::MonitorKind;

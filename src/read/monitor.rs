@@ -20,7 +20,7 @@ pub use alerts::{Alerts, read as read_alerts, recognise as recognise_alerts};
 pub use cells::Header;
 pub use name::decimals;
 pub use place::Place;
-pub use rank::{Differing, Keyed, Keys, RankTables, Step};
+pub use rank::{Differing, Keyed, Keys, Parameter, RankTables, Step};
 pub use row::{Row, Statistics};
 pub use side::Tables;
 pub use table::{Damage, Table};

@@ -15,16 +15,18 @@ use crate::result::unit::{OperatorTimes, PerformanceUnit, Phase, profiles};
 use crate::verdict::{CheckId, Verdict};
 
 /// Causes that a headline names, the most telling first.
-const TELLING: [&Rule; 11] = [
+const TELLING: [&Rule; 13] = [
     &performance_rules::SLOW_RANK,
     &performance_rules::FUSION_LOST,
     &performance_rules::AICPU,
     &performance_rules::FREQUENCY,
+    &performance_rules::DTYPE_DIFFERS,
     &performance_rules::CONVERSIONS,
     &performance_rules::DATALOADING,
     &performance_rules::HOST_BOUND,
     &performance_rules::SLOW_LINK,
     &performance_rules::OVERLAP_LOST,
+    &performance_rules::OPERATOR_CALLS,
     &performance_rules::COMMUNICATION,
     &performance_rules::OPERATOR_SLOWER,
 ];

@@ -115,6 +115,7 @@ pub const KINDS: [RuleKind; 69] = [
     RuleKind::new("memory_peak", Plain, AtMost),
     RuleKind::new("growth", Plain, AtMost),
     RuleKind::new("monitor_jump", Plain, AtMost),
+    RuleKind::new("monitor_update", Plain, AtMost),
     RuleKind::new("standstill", Steps, AtMost),
     RuleKind::new("lasting_non_finite", Steps, AtMost),
     RuleKind::new("coverage", Share, AtLeast),

@@ -824,15 +824,26 @@ fn sure(count: usize) -> Vec<Token> {
 }
 
 fn judged(pairs: Vec<(Vec<Token>, Vec<Token>)>, policy_text: &str) -> generations::JudgedGenerations {
+    judged_ended(pairs, [None, None], policy_text)
+}
+
+/// Judges generations of which all of a side ended for one reason.
+fn judged_ended(
+    pairs: Vec<(Vec<Token>, Vec<Token>)>,
+    ends: [Option<&str>; 2],
+    policy_text: &str,
+) -> generations::JudgedGenerations {
     let count = pairs.len();
     let (ours, theirs): (Vec<Vec<Token>>, Vec<Vec<Token>>) = pairs.into_iter().unzip();
-    let file = |all: Vec<Vec<Token>>| Generations {
+    let ended =
+        |tokens: Vec<Token>, end: Option<&str>| Generation { finish: end.map(str::to_owned), ..generation(tokens) };
+    let file = |all: Vec<Vec<Token>>, end: Option<&str>| Generations {
         task: "generations".to_owned(),
         path: "generations.jsonl".to_owned(),
-        records: all.into_iter().map(generation).collect(),
+        records: all.into_iter().map(|tokens| ended(tokens, end)).collect(),
         ..Generations::default()
     };
-    let (baseline, candidate) = (file(ours), file(theirs));
+    let (baseline, candidate) = (file(ours, ends[0]), file(theirs, ends[1]));
     let paired = PairedGenerations {
         baseline: &baseline,
         candidate: &candidate,
@@ -856,6 +867,15 @@ fn parted(place: usize, baseline: Token, candidate: Token) -> (Vec<Token>, Vec<T
 
 fn said(found: &generations::JudgedGenerations) -> Vec<(&str, Severity)> {
     found.findings.iter().map(|finding| (finding.code.as_str(), finding.severity)).collect()
+}
+
+#[test]
+fn another_end_of_the_same_text_is_told() {
+    let found = judged_ended(vec![(sure(4), sure(4))], [Some("stop"), Some("length")], "");
+    assert_eq!(said(&found), [("evaluation-finish-differs", Severity::Warn)]);
+    for ends in [[Some("stop"), Some("stop")], [None, Some("length")], [Some("stop"), None]] {
+        assert_eq!(said(&judged_ended(vec![(sure(4), sure(4))], ends, "")), [], "{ends:?}");
+    }
 }
 
 #[test]

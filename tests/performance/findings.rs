@@ -95,9 +95,22 @@ fn twice(side: &Path) {
 /// A code, and the change of the two sides that gives it. Both sides are the same healthy profile before it.
 type Change = (&'static str, fn(&Path, &Path));
 
-const CHANGES: [Change; 18] = [
+const CHANGES: [Change; 21] = [
     ("performance-spike", |_, npu| delayed(npu, |step| if step > 15 { 15_000.0 } else { 0.0 })),
     ("performance-jitter", |_, npu| delayed(npu, |step| f64::from((step - 12) / 2) * 15_000.0)),
+    ("performance-drift", |_, npu| delayed(npu, |step| f64::from((step - 12) * (step - 12)) * 2_000.0)),
+    ("performance-dtype-differs", |_, npu| {
+        kernels(npu, |column, cells| {
+            if cells[column("Type")] == "Gelu" {
+                cells[column("Input Data Types")] = "FLOAT".to_owned();
+            }
+            true
+        });
+    }),
+    ("performance-operator-calls", |_, npu| {
+        delayed(npu, |step| f64::from(step - 12) * 15_000.0);
+        renamed(npu, "LogSoftmaxGrad", "Type", "FlashAttentionScoreGrad");
+    }),
     ("performance-host-bound", |_, npu| delayed(npu, |step| f64::from(step - 12) * 15_000.0)),
     ("performance-dataloading", |_, npu| {
         delayed(npu, |step| f64::from(step - 12) * 15_000.0);

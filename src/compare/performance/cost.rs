@@ -129,8 +129,8 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
 /// Kinds of core whose kernels' shapes tell the workload.
 const MATRIX_CORES: [&str; 2] = ["AI_CORE", "MIX_AIC"];
 
-/// Share of the baseline's time in matrix kernels, of the types that the candidate has too, that finds the same shapes and
-/// element types there. `None` where there is no such time.
+/// Share of the baseline's time in matrix kernels, of the types that the candidate has too, that finds the same shapes there,
+/// in whatever element type: another one is another way to do the same work. `None` where there is no such time.
 pub fn same_workload(costs: &[OperatorCost]) -> Option<f64> {
     let types: BTreeSet<&str> = costs.iter().filter(|cost| cost.is_on(1)).map(|cost| cost.key.name.as_str()).collect();
     let is_counted = |cost: &&OperatorCost| {
@@ -139,19 +139,19 @@ pub fn same_workload(costs: &[OperatorCost]) -> Option<f64> {
             && cost.is_on(0)
             && types.contains(cost.key.name.as_str())
     };
-    let same_elsewhere: BTreeSet<[&str; 3]> = costs.iter().filter(|cost| cost.is_on(1)).map(without_core).collect();
+    let same_elsewhere: BTreeSet<[&str; 2]> = costs.iter().filter(|cost| cost.is_on(1)).map(name_and_shapes).collect();
     let (mut same, mut all) = (0.0, 0.0);
     for cost in costs.iter().filter(is_counted) {
         all += cost.total[0];
-        if same_elsewhere.contains(&without_core(cost)) {
+        if same_elsewhere.contains(&name_and_shapes(cost)) {
             same += cost.total[0];
         }
     }
     (all > 0.0).then(|| same / all)
 }
 
-fn without_core(cost: &OperatorCost) -> [&str; 3] {
-    [&cost.key.name, &cost.key.shapes, &cost.key.dtypes]
+fn name_and_shapes(cost: &OperatorCost) -> [&str; 2] {
+    [&cost.key.name, &cost.key.shapes]
 }
 
 /// Whether an operator is a collective.

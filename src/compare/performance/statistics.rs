@@ -4,6 +4,8 @@ use crate::compare::evaluation::normal::upper_tail;
 
 /// Number of values of both samples up to which the rank test counts every arrangement.
 const EXACT: usize = 24;
+/// Values of which each is held against each.
+const MOST_ORDERED: usize = 64;
 /// Ratio of a normal distribution's standard deviation to its median absolute deviation.
 const OF_NORMAL: f64 = 1.4826;
 /// Ratio of the standard error of a median to that of a mean, for a normal distribution.
@@ -40,6 +42,45 @@ pub fn robust_deviation(values: &[f64]) -> f64 {
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn relative_error_of_median(values: &[f64]) -> f64 {
     OF_MEDIAN * robust_deviation(values) / median(values) / (values.len() as f64).sqrt()
+}
+
+/// Growth from value to value where values grow or fall all along: the line through the medians of the first and the last
+/// third (Tukey). `None` where chance orders values as much, by the test of Mann and Kendall at `chance`, or a line leaves more
+/// than half of the scatter.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn trend(values: &[f64], chance: f64) -> Option<f64> {
+    let third = values.len().div_ceil(3);
+    let (first, last) = (values.get(..third)?, values.get(values.len() - third..)?);
+    if values.len() <= third || order_by_chance(values) >= chance {
+        return None;
+    }
+    let slope = (median(last) - median(first)) / (values.len() - third) as f64;
+    let left = robust_deviation(&without_trend(values, slope));
+    (left < robust_deviation(values) / 2.0).then_some(slope)
+}
+
+/// Probability that values are in order, up or down, as much as they are by chance: the test of Mann and Kendall by its normal
+/// distribution, over at most 64 of them at even distances.
+#[allow(clippy::cast_precision_loss, reason = "at most 64 values")]
+fn order_by_chance(values: &[f64]) -> f64 {
+    let every = values.len().div_ceil(MOST_ORDERED).max(1);
+    let values: Vec<f64> = values.iter().copied().step_by(every).collect();
+    let count = values.len() as f64;
+    let later = |place: usize| values.iter().skip(place + 1);
+    let signs = |(place, one): (usize, &f64)| -> i64 {
+        later(place).map(|other| i64::from(other > one) - i64::from(other < one)).sum()
+    };
+    let sum = values.iter().enumerate().map(signs).sum::<i64>();
+    let variance = count * (count - 1.0) * (2.0 * count + 5.0) / 18.0;
+    let distance = (sum.unsigned_abs() as f64 - 1.0).max(0.0);
+    if variance > 0.0 { upper_tail(distance / variance.sqrt()) } else { 1.0 }
+}
+
+/// Values without their growth by `slope`, about the middle.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    values.iter().enumerate().map(|(place, value)| value - slope * (place as f64 - middle)).collect()
 }
 
 /// Probability that `longer` is as high above `shorter` by chance as it is, by the one-sided rank test of Mann and Whitney

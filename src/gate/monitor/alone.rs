@@ -16,6 +16,7 @@ use crate::judge::monitor::rules;
 use crate::judge::run::replicas::Replicas;
 use crate::judge::unread;
 use crate::kind::MonitorKind;
+use crate::pair::monitor::models;
 use crate::policy::Policy;
 use crate::read::account::Account;
 use crate::read::monitor::RankTables;
@@ -88,6 +89,8 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
 
 impl<'a> Walking<'a> {
     fn new(tables: RankTables, policy: &'a Policy) -> Self {
+        let models = models::of_one(&tables);
+        let tables = tables.with_models(models);
         let findings = super::rank::damage_of(Side::Candidate, &tables);
         let (steps, walk) = (
             tables.steps().into_keys().collect(),

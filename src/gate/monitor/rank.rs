@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::shares::{OneSided, Unpaired, other_model};
+use super::trainable::OnlyTrained;
 use crate::error::Result;
 use crate::judge::monitor::alone::non_finite;
 use crate::judge::monitor::copies;
@@ -42,8 +43,20 @@ pub(super) struct Judged {
     pub(super) accounts: [Account; 2],
 }
 
-/// Judges a rank, or the whole model, whose `widths` tell what both sides' ranks hold.
-pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widths: Option<Widths>) -> Judged {
+/// Circumstances of the ranks that are judged.
+pub(super) struct Ranks {
+    /// Room for what documents draw.
+    pub(super) room: Room,
+    /// What both sides' ranks hold, where they are put together.
+    pub(super) widths: Option<Widths>,
+    /// Whether both sides recorded a single rank.
+    pub(super) is_alone: bool,
+}
+
+/// Judges a rank, or the whole model.
+pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -> Judged {
+    let Ranks { room, widths, is_alone } = ranks;
+    let (room, is_alone) = (*room, *is_alone);
     let (baseline, candidate) = sides;
     let (rank, accounts) = (baseline.rank(), [baseline.account(), candidate.account()]);
     let mut findings = damage(sides);
@@ -71,6 +84,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
             .of_parts(baseline.parts().max(candidate.parts())),
         decimals: baseline.decimals(),
         has_start: baseline.first_step(MonitorKind::ParamOrigin) == candidate.first_step(MonitorKind::ParamOrigin),
+        is_alone,
         steps: steps.both.len(),
         room,
     };
@@ -82,7 +96,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
     let (mut left_out, mut again) = (BTreeMap::new(), 0);
     let mut alone = [(baseline, &steps.baseline), (candidate, &steps.candidate)]
         .map(|(tables, steps)| offered_alone(tables, steps, &kinds, &moments, policy));
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut only_trained) = (BTreeSet::new(), OnlyTrained::of(sides));
     let (mut parted, mut unmerged) = (PerSide::of(|_| None), Unmerged::default());
     for step in &steps.both {
         let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
@@ -99,6 +113,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
         replaced += ours.replaced + theirs.replaced;
         contradicting += ours.contradicting + theirs.contradicting;
         let broken = broken(&theirs);
+        only_trained.note(&theirs, *step);
         note_parted(&mut parted.baseline, &ours, *step, policy);
         note_parted(&mut parted.candidate, &theirs, *step, policy);
         let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
@@ -118,6 +133,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
     let walked = walk.finish();
     let of_jumps = verdict_of(walked.findings.iter().filter(|finding| finding.is(&rules::JUMP)));
     findings.extend(walked.findings.iter().cloned());
+    findings.extend(only_trained.finding());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {
         findings.push(rules::of_rank(&rules::RANK_TWICE, rank).with("count", replaced));
@@ -129,12 +145,17 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, room: Room, widt
         let (_, differing) = parted[side].as_ref()?;
         Some(copies::finding(differing, side))
     }));
-    unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps)];
+    let of_updates = verdict_of(walked.findings.iter().filter(|finding| finding.is(&rules::UPDATE)));
+    unit.rules = vec![
+        RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps),
+        RuleOutcome::new("monitor_update", walked.worst_update, (None, Some(1.0)), of_updates),
+    ];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
     let key = walked.key.clone();
     fill(&mut unit, walked, seen);
     place_culprit(&mut unit, key, &parted, candidate);
+    place_trained(&mut unit, &only_trained);
     [unit.unmatched_baseline, unit.unmatched_candidate] = alone;
     unit.evidence.one_sided = alone;
     // What stands there twice is one place.
@@ -187,6 +208,16 @@ fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Par
     if let Some((culprit, key)) = unit.culprit.as_mut().zip(key) {
         let ranks = candidate.holders(key.kind, &key.name);
         culprit.layout = Some(CulpritLayout { module: key.module().0.to_owned(), ranks, shard: None });
+    }
+}
+
+/// Names a parameter that trains on the candidate alone where no row before it is wrong.
+fn place_trained(unit: &mut MonitorUnit, only_trained: &OnlyTrained) {
+    let Some((culprit, update)) = only_trained.culprit() else { return };
+    let known = unit.culprit.as_ref().and_then(|known| Some(known.monitor.as_ref()?.update));
+    if known.is_none_or(|known| update < known) {
+        unit.culprit = Some(culprit);
+        unit.culprit_series = None;
     }
 }
 

@@ -41,11 +41,35 @@ struct Different<'a> {
     kind: DivergenceKind,
 }
 
+/// Answers of equal text that ended for different reasons.
+#[derive(Debug, Default)]
+struct Ends {
+    count: u64,
+    /// The first of them: its name, and the reasons of baseline and candidate.
+    first: Option<[String; 3]>,
+}
+
+impl Ends {
+    fn add(&mut self, name: &str, baseline: &Generation, candidate: &Generation) {
+        let (Some(ours), Some(theirs)) = (&baseline.finish, &candidate.finish) else { return };
+        if ours != theirs {
+            self.count += 1;
+            self.first.get_or_insert_with(|| [name.to_owned(), ours.clone(), theirs.clone()]);
+        }
+    }
+
+    fn finding(self, unit: &GenerationUnit) -> Option<Finding> {
+        let [name, ours, theirs] = self.first?;
+        let finding = about(&rules::FINISH_DIFFERS, unit).with("count", self.count).with("compared", unit.compared);
+        Some(finding.with("doc_id", name.as_str()).with("baseline", ours.as_str()).with("candidate", theirs.as_str()))
+    }
+}
+
 /// Judges the generations of one file.
 pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGenerations {
     let mut agreement = Agreement::default();
     let mut different = Vec::new();
-    let mut compared = 0;
+    let (mut compared, mut ends) = (0, Ends::default());
     for ((ours, theirs), name) in paired.pairs.iter().zip(&paired.names) {
         let (Some(ours), Some(theirs)) = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs))
         else {
@@ -55,6 +79,9 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
         let found = parting(&ours.tokens, &theirs.tokens);
         let shared = found.map_or(ours.tokens.len(), |found| found.token);
         agreement.add(&ours.tokens, &theirs.tokens, shared);
+        if found.is_none() && ours.text == theirs.text {
+            ends.add(name, ours, theirs);
+        }
         if let Some(parting) = found {
             let kind = DivergenceKind::Unexplained;
             different.push(Different { name, baseline: ours, candidate: theirs, parting, kind });
@@ -82,6 +109,7 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     };
     let mut findings = missing(paired, &unit);
     findings.extend(of_divergences(&unit, &different, limit, policy));
+    findings.extend(ends.finding(&unit));
     // Also behind the place where two answers part, and of tokens that were not taken.
     agreement.non_finite = agreement.non_finite.max(broken(paired));
     findings.extend(of_probabilities(&unit, &agreement, policy));

@@ -79,6 +79,8 @@ rules! {
     DIVERGES = "evaluation-diverges-without-tie", Fail;
     /// Generations end at different places.
     STOP_DIFFERS = "evaluation-stop-differs", Fail;
+    /// Generations of equal text end for different reasons.
+    FINISH_DIFFERS = "evaluation-finish-differs", Warn;
     /// Generations part, and without log-probabilities nobody knows why.
     UNEXPLAINED = "evaluation-diverges-unexplained", Warn;
     /// Log-probabilities differ where the texts agree.

@@ -7,7 +7,7 @@ use super::account::Account;
 use super::rules;
 use crate::judge::run::motion;
 use crate::kind::{MonitorKind, Statistic};
-use crate::read::monitor::{Keyed, Row, Statistics, Step};
+use crate::read::monitor::{Keyed, Parameter, Row, Statistics, Step};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::run::{Invariant, Looked};
@@ -18,9 +18,6 @@ use crate::verdict::CheckId;
 const UPDATES: u64 = 2;
 /// Updates without any motion that no healthy run has.
 const STANDSTILL: u64 = 3;
-
-/// Stage and name of a parameter.
-type Parameter = (i64, Arc<str>);
 
 /// Updates of a parameter.
 #[derive(Default)]
@@ -153,10 +150,10 @@ impl Walk {
     fn updates(&mut self, rows: &[Keyed]) {
         let mut before: HashMap<Parameter, Statistics> = HashMap::new();
         for keyed in rows.iter().filter(|keyed| keyed.key.kind == MonitorKind::ParamOrigin) {
-            before.insert((keyed.key.stage, keyed.key.name.clone()), keyed.row.statistics);
+            before.insert(keyed.key.parameter(), keyed.row.statistics);
         }
         for keyed in rows {
-            let parameter = (keyed.key.stage, keyed.key.name.clone());
+            let parameter = keyed.key.parameter();
             match keyed.key.kind {
                 MonitorKind::ParamUpdated => {
                     let Some(before) = before.get(&parameter) else { continue };

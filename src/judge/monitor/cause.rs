@@ -26,20 +26,22 @@ impl From<MonitorCause> for Cause {
     }
 }
 
-/// The cause of `pair`, the first row that differs among the `pairs` of its step; `is_start` for the first step of both runs.
-pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
+/// The cause of `pair`, the first row that differs among the `pairs` of its step; `is_start` for the first step of both runs,
+/// `is_alone` where a single rank was recorded, so that what its gradients pass through is no reduction.
+pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bool) -> Cause {
     let kind = pair.key.kind;
     let is_gradient = kind.is_gradient() || kind == MonitorKind::Comm;
     if let Some(factor) = common_factor(kind, pairs).filter(|_| is_gradient) {
         return Cause { cause: MonitorCause::Scaled, factor: Some(factor) };
     }
-    let has_unreduced = || pairs.iter().any(|other| other.key.kind == MonitorKind::GradUnreduced);
+    let has = |kind| pairs.iter().any(|other| other.key.kind == kind);
+    let is_reduced = || has(MonitorKind::GradUnreduced) && (!is_alone || has(MonitorKind::Comm));
     match kind {
         MonitorKind::ParamOrigin if is_start => MonitorCause::InitialState,
         MonitorKind::ParamOrigin => MonitorCause::State,
         MonitorKind::Actv if is_input(pair, pairs) => MonitorCause::Data,
         MonitorKind::Actv => MonitorCause::Forward,
-        MonitorKind::GradReduced if pair.is_parted || has_unreduced() => MonitorCause::Communication,
+        MonitorKind::GradReduced if pair.is_parted || is_reduced() => MonitorCause::Communication,
         MonitorKind::ActvGrad | MonitorKind::GradUnreduced | MonitorKind::GradReduced => MonitorCause::Backward,
         MonitorKind::Comm => MonitorCause::Communication,
         MonitorKind::ExpAvg | MonitorKind::ExpAvgSq | MonitorKind::ParamUpdated => MonitorCause::Optimizer,
@@ -49,8 +51,10 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
 
 /// Whether an activation is the model's input: the first one of its micro step, or another name of it.
 pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
-    let is_first =
-        |other: &&RowPair| other.key.kind == MonitorKind::Actv && other.key.micro_step == pair.key.micro_step;
+    let is_first = |other: &&RowPair| {
+        (other.key.kind, other.key.model, other.key.micro_step)
+            == (MonitorKind::Actv, pair.key.model, pair.key.micro_step)
+    };
     pair.key.kind == MonitorKind::Actv
         && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
 }

@@ -1,5 +1,6 @@
 //! Copies of a row that ranks of the whole model hold, and that have to be equal.
 
+use crate::judge::rule::Rule;
 use crate::judge::run::rules::REPLICAS_DIFFER;
 use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
@@ -39,6 +40,11 @@ fn is_summed(key: &Keys) -> bool {
 
 /// The culprit of a candidate whose rows agree with the baseline's, and whose copies part at `update`.
 pub fn culprit(differing: &Differing, update: i64) -> Culprit {
+    culprit_of(differing, update, &REPLICAS_DIFFER, cause(differing.key.kind))
+}
+
+/// The culprit that a row is by itself, under `rule` and for `cause`.
+pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
     let name = differing.name.to_string();
     let mut culprit = Culprit {
         check: CheckId::Monitor,
@@ -50,7 +56,7 @@ pub fn culprit(differing: &Differing, update: i64) -> Culprit {
         tensor: name.clone(),
         kind: CulpritKind::Monitor(differing.key.kind),
         side: None,
-        code: REPLICAS_DIFFER.code.to_owned(),
+        code: rule.code.to_owned(),
         metrics: std::iter::once(("error".to_owned(), Number(differing.error))).collect(),
         stack: Vec::new(),
         spread: 0,
@@ -66,7 +72,7 @@ pub fn culprit(differing: &Differing, update: i64) -> Culprit {
             micro_step: differing.key.micro_step,
             update,
             statistic: String::new(),
-            cause: cause(differing.key.kind),
+            cause,
             factor: None,
         }),
         operator: None,

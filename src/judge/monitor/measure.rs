@@ -3,7 +3,7 @@
 use crate::judge::monitor::precision::rounding;
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
-use crate::read::monitor::Statistics;
+use crate::read::monitor::{Row, Statistics};
 
 /// Elements that a device adds up in one block. Sums of blocks are added in a tree, so that rounding does not grow further.
 const BLOCK: f64 = 4096.0;
@@ -34,6 +34,11 @@ impl Written {
         Self { unit: rounding(baseline).max(rounding(candidate)), versions_differ }
     }
 
+    /// Relative rounding of a number that one version wrote in full and the other rounded.
+    pub fn of_versions(self) -> f64 {
+        if self.versions_differ { OTHER_VERSION } else { 0.0 }
+    }
+
     /// Rounding of rows that are put together of up to `parts` rounded ones: that of a norm grows with their root.
     #[must_use]
     pub fn of_parts(self, parts: u32) -> Self {
@@ -42,10 +47,10 @@ impl Written {
     }
 }
 
-/// The largest magnitude of each statistic over the rows of a kind at a step.
-pub fn largest(pairs: &[RowPair], kind: MonitorKind) -> [f64; 4] {
+/// The largest magnitude of each statistic over the rows of a kind of a model at a step.
+pub fn largest(pairs: &[RowPair], model: u64, kind: MonitorKind) -> [f64; 4] {
     let mut all = [0.0_f64; 4];
-    for pair in pairs.iter().filter(|pair| pair.key.kind == kind) {
+    for pair in pairs.iter().filter(|pair| pair.key.model == model && pair.key.kind == kind) {
         for (statistic, value) in pair.baseline.statistics.written().filter(|(_, value)| value.is_finite()) {
             if let Some(most) = all.get_mut(statistic as usize) {
                 *most = most.max(value.abs());
@@ -92,17 +97,20 @@ pub fn error(pair: &RowPair, floor: impl Fn(Statistic) -> f64) -> Option<Measure
     Some(Measured { error: worst, statistic: first.statistic })
 }
 
+/// Rounding of a sum over a tensor on both sides, relative to its norm: sums of blocks are added in a tree.
+pub fn rounding_of_sum(row: &Row) -> f64 {
+    let elements = row.shape.as_deref().and_then(elements).map_or(BLOCK, |elements| elements.clamp(1.0, BLOCK));
+    f64::from(f32::EPSILON) * (elements.sqrt() + 1.0)
+}
+
 /// The error of a parameter before the first update, which has to be equal: max and min to the last digit, sums within what
 /// another order of summation gives. `None` where it is.
 pub fn unequal(pair: &RowPair, written: Written) -> Option<Measured> {
-    let elements =
-        pair.baseline.shape.as_deref().and_then(elements).map_or(BLOCK, |elements| elements.clamp(1.0, BLOCK));
-    let sum = f64::from(f32::EPSILON) * (elements.sqrt() + 1.0);
+    let sum = rounding_of_sum(&pair.baseline);
     let floor = |statistic: Statistic| {
         let scale = scale(&pair.baseline.statistics, statistic).unwrap_or(0.0);
         let of_sum = if matches!(statistic, Statistic::Norm | Statistic::Mean) { sum * scale } else { 0.0 };
-        let of_version = if written.versions_differ { OTHER_VERSION * scale } else { 0.0 };
-        written.unit * 1.000_001 + of_sum + of_version
+        written.unit * 1.000_001 + of_sum + written.of_versions() * scale
     };
     error(pair, floor).filter(|measured| measured.error > 0.0)
 }
@@ -148,7 +156,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop, proptest};
 
     use super::*;
-    use crate::read::monitor::{Header, Keys, Place, Row};
+    use crate::read::monitor::{Header, Keys, Place};
 
     fn row(values: [f64; 4]) -> Row {
         let header = Header::parse(b"vpp_stage,step,module_name,scope,norm,min,max,mean").expect("a header");
@@ -158,8 +166,14 @@ mod tests {
     }
 
     fn pair(baseline: [f64; 4], candidate: [f64; 4]) -> RowPair {
-        let key =
-            Keys { kind: MonitorKind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0, occurrence: 0 };
+        let key = Keys {
+            model: 0,
+            kind: MonitorKind::GradReduced,
+            stage: 0,
+            name: "fc.weight".into(),
+            micro_step: 0,
+            occurrence: 0,
+        };
         RowPair {
             key,
             order: 0,

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> Keys {
-        Keys { kind: MonitorKind::Actv, stage: 0, name: name.into(), micro_step: 0, occurrence: 0 }
+        Keys { model: 0, kind: MonitorKind::Actv, stage: 0, name: name.into(), micro_step: 0, occurrence: 0 }
     }
 
     #[test]

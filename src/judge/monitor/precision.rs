@@ -83,6 +83,14 @@ impl Precision {
     }
 }
 
+impl Precision {
+    /// Precision in which a parameter is held: of its type where that was recorded, else what its digits show.
+    pub fn of_parameter(row: &Row, decimals: Option<u32>) -> Self {
+        let named = row.dtype.as_deref().and_then(Dtype::parse).and_then(of_dtype);
+        named.or_else(|| of_digits(row, decimals)).unwrap_or_default()
+    }
+}
+
 fn of_dtype(dtype: Dtype) -> Option<Precision> {
     Some(match dtype {
         Dtype::F8E4M3 | Dtype::F8E5M2 => Precision::Fp8,

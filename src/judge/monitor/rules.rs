@@ -8,6 +8,10 @@ rules! {
 
     /// A row is off by more than its type explains and several times more than every row before it.
     JUMP = "monitor-jump", Fail;
+    /// Updates of parameters differ by more than rounding and growth explain.
+    UPDATE = "monitor-update-differs", Fail;
+    /// Parameters are trained on the candidate side only.
+    TRAINABLE_DIFFERS = "monitor-trainable-differs", Fail;
     /// NaN or infinity on the candidate side only.
     NON_FINITE = "monitor-non-finite", Fail;
     /// NaN or infinity on the baseline side only, so that nothing can be compared there.

@@ -1,7 +1,6 @@
 //! The walk over the rows of a rank, step by step, up to the first one that breaks a rule.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
 use super::account::{Account, is_blind};
 use super::cause::{self, Cause};
@@ -9,13 +8,14 @@ use super::measure::{self, Measured, Written};
 use super::picture::{Picture, Room};
 use super::precision::Precision;
 use super::rules;
+use super::update::{Circumstances, Motion, Parted, Updates};
 use crate::dtype::Dtype;
 use crate::judge::apply_policy::decide;
 use crate::judge::rule::Rule;
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
 use crate::policy::Policy;
-use crate::read::monitor::{Keys, Row, Statistics};
+use crate::read::monitor::{Keys, Parameter, Row, Statistics};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{
@@ -25,6 +25,9 @@ use crate::verdict::Severity;
 
 /// Ratio to the largest error before it above which an error jumps.
 const JUMP: f64 = 8.0;
+
+/// Ratio of the largest element of a tensor to its root mean square.
+const CREST: f64 = 4.0;
 
 /// A rank to walk over.
 #[derive(Clone, Copy)]
@@ -39,6 +42,8 @@ pub struct Setting<'a> {
     pub decimals: Option<u32>,
     /// Whether the first step of both runs is the same, so that parameters have to be equal there.
     pub has_start: bool,
+    /// Whether both sides recorded a single rank.
+    pub is_alone: bool,
     /// Number of steps to come.
     pub steps: usize,
     /// Room for what documents draw.
@@ -57,7 +62,7 @@ enum Reach {
 }
 
 /// A parameter on its way.
-struct Parameter {
+struct Way {
     first: Statistics,
     moved: f64,
     /// Its own largest error.
@@ -91,6 +96,8 @@ pub struct Walked {
     pub precision: Precision,
     /// The largest error that was judged over its limit; `None` where none was.
     pub worst: Option<f64>,
+    /// The largest difference of updates over its limit; `None` where none could be measured.
+    pub worst_update: Option<f64>,
     /// The worst row of each step and kind.
     pub series: Vec<MonitorPoint>,
     /// Errors layer by step.
@@ -112,10 +119,16 @@ pub struct Walk<'a> {
     growth: f64,
     /// The largest difference of a gradient so far, over the largest gradient of its step.
     gradient: f64,
-    parameters: HashMap<(i64, Arc<str>), Parameter>,
-    noise_driven: HashSet<(i64, Arc<str>)>,
-    /// The modules that they belong to, by stage.
-    noisy_modules: HashMap<i64, HashSet<String>>,
+    parameters: HashMap<Parameter, Way>,
+    /// The largest error of a parameter that was let through.
+    handed_on: f64,
+    /// Updates of parameters so far.
+    motion: Motion,
+    /// Parameters of which a part is noise.
+    parted: Parted,
+    noise_driven: HashSet<Parameter>,
+    /// The modules that they belong to, by model and stage.
+    noisy_modules: HashMap<(u64, i64), HashSet<String>>,
     horizon: Option<u64>,
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
@@ -131,6 +144,7 @@ pub struct Walk<'a> {
     /// The first step with parameters.
     start: Option<i64>,
     worst: Option<f64>,
+    worst_update: Option<f64>,
     picture: Picture,
     /// Number of steps so far.
     steps: usize,
@@ -141,9 +155,18 @@ struct StepView<'p> {
     update: i64,
     is_start: bool,
     pairs: &'p [RowPair],
-    largest: BTreeMap<MonitorKind, [f64; 4]>,
+    largest: BTreeMap<(u64, MonitorKind), [f64; 4]>,
     /// Outputs of modules with a noise-driven parameter.
     noisy_outputs: Vec<&'p Row>,
+    /// Its updates, judged once its gradients are known.
+    updates: Option<Updates>,
+}
+
+impl StepView<'_> {
+    /// The largest statistics of the kind and model of a row.
+    fn largest_of(&self, pair: &RowPair) -> Option<[f64; 4]> {
+        self.largest.get(&(pair.key.model, pair.key.kind)).copied()
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -156,6 +179,9 @@ impl<'a> Walk<'a> {
             growth: 0.0,
             gradient: 0.0,
             parameters: HashMap::new(),
+            handed_on: 0.0,
+            motion: Motion::default(),
+            parted: Parted::default(),
             noise_driven: HashSet::new(),
             noisy_modules: HashMap::new(),
             horizon: None,
@@ -168,6 +194,7 @@ impl<'a> Walk<'a> {
             used: BTreeSet::new(),
             start: None,
             worst: None,
+            worst_update: None,
             picture: Picture::new(setting.room, setting.steps),
             steps: 0,
             setting,
@@ -176,16 +203,17 @@ impl<'a> Walk<'a> {
 
     /// Walks over the rows of a step, which come in the order in which the step computes them.
     pub fn step(&mut self, update: i64, pairs: &[RowPair]) {
-        let kinds: BTreeSet<MonitorKind> = pairs.iter().map(|pair| pair.key.kind).collect();
-        if kinds.contains(&MonitorKind::ParamOrigin) {
+        let kinds: BTreeSet<(u64, MonitorKind)> = pairs.iter().map(|pair| (pair.key.model, pair.key.kind)).collect();
+        if kinds.iter().any(|(_, kind)| *kind == MonitorKind::ParamOrigin) {
             self.start = self.start.or(Some(update));
         }
         let mut view = StepView {
             update,
             is_start: self.setting.has_start && self.start == Some(update),
             pairs,
-            largest: kinds.into_iter().map(|kind| (kind, measure::largest(pairs, kind))).collect(),
+            largest: kinds.into_iter().map(|of| (of, measure::largest(pairs, of.0, of.1))).collect(),
             noisy_outputs: Vec::new(),
+            updates: None,
         };
         self.picture.begin(self.steps, u64::try_from(update).unwrap_or(0));
         for (place, pair) in pairs.iter().enumerate() {
@@ -202,15 +230,19 @@ impl<'a> Walk<'a> {
         if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
             self.precision = self.precision.max(precision);
         }
+        if pair.key.kind == MonitorKind::ParamUpdated && view.updates.is_none() {
+            view.updates = Some(self.judge_updates(view.pairs));
+        }
         let defect = match self.exact(pair) {
             Some(defect) => Some(defect),
             None if self.is_noise_driven(view, pair) => None,
-            None => self.inexact(view, pair),
+            None => self.updated(view, pair).or_else(|| self.inexact(view, pair)),
         };
         if let Some(defect) = defect {
             self.take(defect, view, pair, place);
         }
         self.note_noise(view, pair);
+        self.parted.note(pair, self.precision.noise() + 2.0 * self.gradient);
     }
 
     /// NaN, infinity, types and shapes.
@@ -244,6 +276,45 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Judges the updates of a step, as long as numbers are judged. Where the policy sets limits, these hold instead.
+    fn judge_updates(&mut self, pairs: &[RowPair]) -> Updates {
+        if self.reach > Reach::All {
+            return Updates::default();
+        }
+        let at = Circumstances {
+            written: self.setting.written,
+            decimals: self.setting.decimals,
+            precision: self.precision,
+            growth: self.growth.max(self.gradient),
+        };
+        let limits = &self.setting.policy.monitor.limits;
+        let (noise_driven, parted) = (&self.noise_driven, &self.parted);
+        let is_noise = |pair: &RowPair| {
+            let has_limit = limits.iter().any(|rule| rule.fits(&pair.candidate.name, pair.key.kind));
+            has_limit || noise_driven.contains(&pair.key.parameter())
+        };
+        let updates = self.motion.judge(pairs, at, is_noise, |pair| parted.has(&pair.key.parameter()));
+        if let Some(ratio) = updates.worst {
+            self.worst_update = Some(self.worst_update.map_or(ratio, |worst| worst.max(ratio)));
+        }
+        updates
+    }
+
+    /// The defect of an update.
+    fn updated(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
+        let is_update = pair.key.kind == MonitorKind::ParamUpdated && self.reach == Reach::All && !pair.is_repeat;
+        let wrong = view.updates.as_ref().filter(|_| is_update)?.of(&pair.key.parameter())?;
+        self.show(pair, wrong.error, wrong.limit);
+        Some(Defect {
+            rule: &rules::UPDATE,
+            severity: Severity::Fail,
+            statistic: wrong.statistic.as_str(),
+            error: wrong.error,
+            limit: wrong.limit,
+            wrong: None,
+        })
+    }
+
     /// The error of a row against its limit and against the errors before it.
     fn inexact(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
         let kind = pair.key.kind;
@@ -259,12 +330,15 @@ impl<'a> Walk<'a> {
         // What lies below its floor is noise, and shows no growth.
         let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
         let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
+        let share = share.max(self.share_of_noise(pair));
         let own =
-            self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
+            self.parameters.get(&pair.key.parameter()).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
         let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
         let [noise_limit, wrong] = self.limits(pair);
         let limit = if is_given { Precision::Fp32.limit() } else { noise_limit.max(share) };
-        let before = if is_given { 0.0 } else { JUMP * self.growth.max(own) };
+        // What a parameter was let through with is handed on to what is computed from it.
+        let handed_on = if kind.is_parameter() { 0.0 } else { self.handed_on };
+        let before = if is_given { 0.0 } else { JUMP * self.growth.max(own).max(handed_on) };
         self.show(pair, measured.error, limit.max(before));
         if self.reach > Reach::All {
             return None;
@@ -279,10 +353,26 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// Share by which a parameter may be off of which a part is noise, and the output of its module: an element walks by at most a
+    /// whole update in each step, on both sides. The root mean square is taken for a quarter of the largest element.
+    fn share_of_noise(&self, pair: &RowPair) -> f64 {
+        let travelled = self.motion.travelled();
+        let parameter = match pair.key.kind {
+            kind if kind.is_parameter() => pair.key.parameter(),
+            MonitorKind::Actv if pair.key.module().1.starts_with(".output") => {
+                Parameter { name: format!("{}.bias", pair.key.module().0).into(), ..pair.key.parameter() }
+            }
+            _ => return 0.0,
+        };
+        let is_parted = travelled > 0.0 && self.parted.has(&parameter) && self.parameters.contains_key(&parameter);
+        let largest = pair.baseline.statistics.largest().filter(|largest| is_parted && *largest > 0.0);
+        largest.map_or(0.0, |largest| 2.0 * travelled / (largest / CREST))
+    }
+
     /// The error of a row; a gradient or moment may be off by `noise` of the largest of its kind.
     fn error(&self, view: &StepView<'_>, pair: &RowPair, noise: f64) -> Option<Measured> {
         let kind = pair.key.kind;
-        let largest = view.largest.get(&kind).copied().filter(|_| is_summed(kind)).unwrap_or_default();
+        let largest = view.largest_of(pair).filter(|_| is_summed(kind)).unwrap_or_default();
         measure::error(pair, |statistic: Statistic| {
             self.setting.written.unit + noise * largest.get(statistic as usize).copied().unwrap_or(0.0)
         })
@@ -315,8 +405,7 @@ impl<'a> Walk<'a> {
     /// Movement of a parameter since the first step.
     fn parameter(&mut self, pair: &RowPair) -> f64 {
         let first = pair.baseline.statistics;
-        let parameter =
-            self.parameters.entry(parameter_key(pair)).or_insert(Parameter { first, moved: 0.0, error: 0.0 });
+        let parameter = self.parameters.entry(pair.key.parameter()).or_insert(Way { first, moved: 0.0, error: 0.0 });
         parameter.moved = parameter.moved.max(measure::moved(&parameter.first, &pair.baseline.statistics));
         parameter.moved
     }
@@ -326,9 +415,10 @@ impl<'a> Walk<'a> {
         if growth.is_finite() {
             self.growth = self.growth.max(growth);
         }
-        if let Some(parameter) = self.parameters.get_mut(&parameter_key(pair)).filter(|_| pair.key.kind.is_parameter())
+        if let Some(parameter) = self.parameters.get_mut(&pair.key.parameter()).filter(|_| pair.key.kind.is_parameter())
         {
             parameter.error = parameter.error.max(error);
+            self.handed_on = self.handed_on.max(error);
         }
         if self.growth > self.precision.horizon() && self.reach == Reach::All {
             self.horizon = Some(pair.candidate.step);
@@ -342,17 +432,18 @@ impl<'a> Walk<'a> {
         if !kind.is_gradient() || self.reach > Reach::All {
             return;
         }
-        let largest = view.largest.get(&kind).copied().unwrap_or_default();
+        let largest = view.largest_of(pair).unwrap_or_default();
         // A gradient that is written in full and zero moves nothing.
         let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
         if kind != MonitorKind::ActvGrad && self.is_noise(view, pair) && !is_zero {
-            let (stage, name) = parameter_key(pair);
-            if let Some((module, _)) = name.rsplit_once('.')
-                && !self.noise_driven.contains(&(stage, name.clone()))
+            let parameter = pair.key.parameter();
+            if let Some((module, _)) = parameter.name.rsplit_once('.')
+                && !self.noise_driven.contains(&parameter)
             {
-                self.noisy_modules.entry(stage).or_default().insert(module.to_owned());
+                let modules = self.noisy_modules.entry((parameter.model, parameter.stage)).or_default();
+                modules.insert(module.to_owned());
             }
-            self.noise_driven.insert((stage, name));
+            self.noise_driven.insert(parameter);
         }
         let share = measure::of_largest(pair, largest, self.setting.written.unit);
         if share.is_finite() {
@@ -363,20 +454,19 @@ impl<'a> Walk<'a> {
     /// Whether a gradient or moment of the baseline lies below its floor, so that it is zero in mathematics.
     fn is_noise(&self, view: &StepView<'_>, pair: &RowPair) -> bool {
         let kind = pair.key.kind;
-        let Some(largest) = view.largest.get(&kind).filter(|_| is_summed(kind)) else { return false };
-        let (size, most) = sizes_of(&pair.baseline.statistics, *largest);
+        let Some(largest) = view.largest_of(pair).filter(|_| is_summed(kind)) else { return false };
+        let (size, most) = sizes_of(&pair.baseline.statistics, largest);
         size < (self.precision.noise() + 2.0 * self.gradient) * most
     }
 
     /// Whether a row follows a gradient that is nothing but noise: the parameter, the output of its module, and what has the
     /// same statistics as that.
     fn is_noise_driven<'p>(&self, view: &mut StepView<'p>, pair: &'p RowPair) -> bool {
-        let (stage, name) = parameter_key(pair);
         match pair.key.kind {
-            kind if kind.is_parameter() => self.noise_driven.contains(&(stage, name)),
+            kind if kind.is_parameter() => self.noise_driven.contains(&pair.key.parameter()),
             MonitorKind::Actv => {
-                let module = name.rsplit_once('.').and_then(|(port, _)| port.strip_suffix(".output"));
-                let noisy = self.noisy_modules.get(&stage);
+                let module = pair.key.name.rsplit_once('.').and_then(|(port, _)| port.strip_suffix(".output"));
+                let noisy = self.noisy_modules.get(&(pair.key.model, pair.key.stage));
                 let is_output = module.zip(noisy).is_some_and(|(module, noisy)| noisy.contains(module));
                 if is_output {
                     view.noisy_outputs.push(&pair.baseline);
@@ -399,13 +489,17 @@ impl<'a> Walk<'a> {
     /// Takes a defect: its finding, and the culprit where it is the first of its severity.
     fn take(&mut self, defect: Defect, view: &StepView<'_>, pair: &RowPair, place: usize) {
         let is_non_finite = defect.rule == &rules::NON_FINITE;
-        let cause =
-            if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
+        let cause = if is_non_finite { MonitorCause::NonFinite.into() } else { self.cause(view, pair) };
         let culprit = self.culprit_of(&defect, cause, view, pair, place);
-        let has = |kind: MonitorKind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
+        let model = pair.key.model;
+        let has = |kind: MonitorKind| u64::from(kind < pair.key.kind && view.largest.contains_key(&(model, kind)));
         let finding = finding_of(&defect, cause, &culprit, pair)
             .with("forward", has(MonitorKind::Actv))
             .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
+        let finding = match view.updates.as_ref().filter(|_| defect.rule == &rules::UPDATE) {
+            Some(updates) => with_updates(finding, updates),
+            None => finding,
+        };
         let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
         let (counts, severity, is_waived) = (decision.counts(), decision.severity, decision.waiver.is_some());
         self.findings.push(finding);
@@ -416,8 +510,11 @@ impl<'a> Walk<'a> {
         }
         if !counts {
             // What is let through is inherited by what follows.
-            if defect.error.is_finite() {
-                self.grow(pair, defect.error, defect.error);
+            let is_update = defect.rule == &rules::UPDATE;
+            let inherited =
+                if is_update { self.error(view, pair, 0.0).map_or(0.0, |own| own.error) } else { defect.error };
+            if inherited.is_finite() {
+                self.grow(pair, inherited, inherited);
             }
             return;
         }
@@ -425,6 +522,10 @@ impl<'a> Walk<'a> {
         self.culprit = Some(culprit);
         self.key = Some(pair.key.clone());
         self.reach = if severity >= Severity::Fail { Reach::Nothing } else { self.reach.max(Reach::Exact) };
+    }
+
+    fn cause(&self, view: &StepView<'_>, pair: &RowPair) -> Cause {
+        cause::of(pair, view.pairs, view.is_start, self.setting.is_alone)
     }
 
     fn culprit_of(&self, defect: &Defect, cause: Cause, view: &StepView<'_>, pair: &RowPair, place: usize) -> Culprit {
@@ -504,6 +605,7 @@ impl<'a> Walk<'a> {
             horizon: self.horizon,
             precision: self.precision,
             worst: self.worst,
+            worst_update: self.worst_update,
             series,
             heatmap,
         }
@@ -539,13 +641,20 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
     })
 }
 
+/// The finding with what all updates of the step show.
+fn with_updates(finding: Finding, updates: &Updates) -> Finding {
+    let finding = finding.with("count", updates.count()).with("of", updates.measured.max(updates.count()));
+    let Some((pattern, ratio)) = updates.pattern else { return finding };
+    let finding = finding.with("pattern", pattern.as_str());
+    match ratio {
+        Some(ratio) => finding.with("ratio", ratio),
+        None => finding,
+    }
+}
+
 /// Whether a tensor is summed from others, so that its noise has their size.
 fn is_summed(kind: MonitorKind) -> bool {
     kind.is_gradient() || kind.is_moment() || kind == MonitorKind::Comm
-}
-
-fn parameter_key(pair: &RowPair) -> (i64, Arc<str>) {
-    (pair.key.stage, pair.key.name.clone())
 }
 
 /// The size of a tensor and the largest one of its kind: by norm, else by magnitude.

@@ -21,8 +21,10 @@ pub enum Reason {
         /// Its limit.
         limit: f64,
     },
-    /// NaN or infinite on the candidate only.
+    /// NaN or infinite on the candidate only, or infinite against NaN.
     NonFinite,
+    /// NaN or infinite on the baseline only.
+    BaselineNonFinite,
     /// The element types differ: baseline and candidate.
     Dtype(String, String),
     /// Share of elements that are not equal, of a result that is no float.
@@ -39,6 +41,7 @@ impl Reason {
         match self {
             Self::Ratio { kind, .. } => kind.as_str(),
             Self::NonFinite => "non-finite",
+            Self::BaselineNonFinite => "baseline-non-finite",
             Self::Dtype(..) => "dtype",
             Self::Elements(_) => "elements",
             Self::Tool => "status",
@@ -160,6 +163,7 @@ fn judge_numbers(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolic
     let row = match measure(pair) {
         Measured::Nothing => row,
         Measured::NonFinite => return row.with(Status::Error, Reason::NonFinite),
+        Measured::BaselineNonFinite => return row.with(Status::Warning, Reason::BaselineNonFinite),
         Measured::Dtype => {
             return row.with(Status::Error, Reason::Dtype(ours.dtype.clone(), theirs.dtype.clone()));
         }
@@ -186,6 +190,9 @@ fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> Judge
     }
     if all.iter().any(|(_, ratio, _)| *ratio == Ratio::NonFinite) {
         return row.with(Status::Error, Reason::NonFinite);
+    }
+    if all.iter().any(|(_, ratio, _)| *ratio == Ratio::BaselineNonFinite) {
+        return row.with(Status::Warning, Reason::BaselineNonFinite);
     }
     let over = |(kind, ratio, limit): &(RatioKind, Ratio, f64)| {
         let value = ratio.value()?;

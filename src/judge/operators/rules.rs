@@ -8,8 +8,10 @@ rules! {
 
     /// Errors of an output are several times the baseline's.
     INACCURATE = "operators-inaccurate", Fail;
-    /// An output is NaN or infinite on the candidate only.
+    /// An output is NaN or infinite on the candidate only, or infinite where the baseline is NaN.
     NON_FINITE = "operators-non-finite", Fail;
+    /// An output is NaN or infinite on the baseline only, so that it cannot be compared.
+    BASELINE_NON_FINITE = "operators-baseline-non-finite", Warn;
     /// Element types of an output differ.
     DTYPE_DIFFERS = "operators-dtype-differs", Fail;
     /// Elements of an output that is no float differ from the CPU's.
@@ -34,7 +36,10 @@ rules! {
 
 /// Rules about one output: those that make it an error, and those that make it a warning.
 pub fn of_rows() -> [&'static [&'static Rule]; 2] {
-    [&[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR], &[&TOOL_WARNING, &MASK, &MAX_RELATIVE]]
+    [
+        &[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR],
+        &[&TOOL_WARNING, &MASK, &MAX_RELATIVE, &BASELINE_NON_FINITE],
+    ]
 }
 
 /// Findings about numbers, which may be off because an output before them is.

@@ -208,6 +208,7 @@ fn about(row: &JudgedRow) -> Option<Finding> {
         reason @ Reason::Ratio { kind: RatioKind::MaxRel, .. } => (&rules::MAX_RELATIVE, reason),
         reason @ Reason::Ratio { .. } => (&rules::INACCURATE, reason),
         reason @ Reason::NonFinite => (&rules::NON_FINITE, reason),
+        reason @ Reason::BaselineNonFinite => (&rules::BASELINE_NON_FINITE, reason),
         reason @ Reason::Dtype(..) => (&rules::DTYPE_DIFFERS, reason),
         reason @ Reason::Elements(_) => (&rules::ELEMENTS_DIFFER, reason),
         reason @ Reason::Tool if row.status == Status::Error => (&rules::TOOL_ERROR, reason),
@@ -219,7 +220,7 @@ fn about(row: &JudgedRow) -> Option<Finding> {
         Reason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
         Reason::Dtype(ours, theirs) => finding.with("baseline", ours.as_str()).with("candidate", theirs.as_str()),
         Reason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
-        Reason::NonFinite | Reason::Tool | Reason::Mask => finding,
+        Reason::NonFinite | Reason::BaselineNonFinite | Reason::Tool | Reason::Mask => finding,
     })
 }
 

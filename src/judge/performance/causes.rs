@@ -19,6 +19,8 @@ const MUCH_CONVERTED: f64 = 0.02;
 const CONTRIBUTES: f64 = 0.10;
 /// Part of itself by which such an operator has grown.
 const GROWN: f64 = 0.05;
+/// Ratio of calls from which on more of them are a cause.
+const MORE_CALLS: f64 = 1.2;
 /// Names that a finding lists.
 const SHOWN: usize = 5;
 /// Growth of the time of moving data per call that a link explains.
@@ -121,6 +123,7 @@ pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
         let share = sum(&converted, TypeCost::growth) / test.baseline;
         findings.push(tell(&rules::CONVERSIONS, &converted).with("share", share));
     }
+    findings.extend(other_dtype(place, costs));
     for (rule, side, step) in [(&rules::OPERATOR_NEW, 1, test.candidate), (&rules::OPERATOR_LOST, 0, test.baseline)] {
         let only = types.picked(|name, cost| {
             cost.is_only_on(side) && cost.growth().abs() > SMALL * step && !told.iter().any(|told| told == name)
@@ -133,9 +136,48 @@ pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
     findings
 }
 
+/// Operators of the same shapes whose element types differ between the sides, with both types: the fallback to fp32 and the like.
+fn other_dtype(place: &str, costs: &[OperatorCost]) -> Option<Finding> {
+    let alone = |side: usize| {
+        let of_side =
+            costs.iter().filter(move |cost| cost.is_on(side) && !cost.is_on(1 - side) && !is_communication(cost));
+        of_side.filter(|cost| !cost.key.shapes.is_empty() && !cost.key.dtypes.is_empty())
+    };
+    let ours: BTreeMap<(&str, &str), &OperatorCost> =
+        alone(0).map(|cost| ((cost.key.name.as_str(), cost.key.shapes.as_str()), cost)).collect();
+    let mut pairs: Vec<(&OperatorCost, &OperatorCost)> = alone(1)
+        .filter_map(|cost| Some((*ours.get(&(cost.key.name.as_str(), cost.key.shapes.as_str()))?, cost)))
+        .filter(|(ours, theirs)| !ours.key.dtypes.eq_ignore_ascii_case(&theirs.key.dtypes))
+        .collect();
+    let growth = |(ours, theirs): &(&OperatorCost, &OperatorCost)| theirs.total[1] - ours.total[0];
+    pairs.sort_by(|a, b| growth(b).total_cmp(&growth(a)).then_with(|| a.1.key.cmp(&b.1.key)));
+    let (first_ours, first) = pairs.first()?;
+    let described = |(_, cost): &(&OperatorCost, &OperatorCost)| described(cost);
+    let finding = Finding::new(&rules::DTYPE_DIFFERS, place).with("name", first.key.name.as_str());
+    let finding = finding.with("baseline", first_ours.key.dtypes.as_str()).with("candidate", first.key.dtypes.as_str());
+    let finding = finding.with("count", pairs.len()).with("growth", pairs.iter().map(growth).sum::<f64>());
+    Some(finding.with("names", pairs.iter().take(SHOWN).map(described).collect::<Vec<String>>()))
+}
+
+/// Operator types that run more often than before, and so add time.
+fn more_calls(place: &str, measures: &Measures) -> Option<Finding> {
+    let delta = measures.test.delta();
+    let types = Types::of(&measures.costs, |_| true);
+    let more = types.picked(|_, cost| {
+        let [before, now] = cost.count;
+        before >= 0.5 && now > MORE_CALLS * before && cost.growth() > CONTRIBUTES * delta
+    });
+    let (name, first) = more.first()?;
+    let finding = Finding::new(&rules::OPERATOR_CALLS, place).with("name", *name).with("count", more.len());
+    let finding = finding.with("baseline", first.count[0]).with("candidate", first.count[1]);
+    let finding = finding.with("ratio", first.count[1] / first.count[0]).with("calls", with_calls(&more));
+    Some(finding.with("share", sum(&more, TypeCost::growth) / delta))
+}
+
 /// Findings about why a step grew on equal hardware.
 pub fn of_growth(place: &str, runs: [&Run; 2], measures: &Measures) -> Vec<Finding> {
     let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
+    findings.extend(more_calls(place, measures));
     let (phases, delta) = (&measures.phases, measures.test.delta());
     let phase = phases.grown_most();
     let growth = phases.growth(phase);
@@ -163,6 +205,12 @@ fn loading([baseline, candidate]: [&Run; 2]) -> Option<[f64; 2]> {
     Some([baseline.loading().unwrap_or(0.0), candidate.loading()?])
 }
 
+/// An operator with its shapes, at most 120 characters.
+fn described(cost: &OperatorCost) -> String {
+    let shapes = if cost.key.shapes.is_empty() { String::new() } else { format!(" {}", cost.key.shapes) };
+    format!("{}{shapes}", cost.key.name).chars().take(120).collect()
+}
+
 /// Operators that take longer for the same calls.
 fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
     let delta = measures.test.delta();
@@ -176,16 +224,11 @@ fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
     };
     let slower: Vec<&OperatorCost> = measures.costs.iter().filter(is_slower).collect();
     let first = slower.first()?;
-    let described = |cost: &&OperatorCost| {
-        let shapes = if cost.key.shapes.is_empty() { String::new() } else { format!(" {}", cost.key.shapes) };
-        let text = format!("{}{shapes}", cost.key.name);
-        text.chars().take(120).collect::<String>()
-    };
     let growth: f64 = slower.iter().map(|cost| cost.growth()).sum();
     let before: f64 = slower.iter().map(|cost| cost.total[0]).sum();
     let finding = Finding::new(&rules::OPERATOR_SLOWER, place).with("name", first.key.name.as_str());
     let finding = finding.with("count", slower.len()).with("ratio", growth / before).with("share", growth / delta);
-    Some(finding.with("names", slower.iter().take(SHOWN).map(described).collect::<Vec<String>>()))
+    Some(finding.with("names", slower.iter().take(SHOWN).map(|cost| described(cost)).collect::<Vec<String>>()))
 }
 
 /// Communication that was hidden behind computing and is not any more.

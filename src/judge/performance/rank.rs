@@ -34,6 +34,8 @@ const TOO_FAST: f64 = 3.0;
 const LEAST_COMPUTING: f64 = 0.1;
 /// Part of the baseline's clock below which a device is slowed down.
 const LEAST_CLOCK: f64 = 0.97;
+/// Part of the baseline's step by which it grows where a rank waits for its host.
+const LEAST_WAIT: f64 = 0.01;
 /// Steps that a finding names.
 const SHOWN: usize = 5;
 
@@ -109,7 +111,7 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
     findings.extend(scatter(&place, &steps, &periods, verdict));
     if unit.equal_hardware {
         findings.extend(memory(&mut unit, &place, policy));
-        findings.extend(frequency(&place, runs));
+        findings.extend(frequency(&place, runs).filter(|_| !waits_for_host(&measures)));
         findings.extend(witness::lost(&place, runs, policy));
     }
     JudgedRank { unit, findings, measures: Some(measures) }
@@ -295,11 +297,15 @@ fn scatter(
     [ours, theirs]: &[Vec<f64>; 2],
     verdict: Verdict,
 ) -> Option<Finding> {
-    if ours.len() >= FEW
-        && theirs.len() >= FEW
-        && let Some([before, now]) = test::jitter(ours, theirs)
-    {
-        return Some(Finding::new(&rules::JITTER, place).with("baseline", before).with("candidate", now));
+    if ours.len() >= FEW && theirs.len() >= FEW {
+        if let Some(slope) = test::drift(ours, theirs) {
+            let ends = [theirs.first(), theirs.last()].map(|end| end.copied().unwrap_or_default());
+            let finding = Finding::new(&rules::DRIFT, place).with("slope", slope).with("steps", theirs.len());
+            return Some(finding.with("first", ends[0]).with("last", ends[1]));
+        }
+        if let Some([before, now]) = test::jitter(ours, theirs) {
+            return Some(Finding::new(&rules::JITTER, place).with("baseline", before).with("candidate", now));
+        }
     }
     let spikes = test::spikes(theirs);
     let worst = spikes.iter().filter_map(|place| theirs.get(*place)).copied().fold(0.0, f64::max);
@@ -334,6 +340,12 @@ fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Fi
     let limit = if severity == Severity::Fail { fail } else { None }.unwrap_or(limits.warn.get());
     let finding = Finding::new(&rules::MEMORY_PEAK, place).with_severity(severity).with("growth", ratio - 1.0);
     Some(finding.with("baseline", ours).with("candidate", theirs).with("limit", limit - 1.0))
+}
+
+/// Whether a step grew by waiting for the host: cores that have nothing to do run at a lower clock.
+fn waits_for_host(measures: &Measures) -> bool {
+    let (phases, test) = (&measures.phases, &measures.test);
+    test.delta() > LEAST_WAIT * test.baseline && phases.grown_most() == Phase::Free
 }
 
 fn frequency(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {

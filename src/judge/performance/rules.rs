@@ -39,6 +39,8 @@ rules! {
     SPIKE = "performance-spike", Info;
     /// Many steps scatter that did not before.
     JITTER = "performance-jitter", Warn;
+    /// Each step takes longer than the one before.
+    DRIFT = "performance-drift", Warn;
     /// More memory is allocated at the peak.
     MEMORY_PEAK = "performance-memory-peak", Warn;
     /// Kernels run on the AI CPU that did not before.
@@ -47,6 +49,10 @@ rules! {
     FREQUENCY = "performance-frequency", Warn;
     /// An operator takes longer for the same work.
     OPERATOR_SLOWER = "performance-operator-slower", Info;
+    /// An operator runs more often than before.
+    OPERATOR_CALLS = "performance-operator-calls", Info;
+    /// Operators compute the same shapes in another element type.
+    DTYPE_DIFFERS = "performance-dtype-differs", Warn;
     /// An operator runs on the candidate only.
     OPERATOR_NEW = "performance-operator-new", Info;
     /// An operator runs on the baseline only.

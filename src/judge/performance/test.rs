@@ -1,6 +1,8 @@
 //! The test of the step time: how much longer, how large the noise, and how likely by chance.
 
-use crate::compare::performance::statistics::{median, rank_test, relative_error_of_median, robust_deviation};
+use crate::compare::performance::statistics::{
+    median, rank_test, relative_error_of_median, robust_deviation, trend, without_trend,
+};
 use crate::verdict::Verdict;
 
 /// Noise below which no machine is trusted.
@@ -58,7 +60,9 @@ impl StepTimeTest {
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let p = rank_test(baseline, candidate);
-        let error = relative_error_of_median(baseline).hypot(relative_error_of_median(candidate));
+        // A trend is no noise: what is left without it scatters.
+        let error_of = |values: &[f64]| relative_error_of_median(&steady(values));
+        let error = error_of(baseline).hypot(error_of(candidate));
         let measured = if is_few { NOISE_OF_FEW } else { LEAST_NOISE.max(ERRORS * error) };
         Self {
             baseline: of_baseline,
@@ -97,8 +101,26 @@ impl StepTimeTest {
     }
 }
 
+/// Periods without their trend, where they have one.
+fn steady(periods: &[f64]) -> Vec<f64> {
+    trend(periods, CHANCE).map_or_else(|| periods.to_vec(), |slope| without_trend(periods, slope))
+}
+
+/// Growth of the candidate's steps from one to the next, as a part of the median, where all of them together grow by over 10 %
+/// and by twice what the baseline's do.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn drift(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
+    let whole = |periods: &[f64]| {
+        let slope = trend(periods, CHANCE).unwrap_or(0.0) / median(periods);
+        (slope, slope * (periods.len() as f64 - 1.0))
+    };
+    let ((_, ours), (slope, theirs)) = (whole(baseline), whole(candidate));
+    (theirs > OUTSTANDING && theirs > 2.0 * ours).then_some(slope)
+}
+
 /// Places of single steps far above the median.
 pub fn spikes(periods: &[f64]) -> Vec<usize> {
+    let periods = &steady(periods);
     let (middle, deviation) = (median(periods), robust_deviation(periods));
     let limit = (middle * (1.0 + OUTSTANDING)).max(middle + DEVIATIONS * deviation);
     periods.iter().enumerate().filter(|(_, period)| **period > limit).map(|(place, _)| place).collect()
@@ -109,6 +131,7 @@ pub fn spikes(periods: &[f64]) -> Vec<usize> {
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
     let share = |periods: &[f64]| {
+        let periods = &steady(periods);
         let middle = median(periods);
         let apart = periods.iter().filter(|period| (*period / middle - 1.0).abs() > OUTSTANDING).count();
         apart as f64 / periods.len().max(1) as f64
@@ -121,6 +144,20 @@ pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
 #[allow(clippy::float_cmp, reason = "numbers that are passed through")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trend_is_no_noise_and_no_scatter() {
+        let even: Vec<f64> = (0..12).map(|step| 100.0 + 0.2 * f64::from(step % 3)).collect();
+        for slope in [1.5, 3.0] {
+            let rising: Vec<f64> = even.iter().zip(0..).map(|(value, step)| value + slope * f64::from(step)).collect();
+            let test = StepTimeTest::of(&even, &rising, None);
+            assert!(test.noise < 0.02 && jitter(&even, &rising).is_none(), "{test:?}");
+            assert!(drift(&even, &rising).is_some_and(|found| (found * test.candidate - slope).abs() < 0.1 * slope));
+            assert!(spikes(&rising).is_empty() && drift(&rising, &rising).is_none() && drift(&rising, &even).is_none());
+        }
+        let sawtooth: Vec<f64> = (0..12).map(|step| 100.0 + 10.0 * f64::from(step % 4)).collect();
+        assert_eq!((drift(&even, &sawtooth), drift(&even, &even)), (None, None));
+    }
 
     const LIMITS: Limits = Limits { warn: Some(1.05), fail: Some(1.10) };
 

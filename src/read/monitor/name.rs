@@ -1,11 +1,32 @@
 //! Names of tensors as both versions of the monitor would write them, and the digits of their numbers.
 
+use std::borrow::Cow;
+
 use super::version::Version;
 use crate::kind::MonitorKind;
 
-/// The name without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and
+/// Parts of names that only a wrapper puts there: data parallelism, compilation, recomputation, sharding.
+const WRAPPERS: [&str; 5] =
+    ["module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_forward_module"];
+
+/// The name without the parts that wrappers put before it or inside. Of a wrapped model itself nothing is left, as of any
+/// root.
+fn unwrapped(name: &str, kind: MonitorKind) -> Cow<'_, str> {
+    let is_wrapper = |part: &&str| WRAPPERS.contains(part);
+    if !name.split('.').any(|part| is_wrapper(&part)) {
+        return Cow::Borrowed(name);
+    }
+    let left: Vec<&str> = name.split('.').filter(|part| !is_wrapper(part)).collect();
+    let is_port =
+        |part: &&str| ["input", "output", "grad_input", "grad_output"].iter().any(|port| part.starts_with(port));
+    let is_root = kind.is_activation() && left.first().is_some_and(is_port);
+    Cow::Owned(if is_root { format!(".{}", left.join(".")) } else { left.join(".") })
+}
+
+/// The name without wrappers and without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and
 /// `X.weight.exp_avg`.
 pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> String {
+    let name = &*unwrapped(name, kind);
     match kind {
         MonitorKind::ExpAvg | MonitorKind::ExpAvgSq if version == Version::V2 => {
             let suffix = format!(".{}", kind.as_str());
@@ -63,6 +84,17 @@ mod tests {
             ("fc1.weight.exp_avg", MonitorKind::ExpAvg, Version::V2, "fc1.weight"),
             ("fc1.weight", MonitorKind::ExpAvg, Version::V1, "fc1.weight"),
             ("block_1", MonitorKind::Actv, Version::V1, "block_1"),
+            ("module.fc1.weight", MonitorKind::ParamOrigin, Version::V1, "fc1.weight"),
+            (
+                "_orig_mod.module.blk.0._checkpoint_wrapped_module.fc.input_1",
+                MonitorKind::Actv,
+                Version::V1,
+                "blk.0.fc.input.1",
+            ),
+            ("module.input", MonitorKind::Actv, Version::V1, ".input.0"),
+            ("module.module.grad_output.0", MonitorKind::ActvGrad, Version::V2, ".output.0"),
+            ("module.fc1.weight.exp_avg", MonitorKind::ExpAvg, Version::V2, "fc1.weight"),
+            ("modules.0.weight", MonitorKind::ParamOrigin, Version::V2, "modules.0.weight"),
         ] {
             assert_eq!(canonical(name, kind, version), expected, "{name}");
         }

@@ -5,16 +5,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::cells::Header;
-use super::row::Row;
+use super::row::{Row, Statistics};
 use super::table::{Damage, Table};
 use super::version::Version;
 use crate::error::Result;
 use crate::kind::MonitorKind;
 use crate::read::account::Account;
 
+/// A parameter of a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parameter {
+    /// Number of the model among those that one process monitors.
+    pub model: u64,
+    /// Stage of the pipeline.
+    pub stage: i64,
+    /// Its name as both versions would write it.
+    pub name: Arc<str>,
+}
+
 /// Name of a tensor within a step, by which rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keys {
+    /// Number of the model among those that one process monitors.
+    pub model: u64,
     /// Its kind.
     pub kind: MonitorKind,
     /// Stage of the pipeline.
@@ -28,6 +41,11 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The parameter of this name.
+    pub fn parameter(&self) -> Parameter {
+        Parameter { model: self.model, stage: self.stage, name: self.name.clone() }
+    }
+
     /// The path of its module, and the parameter, input or output behind it: `fc1` and `.input.0`.
     pub fn module(&self) -> (&str, &str) {
         let before = |name: &str| name.rfind('.').unwrap_or(0);
@@ -105,13 +123,37 @@ pub struct RankTables {
     pub rank: u64,
     /// The tables: those of a later start after those of an earlier one.
     tables: Vec<Table>,
+    /// Numbers of the models that its folders record; 0 where a folder is not named.
+    models: BTreeMap<String, u64>,
 }
 
 impl RankTables {
     /// The tables of `rank`.
     pub fn new(rank: u64, mut tables: Vec<Table>) -> Self {
         tables.sort_by(|a, b| (&a.place.folder, &a.place.path).cmp(&(&b.place.folder, &b.place.path)));
-        Self { rank, tables }
+        Self { rank, tables, models: BTreeMap::new() }
+    }
+
+    /// The same tables, of which each folder records the model that is told; folders of one model are starts of it.
+    #[must_use]
+    pub fn with_models(self, models: BTreeMap<String, u64>) -> Self {
+        Self { models, ..self }
+    }
+
+    /// Its folders, each of which a monitor wrote, with their steps.
+    pub fn folders(&self) -> BTreeMap<&str, BTreeSet<i64>> {
+        let mut folders: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
+        for table in &self.tables {
+            let steps = table.steps().map(|(step, _)| step);
+            folders.entry(table.place.folder.as_str()).or_default().extend(steps);
+        }
+        folders
+    }
+
+    /// The rows of a step that a folder holds; none where a file can no longer be read.
+    pub fn rows_of(&self, folder: &str, step: i64) -> Vec<Row> {
+        let of_folder = self.tables.iter().filter(|table| table.place.folder == folder);
+        of_folder.filter_map(|table| table.rows(step).ok()).flatten().collect()
     }
 
     /// Damage of its tables, with their paths.
@@ -195,7 +237,7 @@ impl RankTables {
         for table in self.tables.iter().filter(may_hold) {
             if folder != table.place.folder {
                 folder = &table.place.folder;
-                reading.begin_start();
+                reading.begin_start(self.models.get(folder).copied().unwrap_or(0));
             }
             let rows = table.rows(step)?;
             reading.places.reserve(rows.len());
@@ -213,17 +255,41 @@ struct Reading {
     orders: BTreeMap<MonitorKind, u64>,
     /// Number of the present start, from 1.
     start: u64,
+    /// Number of the present start's model.
+    model: u64,
     /// Places of rows by key, with the start that wrote them.
     places: HashMap<Keys, (usize, u64)>,
+    /// Name and statistics of the last activation of the present start that has a key.
+    wrapped: HashMap<Keys, (Arc<str>, Statistics)>,
     /// Times that the present start wrote a key, where that is more than once or there was no tensor.
     again: HashMap<Keys, u64>,
 }
 
 impl Reading {
-    /// Begins the tables of a later start.
-    fn begin_start(&mut self) {
+    /// Begins the tables of a later start, of `model`.
+    fn begin_start(&mut self, model: u64) {
         self.start += 1;
+        self.model = model;
         self.again.clear();
+        self.wrapped.clear();
+    }
+
+    /// Whether a row says again what a wrapper and the module in it both say: another name for the same numbers.
+    fn is_wrapped(&mut self, key: &Keys, row: &Row) -> bool {
+        if !row.kind.is_activation() {
+            return false;
+        }
+        match self.wrapped.entry(key.clone()) {
+            Entry::Occupied(mut last) if *last.get().0 == *row.name => {
+                last.get_mut().1 = row.statistics;
+                false
+            }
+            Entry::Occupied(last) => last.get().1.is_same(&row.statistics),
+            Entry::Vacant(free) => {
+                free.insert((row.name.clone(), row.statistics));
+                false
+            }
+        }
     }
 
     /// Adds the next row. A key that a start writes again is that of the next micro step; one that an earlier start wrote is
@@ -233,8 +299,12 @@ impl Reading {
         *order += 1;
         let order = *order;
         let (kind, stage, name) = (row.kind, row.stage, row.canonical.clone());
-        let mut key = Keys { kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
+        let mut key =
+            Keys { model: self.model, kind, stage, name, micro_step: row.micro_step.unwrap_or(0), occurrence: 0 };
         let is_counted = row.micro_step.is_some();
+        if !row.is_absent() && self.is_wrapped(&key, &row) {
+            return;
+        }
         if row.is_absent() {
             let before = u64::from(self.is_written(&key));
             *self.again.entry(key).or_insert(before) += 1;

@@ -155,7 +155,14 @@ impl Whole {
         let name = format!("{module}{behind}");
         let micro_step = if self.merges_micro_steps { 0 } else { key.micro_step };
         let canonical: Arc<str> = format!("{module}{}", local.rest).into();
-        let of_whole = Keys { kind: key.kind, stage: 0, name: canonical, micro_step, occurrence: key.occurrence };
+        let of_whole = Keys {
+            model: key.model,
+            kind: key.kind,
+            stage: 0,
+            name: canonical,
+            micro_step,
+            occurrence: key.occurrence,
+        };
         let is_backward = matches!(key.kind, MonitorKind::ActvGrad | MonitorKind::GradUnreduced);
         let chunk = if is_backward { u32::MAX - local.chunk } else { local.chunk };
         let (chunk_of, rest) = (local.chunk, local.rest.to_owned());

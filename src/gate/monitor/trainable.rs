@@ -1,0 +1,110 @@
+//! Parameters that train on the candidate alone: the baseline records others, and of the module of these only what it computes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::judge::monitor::copies;
+use crate::judge::monitor::rules;
+use crate::kind::MonitorKind;
+use crate::read::monitor::{Differing, Keyed, Parameter, Statistics, Step, Tables};
+use crate::result::finding::Finding;
+use crate::result::unit::{Culprit, MonitorCause, unit_place};
+
+/// Names that a finding lists.
+const SHOWN: usize = 5;
+
+/// Parameters that only the candidate records, while they are looked at.
+#[derive(Debug, Default)]
+pub(super) struct OnlyTrained {
+    suspects: BTreeSet<String>,
+    /// Suspects that an update moves.
+    moved: BTreeSet<String>,
+    /// The first of them that moves, with its step and the step by which rows are ordered.
+    first: Option<(Differing, i64)>,
+    rank: Option<u64>,
+}
+
+impl OnlyTrained {
+    /// Suspects by their names. A model whose baseline lacks a partner for a parameter of its own was renamed.
+    pub(super) fn of((baseline, candidate): (&Tables, &Tables)) -> Self {
+        let names = |tables: &Tables| -> BTreeSet<String> {
+            let all = tables.names().into_iter();
+            all.filter(|(kind, _)| is_of_parameter(*kind)).map(|(_, name)| name.to_owned()).collect()
+        };
+        let (ours, theirs) = (names(baseline), names(candidate));
+        let rank = baseline.rank();
+        let is_blind = baseline.damage().next().is_some() || ours.is_empty();
+        if is_blind || baseline.version() != candidate.version() || !ours.is_subset(&theirs) {
+            return Self { rank, ..Self::default() };
+        }
+        let computed = baseline.names();
+        let modules: BTreeSet<&str> = computed
+            .iter()
+            .filter(|(kind, _)| *kind == MonitorKind::Actv)
+            .filter_map(|(_, name)| name.rsplit_once('.')?.0.strip_suffix(".output"))
+            .collect();
+        let module = |name: &str| name.rsplit_once('.').is_some_and(|(module, _)| modules.contains(module));
+        let suspects = theirs.difference(&ours).filter(|name| module(name)).cloned().collect();
+        Self { suspects, rank, ..Self::default() }
+    }
+
+    /// Looks at a step of the candidate.
+    pub(super) fn note(&mut self, step: &Step, update: i64) {
+        if self.suspects.is_empty() {
+            return;
+        }
+        let of_kind = |kind: MonitorKind| {
+            let rows = step.rows.iter().filter(move |keyed| keyed.key.kind == kind);
+            rows.filter(|keyed| self.suspects.contains(&*keyed.key.name)).collect::<Vec<&Keyed>>()
+        };
+        let before: Vec<(Parameter, Statistics)> = of_kind(MonitorKind::ParamOrigin)
+            .into_iter()
+            .map(|keyed| (keyed.key.parameter(), keyed.row.statistics))
+            .collect();
+        let before: BTreeMap<Parameter, Statistics> = before.into_iter().collect();
+        let moves = |keyed: &&Keyed| {
+            let before = before.get(&keyed.key.parameter());
+            before.is_some_and(|before| !before.is_same(&keyed.row.statistics))
+        };
+        let moved: Vec<&Keyed> = of_kind(MonitorKind::ParamUpdated).into_iter().filter(moves).collect();
+        if let (None, Some(keyed)) = (&self.first, moved.first()) {
+            self.first = Some((differing(keyed), update));
+        }
+        let names: Vec<String> = moved.iter().map(|keyed| keyed.key.name.to_string()).collect();
+        self.moved.extend(names);
+    }
+
+    /// The finding about those that an update moves.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (first, _) = self.first.as_ref()?;
+        let names: Vec<String> = self.moved.iter().take(SHOWN).cloned().collect();
+        let finding = Finding::new(&rules::TRAINABLE_DIFFERS, &*first.name);
+        let finding = finding.with("unit", unit_place(first.step, self.rank)).with("step", first.step);
+        let finding = finding.with("kind", first.key.kind.as_str()).with("cause", MonitorCause::Optimizer.as_str());
+        let finding = finding.with("count", self.moved.len()).with("names", names);
+        Some(rules::with_rank(finding, self.rank))
+    }
+
+    /// The culprit, with the step by which it is ordered.
+    pub(super) fn culprit(&self) -> Option<(Culprit, i64)> {
+        let (first, update) = self.first.as_ref()?;
+        let mut culprit = copies::culprit_of(first, *update, &rules::TRAINABLE_DIFFERS, MonitorCause::Optimizer);
+        culprit.rank = self.rank;
+        culprit.finding = culprit.own_finding();
+        Some((culprit, *update))
+    }
+}
+
+fn differing(keyed: &Keyed) -> Differing {
+    Differing {
+        key: keyed.key.clone(),
+        name: keyed.row.name.clone(),
+        order: keyed.order,
+        step: keyed.row.step,
+        ranks: Vec::new(),
+        error: 1.0,
+    }
+}
+
+fn is_of_parameter(kind: MonitorKind) -> bool {
+    kind.is_parameter() || kind.is_gradient() && kind != MonitorKind::ActvGrad || kind.is_moment()
+}
