@@ -327,6 +327,7 @@ fn open_aligned(
     let mut left_out = BTreeSet::new();
     for side in Side::BOTH {
         left_out.extend(take_ignored(&mut aligned.checkpoints[side], section));
+        pair::take_scales(&mut aligned.checkpoints[side]);
     }
     Ok(OpenedBoth { aligned, left_out })
 }
@@ -376,6 +377,7 @@ struct Opened {
 fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Opened> {
     let mut checkpoint = place.open(inventory.all_files())?;
     let left_out = take_ignored(&mut checkpoint, section);
+    pair::take_scales(&mut checkpoint);
     Ok(Opened { checkpoint, left_out })
 }
 

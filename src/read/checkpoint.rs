@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
 pub use gathered::{gathered, without_shards};
-pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces};
+pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces, Scale, Spread};
 pub use place::{CheckpointPlace, Format};
 
 /// Part of a checkpoint that a file is.

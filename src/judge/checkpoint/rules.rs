@@ -23,6 +23,8 @@ rules! {
     PADDING = "parameter-padding", Warn;
     /// A parameter differs by more than noise, as much as another precision or algorithm makes.
     DRIFTS = "parameter-drifts", Warn;
+    /// Codes of a quantised parameter are further apart than rounding puts them.
+    CODES_DIFFER = "parameter-codes-differ", Fail;
     /// A parameter differs at all, under the profile that allows no difference.
     NOT_BIT_EXACT = "parameter-not-bit-exact", Fail;
     /// An integer or boolean tensor differs.

@@ -18,6 +18,32 @@ pub struct Checkpoint {
     pub layout: Option<Layout>,
     /// Tensors of the optimizer that are there and not read.
     pub unread_states: u64,
+    /// Scales of quantised weights, by the weight's name.
+    pub scales: BTreeMap<String, Scale>,
+}
+
+/// Scale of the codes of a quantised weight: a number is `(code - zero) * factor / divisor`.
+#[derive(Debug)]
+pub struct Scale {
+    /// Factors.
+    pub factors: Spread,
+    /// Zero points; codes count from 0 where there are none.
+    pub zeros: Option<Spread>,
+    /// Divisor of all factors.
+    pub divisor: f32,
+}
+
+/// Numbers that each stand for a block of a larger tensor.
+#[derive(Debug)]
+pub struct Spread {
+    /// The numbers.
+    pub numbers: TensorData,
+    /// Length of a block along each axis of the larger tensor.
+    pub blocks: Vec<u64>,
+    /// Number of blocks along each axis.
+    pub counts: Vec<u64>,
+    /// Number of blocks along the last axis.
+    pub row: u64,
 }
 
 /// One tensor of a checkpoint.
