@@ -47,6 +47,7 @@ const EARLIER: usize = 4;
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let place = match checkpoint::recognise(sample.path, sample.head, sample.source)? {
         Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
+        Ok(checkpoint::Recognised::Part) => Ok(CheckpointPlace::part(sample.path.to_owned())),
         Ok(checkpoint::Recognised::Index(shards)) => Ok(CheckpointPlace::sharded(sample.path.to_owned(), shards)),
         Ok(checkpoint::Recognised::Other(reason)) => return Some(Recognised::Ignored(reason)),
         Err(error) => Err(error),
@@ -57,7 +58,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 /// The checkpoints of one side that is judged alone: each file by itself, but for those that make sense only together.
 fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
     let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
-    checkpoint::gathered(files, |format| format == Format::Dcp)
+    checkpoint::gathered(files, |format| matches!(format, Format::Dcp | Format::Fsdp))
 }
 
 /// The checkpoints of both sides, as they are held against each other.

@@ -246,17 +246,19 @@ impl Judge<'_> {
             return;
         }
         let (error, band) = (relative_l2(stats, rule), limits(dtype, rule, stats, quantised));
-        let is_said = quantised.is_some_and(|quantised| error > 0.0 && self.codes(parameter, dtype, stats, quantised));
+        let is_said = quantised.is_some_and(|quantised| error > 0.0 && self.codes(parameter, dtypes, stats, quantised));
         if !is_said || error > band.wrong {
             self.measured(comparison, error, band);
         }
     }
 
     /// Says of a quantised parameter what its codes show, and whether there was something to say.
-    fn codes(&mut self, parameter: &str, dtype: Dtype, stats: &PairStats, quantised: &QuantisedStats) -> bool {
+    fn codes(&mut self, parameter: &str, dtypes: (Dtype, Dtype), stats: &PairStats, quantised: &QuantisedStats) -> bool {
         if quantised.beyond == 0 && quantised.rows == 0 {
             return false;
         }
+        // Codes have fewer bits than what they are held against.
+        let dtype = if dtypes.1.size() <= dtypes.0.size() { dtypes.1 } else { dtypes.0 };
         let is_single = quantised.rows == 0 && quantised.beyond < FEW_CODES;
         let severity = if is_single { Severity::Warn } else { Severity::Fail };
         let finding = Finding::new(&rules::CODES_DIFFER, parameter).with_severity(severity);

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod dcp;
+mod fsdp;
 mod gathered;
 mod megatron;
 mod megatron_names;
@@ -32,6 +33,8 @@ pub use place::{CheckpointPlace, Format};
 pub enum Recognised {
     /// Checkpoint, or a shard of one.
     File,
+    /// One rank's part of a checkpoint.
+    Part,
     /// Index of a checkpoint; the names of tensors by file.
     Index(BTreeMap<String, Vec<String>>),
     /// Reason why a file of a checkpoint's format is none.
@@ -50,6 +53,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
         return None;
     }
     match tensor_file::open_all(source.clone()) {
+        Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, Stored::Part(_))) => Some(Ok(Recognised::Part)),
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
         Ok(_) if gathered::is_description(path) => Some(Ok(Recognised::File)),
         Ok(_) => Some(Ok(Recognised::Other("holds no floating-point tensors".into()))),
@@ -64,7 +68,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
 fn is_weight(stored: &Stored) -> bool {
     match stored {
         Stored::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
-        Stored::Unsupported(_) => true,
+        Stored::Unsupported(_) | Stored::Part(_) => true,
         Stored::Plain(_) | Stored::Shape(_) => false,
     }
 }
@@ -106,6 +110,7 @@ impl CheckpointPlace {
             Format::Megatron => megatron::open(self, files),
             Format::Dcp => dcp::open(self, files),
             Format::Zero => zero::open(self, files),
+            Format::Fsdp => fsdp::open(self, files),
         }
     }
 

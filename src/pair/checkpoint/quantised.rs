@@ -34,7 +34,7 @@ pub fn take_scales(checkpoint: &mut Checkpoint) {
 }
 
 /// Whether elements of this type may be codes.
-pub fn holds_codes(dtype: Dtype) -> bool {
+fn holds_codes(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::I8 | Dtype::U8 | Dtype::F8E4M3 | Dtype::F8E5M2)
 }
 

@@ -129,6 +129,11 @@ impl Parameter {
             Stored::Tensor(tensor) => Some(Self::Tensor(tensor)),
             Stored::Unsupported(reason) => Some(Self::Unread(reason)),
             Stored::Plain(_) | Stored::Shape(_) => None,
+            Stored::Part(part) if part.tensor.shape == part.shape => Some(Self::Tensor(part.tensor)),
+            Stored::Part(part) => Some(Self::Unread(format!(
+                "it is the part {:?} of a tensor of shape {:?}; give the files of all ranks",
+                part.tensor.shape, part.shape
+            ))),
         }
     }
 
