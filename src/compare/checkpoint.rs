@@ -87,7 +87,8 @@ pub fn parameters<'a>(
             let outcome = match (baseline, candidate) {
                 (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => {
                     let scales = pairs.scales.get(name);
-                    let baseline = quantised::Side { tensor: baseline, scale: scales.and_then(|scales| scales.baseline) };
+                    let baseline =
+                        quantised::Side { tensor: baseline, scale: scales.and_then(|scales| scales.baseline) };
                     let candidate =
                         quantised::Side { tensor: candidate, scale: scales.and_then(|scales| scales.candidate) };
                     tensors(name, baseline, candidate, measurements)

@@ -5,6 +5,7 @@
 //! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
 
 pub mod rules;
+mod settings;
 mod told;
 mod whole;
 
@@ -29,6 +30,7 @@ const GATHERED: usize = 1000;
 const FEW_CODES: u64 = 4;
 
 pub use rules::RULES;
+pub use settings::{SettingsScope, judge_settings};
 pub use told::MOST as MOST_FINDINGS;
 pub use whole::{WholeModel, judge_whole};
 
@@ -253,7 +255,13 @@ impl Judge<'_> {
     }
 
     /// Says of a quantised parameter what its codes show, and whether there was something to say.
-    fn codes(&mut self, parameter: &str, dtypes: (Dtype, Dtype), stats: &PairStats, quantised: &QuantisedStats) -> bool {
+    fn codes(
+        &mut self,
+        parameter: &str,
+        dtypes: (Dtype, Dtype),
+        stats: &PairStats,
+        quantised: &QuantisedStats,
+    ) -> bool {
         if quantised.beyond == 0 && quantised.rows == 0 {
             return false;
         }
@@ -383,12 +391,7 @@ fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
 }
 
 /// The limits of a parameter: those of its element type, and of a quantised one what rounding makes of the noise that bfloat16 has.
-fn limits(
-    dtype: Dtype,
-    rule: Option<&ParameterRule>,
-    stats: &PairStats,
-    quantised: Option<&QuantisedStats>,
-) -> Band {
+fn limits(dtype: Dtype, rule: Option<&ParameterRule>, stats: &PairStats, quantised: Option<&QuantisedStats>) -> Band {
     let Some(quantised) = quantised else { return band_of(dtype, rule) };
     let (typical, most) = quantised.rounding(stats);
     let Band { noise, wrong } = band(Some(Dtype::BF16));

@@ -14,7 +14,7 @@ use super::parameter::{prefix_of, rewritten};
 use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter, Scale};
 use crate::verdict::{PerSide, Side};
 
-pub use aligned::{Aligned, Padding, aligned};
+pub use aligned::{Aligned, Padding, aligned, untied};
 pub use arranged::{Arranged, arranged};
 pub use assembled::Replica;
 pub use order::in_order;
@@ -109,8 +109,7 @@ pub fn parameters<'a>(
         match partner.and_then(|partner| Some((partner, candidate.parameters.get(partner)?))) {
             Some((partner, theirs)) => {
                 pairs.matched.push((partner, parameter, theirs));
-                let scales =
-                    PerSide { baseline: baseline.scales.get(name), candidate: candidate.scales.get(partner) };
+                let scales = PerSide { baseline: baseline.scales.get(name), candidate: candidate.scales.get(partner) };
                 if scales.each().any(Option::is_some) {
                     pairs.scales.insert(partner, scales);
                 }

@@ -14,6 +14,7 @@ mod megatron;
 mod megatron_names;
 mod opened;
 mod place;
+mod settings;
 mod zero;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::fetch::{Files, Source};
 pub use gathered::{gathered, without_shards};
 pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces, Scale, Spread};
 pub use place::{CheckpointPlace, Format};
+pub use settings::{CONFIGURATIONS, Plain};
 
 /// Part of a checkpoint that a file is.
 #[derive(Debug)]
@@ -105,20 +107,25 @@ impl CheckpointPlace {
     /// # Errors
     /// Where the checkpoint's only file cannot be opened, or the folder's files contradict each other.
     pub fn open(&self, files: &dyn Files) -> Result<Checkpoint> {
-        match self.format {
+        let mut checkpoint = match self.format {
             Format::Whole => self.open_whole(files),
             Format::Megatron => megatron::open(self, files),
             Format::Dcp => dcp::open(self, files),
             Format::Zero => zero::open(self, files),
             Format::Fsdp => fsdp::open(self, files),
-        }
+        }?;
+        checkpoint.plain.read_beside(self, files);
+        Ok(checkpoint)
     }
 
     fn open_whole(&self, files: &dyn Files) -> Result<Checkpoint> {
         let mut checkpoint = Checkpoint::default();
         for (file, names) in &self.shards {
-            match files.open(file).and_then(tensor_file::open_all) {
-                Ok(stored) => checkpoint.add(stored),
+            match files.open(file).and_then(tensor_file::open_with_facts) {
+                Ok(stored) => {
+                    checkpoint.plain.take(&stored, settings::is_torch(file));
+                    checkpoint.add(stored);
+                }
                 Err(error) if names.is_empty() => return Err(error),
                 Err(error) => {
                     let unread = names.iter().map(|name| (name.clone(), Parameter::Unread(error.to_string())));

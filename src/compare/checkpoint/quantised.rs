@@ -125,7 +125,13 @@ fn step(dtype: Dtype, value: f32) -> f32 {
 }
 
 /// Multiplies numbers, and steps, with the scale of their places, after the zero points are taken off.
-fn apply(scale: &Scale, shape: &[u64], start: u64, numbers: &mut [f32], mut steps: Option<&mut Vec<f32>>) -> Result<()> {
+fn apply(
+    scale: &Scale,
+    shape: &[u64],
+    start: u64,
+    numbers: &mut [f32],
+    mut steps: Option<&mut Vec<f32>>,
+) -> Result<()> {
     let width = shape.last().copied().unwrap_or(1).max(1);
     let (mut factors, mut zeros) = (Row::of(&scale.factors), scale.zeros.as_ref().map(Row::of));
     let (mut at, mut place) = (start, 0_usize);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::settings::{Plain, names_state};
 use crate::layout::Layout;
 use crate::read::tensor::{Stored, TensorData};
 
@@ -20,6 +21,8 @@ pub struct Checkpoint {
     pub unread_states: u64,
     /// Scales of quantised weights, by the weight's name.
     pub scales: BTreeMap<String, Scale>,
+    /// Values that are no tensors.
+    pub plain: Plain,
 }
 
 /// Scale of the codes of a quantised weight: a number is `(code - zero) * factor / divisor`.
@@ -147,14 +150,6 @@ impl Parameter {
         };
         !is_number && name.split('.').any(names_state)
     }
-}
-
-/// Whether one part of a name is that of such a state: `np_rng_state`, `cuda_rng_state`, `rng_tracker_states`, `generator`.
-fn names_state(part: &str) -> bool {
-    let part = part.to_ascii_lowercase();
-    let mut words = part.split(|c: char| !c.is_ascii_alphanumeric());
-    let known = ["random_state", "random_states", "generator", "generator_state", "sampler", "rerun_state_machine"];
-    words.any(|word| word == "rng") || known.contains(&part.as_str()) || part.starts_with("dataloader")
 }
 
 #[cfg(test)]

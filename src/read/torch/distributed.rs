@@ -32,10 +32,18 @@ pub(super) fn is_class(callable: &str) -> bool {
 
 /// The value behind a text key of a dictionary, or of the state of an object.
 fn field<'a>(graph: &'a Graph, value: &'a Value, name: &str) -> Option<&'a Value> {
+    // Attributes in slots stand behind those of the dictionary.
+    if let Some(Node::Tuple(parts)) = graph.node(value) {
+        return parts.iter().find_map(|part| match graph.node(part) {
+            Some(Node::Dict(_)) => field(graph, part, name),
+            _ => None,
+        });
+    }
     let items = match graph.node(value)? {
         Node::Dict(items) => items,
         Node::Call { state: Some(state), .. } => match graph.node(state)? {
             Node::Dict(items) => items,
+            // An object whose state is an object would be followed without end.
             _ => return None,
         },
         _ => return None,
