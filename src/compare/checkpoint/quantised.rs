@@ -241,7 +241,7 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
     let mut found = QuantisedStats { sum_sq_steps: 0.0, beyond: 0, rows: 0 };
     let (mut b, mut c, mut steps) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     let [own, other] = &mut steps;
-    let mut start = 0;
+    let (mut start, mut whole, mut count_rows) = (0, Size::default(), 0);
     let width_here = usize::try_from(width).unwrap_or(1);
     while start < elements {
         let count = rows_at_once.min(elements - start);
@@ -250,31 +250,54 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
         let rows = b.chunks(width_here).zip(c.chunks(width_here));
         let steps = own.chunks(width_here).zip(other.chunks(width_here));
         for ((b, c), (own, other)) in rows.zip(steps) {
-            found.take_row((b, c), (own, other), rms);
+            whole = whole.plus(found.take_row((b, c), (own, other), rms));
+            count_rows += 1;
         }
         start += count;
+    }
+    if whole.is_changed() {
+        found.rows = count_rows;
     }
     Ok(found)
 }
 
+/// Sums over elements that tell whether one side is larger as a whole.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    dot: f64,
+    squares: f64,
+    /// Variance of `dot` that rounding and noise make: they point anywhere, and each weighs as much as its element.
+    variance: f64,
+}
+
+impl Size {
+    fn plus(self, other: Self) -> Self {
+        let Self { dot, squares, variance } = other;
+        Self { dot: self.dot + dot, squares: self.squares + squares, variance: self.variance + variance }
+    }
+
+    fn is_changed(self) -> bool {
+        self.squares > 0.0
+            && (self.dot / self.squares - 1.0).abs() > ROW + DEVIATIONS * self.variance.sqrt() / self.squares
+    }
+}
+
 impl QuantisedStats {
-    fn take_row(&mut self, (b, c): (&[f32], &[f32]), (own, other): (&[f32], &[f32]), rms: f64) {
-        let (mut dot, mut squares, mut sum_sq_steps, mut count) = (0.0, 0.0, 0.0, 0.0);
+    fn take_row(&mut self, (b, c): (&[f32], &[f32]), (own, other): (&[f32], &[f32]), rms: f64) -> Size {
+        let mut size = Size::default();
         for ((b, c), (own, other)) in b.iter().zip(c).zip(own.iter().zip(other)) {
             let [b, c, own, other] = [b, c, own, other].map(|value| f64::from(*value));
             if !(b.is_finite() && c.is_finite()) {
                 continue;
             }
-            (dot, squares, count) = (dot + b * c, squares + b * b, count + 1.0);
-            sum_sq_steps += own * own + other * other;
+            let steps = own * own + other * other;
+            let variance = b * b * (steps / 12.0 + (NOISE * rms).powi(2));
+            size = size.plus(Size { dot: b * c, squares: b * b, variance });
+            self.sum_sq_steps += steps;
             self.beyond += u64::from((c - b).abs() > own + other + DEVIATIONS * NOISE * rms);
         }
-        self.sum_sq_steps += sum_sq_steps;
-        if squares > 0.0 {
-            // Roundings and noise of a row point anywhere: along the row they add up to one of them.
-            let apart = (sum_sq_steps / 12.0 / count + (NOISE * rms).powi(2)).sqrt() / squares.sqrt();
-            self.rows += u64::from((dot / squares - 1.0).abs() > ROW + DEVIATIONS * apart);
-        }
+        self.rows += u64::from(size.is_changed());
+        size
     }
 
     /// Relative L2 error that rounding by itself makes, and the most that it can make.
