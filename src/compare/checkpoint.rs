@@ -1,6 +1,7 @@
 //! Two checkpoints to numbers, parameter by parameter, in parallel.
 
 mod change;
+mod quantised;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::verdict::Side;
 
 pub use change::{Change, Explanation};
 use change::{Scope, Suspect, changes};
+pub use quantised::QuantisedStats;
 
 /// Bytes that are read at once to see whether a tensor holds one number throughout; mostly the first few tell.
 const BLOCK: usize = 16 << 10;
@@ -59,6 +61,9 @@ pub enum ParameterOutcome {
         /// Whether both sides hold nothing but zeros, or one number throughout: their agreement says nothing.
         #[serde(default)]
         is_trivial: bool,
+        /// Numbers in steps of the codes, where a side is quantised.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quantised: Option<QuantisedStats>,
     },
     /// Shapes differ: baseline, candidate.
     ShapesDiffer(Vec<u64>, Vec<u64>),
@@ -81,6 +86,11 @@ pub fn parameters<'a>(
         .map(|(name, baseline, candidate)| {
             let outcome = match (baseline, candidate) {
                 (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => {
+                    let scales = pairs.scales.get(name);
+                    let baseline =
+                        quantised::Side { tensor: baseline, scale: scales.and_then(|scales| scales.baseline) };
+                    let candidate =
+                        quantised::Side { tensor: candidate, scale: scales.and_then(|scales| scales.candidate) };
                     tensors(name, baseline, candidate, measurements)
                 }
                 (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
@@ -185,7 +195,8 @@ pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
         if !is_parameter((before.dtype, after.dtype)) {
             continue;
         }
-        match tensors(name, before, after, &measurements) {
+        let of = |tensor| quantised::Side { tensor, scale: None };
+        match tensors(name, of(before), of(after), &measurements) {
             ParameterOutcome::Compared { stats, .. } if stats.unequal > 0 => return Some(true),
             ParameterOutcome::Compared { .. } => has_moved = Some(false),
             _ => {}
@@ -194,7 +205,13 @@ pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
     has_moved
 }
 
-fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measurements: &Measurements) -> ParameterOutcome {
+fn tensors(
+    name: &str,
+    own: quantised::Side<'_>,
+    other: quantised::Side<'_>,
+    measurements: &Measurements,
+) -> ParameterOutcome {
+    let (baseline, candidate) = (own.tensor, other.tensor);
     if baseline.shape != candidate.shape {
         return ParameterOutcome::ShapesDiffer(baseline.shape.clone(), candidate.shape.clone());
     }
@@ -206,15 +223,22 @@ fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measuremen
         member: name,
         offset: candidate.offset(),
     };
+    let is_quantised = (own.is_quantised() || other.is_quantised()) && own.is_read() && other.is_read();
     let measured = || {
-        let stats = compare_some(baseline, candidate, measurements.sample())?;
+        if !is_quantised {
+            let stats = compare_some(baseline, candidate, measurements.sample())?;
+            let is_trivial = is_trivial(baseline, &stats)?;
+            return Ok((stats, is_trivial, None));
+        }
+        let stats = compare_some(&own.numbers()?, &other.numbers()?, None)?;
+        let quantised = quantised::measured(own, other, &stats)?;
         let is_trivial = is_trivial(baseline, &stats)?;
-        Ok((stats, is_trivial))
+        Ok((stats, is_trivial, Some(quantised)))
     };
     let outcome = measurements.ask(&pair, || match measured() {
-        Ok((stats, is_trivial)) => {
+        Ok((stats, is_trivial, quantised)) => {
             let dtypes = (baseline.dtype, candidate.dtype);
-            ParameterOutcome::Compared { dtypes, stats: Box::new(stats), is_trivial }
+            ParameterOutcome::Compared { dtypes, stats: Box::new(stats), is_trivial, quantised }
         }
         Err(error) => unread(baseline, &error),
     });

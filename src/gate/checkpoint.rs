@@ -10,7 +10,8 @@ use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::judge::checkpoint::{
-    JudgedCheckpoint, Settings, WholeModel, is_beyond_noise, judge, judge_alone, judge_whole, rules,
+    JudgedCheckpoint, Settings, SettingsScope, WholeModel, is_beyond_noise, judge, judge_alone, judge_settings,
+    judge_whole, rules,
 };
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::run::checkpoints::Checkpoints;
@@ -47,6 +48,7 @@ const EARLIER: usize = 4;
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let place = match checkpoint::recognise(sample.path, sample.head, sample.source)? {
         Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
+        Ok(checkpoint::Recognised::Part) => Ok(CheckpointPlace::part(sample.path.to_owned())),
         Ok(checkpoint::Recognised::Index(shards)) => Ok(CheckpointPlace::sharded(sample.path.to_owned(), shards)),
         Ok(checkpoint::Recognised::Other(reason)) => return Some(Recognised::Ignored(reason)),
         Err(error) => Err(error),
@@ -57,7 +59,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 /// The checkpoints of one side that is judged alone: each file by itself, but for those that make sense only together.
 fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
     let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
-    checkpoint::gathered(files, |format| format == Format::Dcp)
+    checkpoint::gathered(files, |format| matches!(format, Format::Dcp | Format::Fsdp))
 }
 
 /// The checkpoints of both sides, as they are held against each other.
@@ -150,14 +152,21 @@ pub fn check(
     let paired = pair::checkpoints(&arranged.places.baseline, &arranged.places.candidate);
     let mut used = vec![false; policy.checkpoint.limits.len()];
     let sides = Sides { baseline, candidate, policy, measurements, progress };
+    let mut folders = BTreeSet::new();
     for (b, c) in &paired.matched {
+        // What lies beside several checkpoints of a folder is told once.
+        let scope = SettingsScope {
+            is_alike: b.format == c.format && policy.checkpoint.names.is_empty(),
+            is_whole: b.format == Format::Whole && c.format == Format::Whole,
+            is_beside: folders.insert((b.folder(), c.folder())),
+        };
         let judged = if arranged.is_aligned {
-            let whole = sides.whole_unit(b, c, &arranged, &mut used);
+            let whole = sides.whole_unit(b, c, scope, &arranged, &mut used);
             outcome.layout = outcome.layout.take().or(whole.layout);
             outcome.say(whole.unused);
             whole.judged
         } else {
-            unit((baseline, b), (candidate, c), (policy, measurements), progress, &mut used)
+            unit((baseline, b), (candidate, c), scope, (policy, measurements), progress, &mut used)
         };
         outcome.add_unit(Unit::Checkpoint(Box::new(judged.unit)), judged.findings);
     }
@@ -216,6 +225,7 @@ impl Sides<'_> {
         &self,
         b: &CheckpointPlace,
         c: &CheckpointPlace,
+        scope: SettingsScope,
         arranged: &Arranged,
         used: &mut [bool],
     ) -> WholeUnit {
@@ -246,6 +256,7 @@ impl Sides<'_> {
             unread_states: *unread_states,
         };
         judged.findings.splice(0..0, judge_whole(name, &whole));
+        judged.findings.extend(about_settings(name, &checkpoints.baseline, &checkpoints.candidate, scope));
         let found = PerSide::of(|side| checkpoints[side].layout.clone());
         let unused = unused.iter().map(|line| Finding::new(&policy_rules::SELECTOR_UNUSED, line.as_str())).collect();
         WholeUnit { judged, layout: Some(told_layouts(found, self.policy)), unused }
@@ -327,14 +338,29 @@ fn open_aligned(
     let mut left_out = BTreeSet::new();
     for side in Side::BOTH {
         left_out.extend(take_ignored(&mut aligned.checkpoints[side], section));
+        pair::take_scales(&mut aligned.checkpoints[side]);
     }
     Ok(OpenedBoth { aligned, left_out })
+}
+
+/// Findings about plain values of both sides, and about configurations that cannot be read.
+fn about_settings(name: &str, baseline: &Checkpoint, candidate: &Checkpoint, scope: SettingsScope) -> Vec<Finding> {
+    let plain = PerSide { baseline: &baseline.plain, candidate: &candidate.plain };
+    let mut findings = judge_settings(name, plain, scope);
+    for side in Side::BOTH.into_iter().filter(|_| scope.is_beside) {
+        findings.extend(plain[side].damaged.iter().map(|(path, reason)| {
+            let error = Error::corrupt(path, reason.clone());
+            damaged(path, side, &error.with_help("write the configuration again"))
+        }));
+    }
+    findings
 }
 
 /// One checkpoint of both sides, opened, compared and judged.
 fn unit(
     (baseline, b): (&Inventory, &CheckpointPlace),
     (candidate, c): (&Inventory, &CheckpointPlace),
+    scope: SettingsScope,
     (policy, measurements): (&Policy, &Measurements),
     progress: &dyn Progress,
     used: &mut [bool],
@@ -343,12 +369,17 @@ fn unit(
     let section = &policy.checkpoint;
     match (open(baseline, b, section), open(candidate, c, section)) {
         (Ok(b), Ok(c)) => {
-            let pairs = pair::parameters(&b.checkpoint, &c.checkpoint, &section.prefixes);
+            let left_out: BTreeSet<String> = b.left_out.union(&c.left_out).cloned().collect();
+            let (checkpoints, replicas) = pair::untied(b.checkpoint, c.checkpoint);
+            let pairs = pair::parameters(&checkpoints.baseline, &checkpoints.candidate, &section.prefixes);
             progress.begin("comparing checkpoints", pairs.matched.len() as u64);
             let comparisons = compare::parameters(&pairs, measurements, &|| progress.advance(1));
             let settings = Settings { policy: section, profile: policy.profile };
             let mut judged = judge(name, &pairs, &comparisons, settings, used);
-            leave_out(&mut judged.unit.evidence, b.left_out.union(&c.left_out));
+            leave_out(&mut judged.unit.evidence, left_out.iter());
+            let whole = WholeModel { replicas: compare::replicas(&replicas), ..WholeModel::default() };
+            judged.findings.extend(judge_whole(name, &whole));
+            judged.findings.extend(about_settings(name, &checkpoints.baseline, &checkpoints.candidate, scope));
             judged
         }
         (b, c) => {
@@ -376,6 +407,7 @@ struct Opened {
 fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Opened> {
     let mut checkpoint = place.open(inventory.all_files())?;
     let left_out = take_ignored(&mut checkpoint, section);
+    pair::take_scales(&mut checkpoint);
     Ok(Opened { checkpoint, left_out })
 }
 

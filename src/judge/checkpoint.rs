@@ -5,10 +5,11 @@
 //! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
 
 pub mod rules;
+mod settings;
 mod told;
 mod whole;
 
-use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome};
+use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome, QuantisedStats};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band, looser};
@@ -25,7 +26,11 @@ const SHOWN: usize = 20;
 /// Outcomes that are gathered before the worst of them are taken.
 const GATHERED: usize = 1000;
 
+/// Codes that are beyond rounding from which on they are a part that was lost; fewer are single bits.
+const FEW_CODES: u64 = 4;
+
 pub use rules::RULES;
+pub use settings::{SettingsScope, judge_settings};
 pub use told::MOST as MOST_FINDINGS;
 pub use whole::{WholeModel, judge_whole};
 
@@ -53,8 +58,8 @@ pub fn judge(
     for comparison in weights {
         count(comparison, &mut evidence);
         match &comparison.outcome {
-            ParameterOutcome::Compared { dtypes, stats, .. } => {
-                judge.compared(comparison, *dtypes, stats, used);
+            ParameterOutcome::Compared { dtypes, stats, quantised, .. } => {
+                judge.compared(comparison, *dtypes, (stats, quantised.as_ref()), used);
             }
             ParameterOutcome::ShapesDiffer(..) if comparison.explanation.change == Some(Change::Transposed) => {
                 judge.say(Finding::new(&rules::TRANSPOSED, comparison.name));
@@ -150,6 +155,8 @@ fn is_measured(stats: &PairStats) -> bool {
 /// Whether a comparison is one whose cause is worth looking for: it differs by more than noise, or in its shape.
 pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: Settings<'_>) -> bool {
     match &comparison.outcome {
+        // Codes show none of the causes that are looked for in elements.
+        ParameterOutcome::Compared { quantised: Some(_), .. } => false,
         ParameterOutcome::Compared { dtypes, stats, .. } if is_measured(stats) => {
             let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
             let rule = settings.policy.limits.iter().find(|rule| rule.fits(comparison.name, dtype));
@@ -215,18 +222,18 @@ impl Judge<'_> {
         &mut self,
         comparison: &ParameterComparison<'_>,
         dtypes: (Dtype, Dtype),
-        stats: &PairStats,
+        (stats, quantised): (&PairStats, Option<&QuantisedStats>),
         used: &mut [bool],
     ) {
         let parameter = comparison.name;
         if dtypes.0 != dtypes.1 {
-            self.dtypes_differ(parameter, dtypes);
+            self.dtypes_differ(parameter, dtypes, quantised.is_some());
         }
         self.non_finite(parameter, stats);
         let counts = |stats: &PairStats, finding: Finding| {
             finding.with("unequal", stats.unequal).with("elements", stats.elements)
         };
-        if dtypes.0.unit_roundoff() <= 0.0 && dtypes.1.unit_roundoff() <= 0.0 {
+        if quantised.is_none() && dtypes.0.unit_roundoff() <= 0.0 && dtypes.1.unit_roundoff() <= 0.0 {
             if stats.unequal > 0 {
                 self.say(counts(stats, Finding::new(&rules::INTEGER_DIFFERS, parameter)));
             }
@@ -240,12 +247,37 @@ impl Judge<'_> {
         if !is_measured(stats) {
             return;
         }
-        self.measured(comparison, relative_l2(stats, rule), band_of(dtype, rule));
+        let (error, band) = (relative_l2(stats, rule), limits(dtype, rule, stats, quantised));
+        let is_said = quantised.is_some_and(|quantised| error > 0.0 && self.codes(parameter, dtypes, stats, quantised));
+        if !is_said || error > band.wrong {
+            self.measured(comparison, error, band);
+        }
     }
 
-    fn dtypes_differ(&mut self, parameter: &str, (baseline, candidate): (Dtype, Dtype)) {
+    /// Says of a quantised parameter what its codes show, and whether there was something to say.
+    fn codes(
+        &mut self,
+        parameter: &str,
+        dtypes: (Dtype, Dtype),
+        stats: &PairStats,
+        quantised: &QuantisedStats,
+    ) -> bool {
+        if quantised.beyond == 0 && quantised.rows == 0 {
+            return false;
+        }
+        // Codes have fewer bits than what they are held against.
+        let dtype = if dtypes.1.size() <= dtypes.0.size() { dtypes.1 } else { dtypes.0 };
+        let is_single = quantised.rows == 0 && quantised.beyond < FEW_CODES;
+        let severity = if is_single { Severity::Warn } else { Severity::Fail };
+        let finding = Finding::new(&rules::CODES_DIFFER, parameter).with_severity(severity);
+        let finding = finding.with("dtype", dtype.to_string()).with("count", quantised.beyond);
+        self.say(finding.with("elements", stats.elements).with("rows", quantised.rows));
+        true
+    }
+
+    fn dtypes_differ(&mut self, parameter: &str, (baseline, candidate): (Dtype, Dtype), is_quantised: bool) {
         let both_float = baseline.unit_roundoff() > 0.0 && candidate.unit_roundoff() > 0.0;
-        let same_kind = both_float && baseline.is_complex() == candidate.is_complex();
+        let same_kind = (both_float && baseline.is_complex() == candidate.is_complex()) || is_quantised;
         let severity =
             if same_kind && self.settings.profile != Profile::BitExact { Severity::Warn } else { Severity::Fail };
         let finding = Finding::new(&rules::DTYPE_DIFFERS, parameter).with_severity(severity);
@@ -356,6 +388,16 @@ fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
         (diff, norm) if norm > 0.0 => diff / norm,
         _ => f64::INFINITY,
     }
+}
+
+/// The limits of a parameter: those of its element type, and of a quantised one what rounding makes of the noise that bfloat16 has.
+fn limits(dtype: Dtype, rule: Option<&ParameterRule>, stats: &PairStats, quantised: Option<&QuantisedStats>) -> Band {
+    let Some(quantised) = quantised else { return band_of(dtype, rule) };
+    let (typical, most) = quantised.rounding(stats);
+    let Band { noise, wrong } = band(Some(Dtype::BF16));
+    let noise = rule.and_then(|rule| rule.noise).map_or(noise + typical, |tolerance| tolerance.get());
+    let wrong = rule.and_then(|rule| rule.wrong).map_or((wrong + most).max(noise), |tolerance| tolerance.get());
+    Band { noise: noise.min(wrong), wrong }
 }
 
 fn band_of(dtype: Dtype, rule: Option<&ParameterRule>) -> Band {

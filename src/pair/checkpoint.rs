@@ -4,19 +4,21 @@ mod aligned;
 mod arranged;
 mod assembled;
 mod order;
+mod quantised;
 mod renamed;
 mod spelling;
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::parameter::{prefix_of, rewritten};
-use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter};
-use crate::verdict::Side;
+use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter, Scale};
+use crate::verdict::{PerSide, Side};
 
-pub use aligned::{Aligned, Padding, aligned};
+pub use aligned::{Aligned, Padding, aligned, untied};
 pub use arranged::{Arranged, arranged};
 pub use assembled::Replica;
 pub use order::in_order;
+pub use quantised::take_scales;
 pub use renamed::NameRule;
 
 /// Checkpoints of both sides, paired.
@@ -87,6 +89,8 @@ pub struct ParameterPairs<'a> {
     pub only_candidate: Vec<&'a str>,
     /// Names that one side only has, of states of generators and of what hands out data.
     pub one_sided_states: Vec<&'a str>,
+    /// Scales of quantised weights, by the candidate's name of the weight.
+    pub scales: BTreeMap<&'a str, PerSide<Option<&'a Scale>>>,
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
@@ -103,7 +107,13 @@ pub fn parameters<'a>(
     for (name, parameter) in &baseline.parameters {
         let partner = theirs.remove(&rewritten(name, prefixes));
         match partner.and_then(|partner| Some((partner, candidate.parameters.get(partner)?))) {
-            Some((partner, theirs)) => pairs.matched.push((partner, parameter, theirs)),
+            Some((partner, theirs)) => {
+                pairs.matched.push((partner, parameter, theirs));
+                let scales = PerSide { baseline: baseline.scales.get(name), candidate: candidate.scales.get(partner) };
+                if scales.each().any(Option::is_some) {
+                    pairs.scales.insert(partner, scales);
+                }
+            }
             None => pairs.only_baseline.push(name),
         }
     }

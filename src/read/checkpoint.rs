@@ -8,11 +8,13 @@
 
 mod arguments;
 mod dcp;
+mod fsdp;
 mod gathered;
 mod megatron;
 mod megatron_names;
 mod opened;
 mod place;
+mod settings;
 mod zero;
 
 use std::collections::BTreeMap;
@@ -24,14 +26,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
 pub use gathered::{gathered, without_shards};
-pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces};
+pub use opened::{Checkpoint, ModelFacts, Parameter, Piece, Pieces, Scale, Spread};
 pub use place::{CheckpointPlace, Format};
+pub use settings::{CONFIGURATIONS, Plain};
 
 /// Part of a checkpoint that a file is.
 #[derive(Debug)]
 pub enum Recognised {
     /// Checkpoint, or a shard of one.
     File,
+    /// One rank's part of a checkpoint.
+    Part,
     /// Index of a checkpoint; the names of tensors by file.
     Index(BTreeMap<String, Vec<String>>),
     /// Reason why a file of a checkpoint's format is none.
@@ -50,6 +55,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
         return None;
     }
     match tensor_file::open_all(source.clone()) {
+        Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, Stored::Part(_))) => Some(Ok(Recognised::Part)),
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
         Ok(_) if gathered::is_description(path) => Some(Ok(Recognised::File)),
         Ok(_) => Some(Ok(Recognised::Other("holds no floating-point tensors".into()))),
@@ -64,7 +70,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
 fn is_weight(stored: &Stored) -> bool {
     match stored {
         Stored::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
-        Stored::Unsupported(_) => true,
+        Stored::Unsupported(_) | Stored::Part(_) => true,
         Stored::Plain(_) | Stored::Shape(_) => false,
     }
 }
@@ -101,19 +107,25 @@ impl CheckpointPlace {
     /// # Errors
     /// Where the checkpoint's only file cannot be opened, or the folder's files contradict each other.
     pub fn open(&self, files: &dyn Files) -> Result<Checkpoint> {
-        match self.format {
+        let mut checkpoint = match self.format {
             Format::Whole => self.open_whole(files),
             Format::Megatron => megatron::open(self, files),
             Format::Dcp => dcp::open(self, files),
             Format::Zero => zero::open(self, files),
-        }
+            Format::Fsdp => fsdp::open(self, files),
+        }?;
+        checkpoint.plain.read_beside(self, files);
+        Ok(checkpoint)
     }
 
     fn open_whole(&self, files: &dyn Files) -> Result<Checkpoint> {
         let mut checkpoint = Checkpoint::default();
         for (file, names) in &self.shards {
-            match files.open(file).and_then(tensor_file::open_all) {
-                Ok(stored) => checkpoint.add(stored),
+            match files.open(file).and_then(tensor_file::open_with_facts) {
+                Ok(stored) => {
+                    checkpoint.plain.take(&stored, settings::is_torch(file));
+                    checkpoint.add(stored);
+                }
                 Err(error) if names.is_empty() => return Err(error),
                 Err(error) => {
                     let unread = names.iter().map(|name| (name.clone(), Parameter::Unread(error.to_string())));

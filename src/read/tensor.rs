@@ -63,6 +63,73 @@ pub enum Stored {
     Plain(String),
     /// A shape by itself.
     Shape(Vec<u64>),
+    /// The part of a tensor that one rank holds.
+    Part(Part),
+}
+
+/// Part of a tensor that is cut over a mesh of devices.
+#[derive(Debug)]
+pub struct Part {
+    /// The part.
+    pub tensor: TensorData,
+    /// Shape of the whole.
+    pub shape: Vec<u64>,
+    /// Cut that each axis of the mesh makes.
+    pub cuts: Vec<Cut>,
+    /// Shape of the mesh.
+    pub sizes: Vec<u64>,
+    /// Place of the rank in the mesh, where the file tells it.
+    pub coordinate: Option<Vec<u64>>,
+}
+
+/// Cut that an axis of a mesh makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// None: every device along it has the same.
+    Copy,
+    /// Pieces of equal length along an axis of the tensor; the last ones may be shorter.
+    Axis {
+        /// Axis of the tensor.
+        axis: usize,
+        /// Number of pieces.
+        of: u64,
+        /// Whether it cuts what the later axes of the mesh have cut before.
+        is_inner: bool,
+    },
+}
+
+impl Part {
+    /// Where the part of `rank` begins in the whole, and its lengths; `None` where the mesh has no such rank.
+    pub(crate) fn place(&self, rank: u32) -> Option<(Vec<u64>, Vec<u64>)> {
+        let coordinate = match &self.coordinate {
+            Some(coordinate) => coordinate.clone(),
+            None => {
+                let mut rest = u64::from(rank);
+                let mut coordinate = Vec::with_capacity(self.sizes.len());
+                for size in self.sizes.iter().rev() {
+                    coordinate.push(rest.checked_rem(*size)?);
+                    rest /= size;
+                }
+                coordinate.reverse();
+                (rest == 0).then_some(coordinate)?
+            }
+        };
+        let (mut start, mut lens) = (vec![0; self.shape.len()], self.shape.clone());
+        for inner in [false, true] {
+            for (cut, at) in self.cuts.iter().zip(&coordinate) {
+                let Cut::Axis { axis, of, is_inner } = *cut else { continue };
+                if is_inner != inner {
+                    continue;
+                }
+                let (first, len) = start.get_mut(axis).zip(lens.get_mut(axis))?;
+                let piece = len.div_ceil(of.max(1));
+                let skipped = piece.checked_mul(*at)?.min(*len);
+                *first += skipped;
+                *len = piece.min(*len - skipped);
+            }
+        }
+        (coordinate.len() == self.cuts.len()).then_some((start, lens))
+    }
 }
 
 impl std::fmt::Debug for TensorData {

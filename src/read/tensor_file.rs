@@ -41,6 +41,9 @@ pub fn open(source: Source) -> Result<TensorData> {
         (Some((_, Stored::Shape(shape))), 0) => {
             Err(Error::unsupported(name, format!("holds the shape {shape:?}, expected a tensor")))
         }
+        (Some((_, Stored::Part(_))), 0) => {
+            Err(Error::unsupported(name, "holds the part that one rank has of a tensor"))
+        }
         (_, rest) => Err(Error::unsupported(name, format!("holds {} values, expected one tensor", rest + 1))),
     }
 }

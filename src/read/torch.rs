@@ -7,6 +7,7 @@
 
 mod callable;
 mod container;
+mod distributed;
 mod numpy;
 mod storage;
 
@@ -150,6 +151,11 @@ impl Walk<'_> {
         if depth == 0 {
             return Err(self.corrupt("a tensor wrapped too many times"));
         }
+        if callable == FROM_TYPE
+            && let Some(part) = self.part(arguments, depth)
+        {
+            return part;
+        }
         if callable == FROM_TYPE {
             let (Some(Value::Global(inner)), Some(inner_arguments)) =
                 (arguments.first(), arguments.get(2).and_then(|value| self.content.graph.sequence(value)))
@@ -170,6 +176,22 @@ impl Walk<'_> {
             return Err(self.corrupt("a parameter without a tensor"));
         }
         Ok(Stored::Plain(callable.replace(' ', ".")))
+    }
+
+    /// The part of a tensor that one rank holds: `(_rebuild_wrapper_subclass, class, (class, dtype, size, ...), state)`; `None` for
+    /// tensors of other classes.
+    fn part(&self, arguments: &[Value], depth: usize) -> Option<Result<Stored>> {
+        let graph = &self.content.graph;
+        let state = arguments.get(3)?;
+        let local = distributed::local(graph, state)?;
+        let shape = graph.sequence(arguments.get(2)?)?.get(2).and_then(|size| self.unsigned_list(size))?;
+        let Some(Node::Call { callable, arguments, .. }) = graph.node(local) else { return None };
+        let tensor = match self.tensor(callable, arguments, depth - 1) {
+            Ok(Stored::Tensor(tensor)) => tensor,
+            other => return Some(other),
+        };
+        let unknown = || Stored::Unsupported("a distributed tensor whose parts do not tell their places".into());
+        Some(Ok(distributed::part(graph, state, shape, tensor).map_or_else(unknown, Stored::Part)))
     }
 
     /// A view of a storage: `(storage, offset, size, stride, …)`.

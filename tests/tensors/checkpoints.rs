@@ -11,8 +11,9 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::result::GateResult;
+use precision_gate::result::finding::Finding;
 use precision_gate::result::unit::Unit;
-use precision_gate::verdict::{CheckId, Verdict};
+use precision_gate::verdict::{CheckId, Severity, Verdict};
 use serde_json::Value;
 
 pub(super) fn root() -> PathBuf {
@@ -63,6 +64,88 @@ fn every_case_gets_its_verdict_and_its_findings() {
         cases += 1;
     }
     assert!(cases > 15, "only {cases} cases");
+}
+
+#[test]
+fn checkpoints_of_many_writers_are_judged_by_what_their_values_mean() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-writers");
+    let cases = std::fs::read_dir(root).expect("fixtures").flatten().map(|case| case.path());
+    let mut count = 0;
+    for case in cases.filter(|case| case.is_dir()) {
+        let truth = std::fs::read(case.join("case.json")).expect("case.json");
+        let truth = serde_json::from_slice::<Value>(&truth).expect("JSON")["truth"].clone();
+        let result = judged(&case.join("gpu"), &case.join("npu"), "");
+        let verdict = result.verdict.as_str();
+        let also = truth["also"].as_array().expect("a list").iter().filter_map(Value::as_str);
+        let right: Vec<&str> = truth["verdict"].as_str().into_iter().chain(also).collect();
+        assert!(right.contains(&verdict), "{case:?}: {verdict} {:?}", result.findings);
+        if let (Some(parameter), "fail") = (truth["param"].as_str(), verdict) {
+            let is_named = |finding: &Finding| finding.severity == Severity::Fail && finding.place == parameter;
+            assert!(result.findings.iter().any(is_named), "{case:?}: {:?}", result.findings);
+        }
+        count += 1;
+    }
+    assert!(count >= 5, "only {count} cases");
+}
+
+/// A copy of a case whose candidate is changed, judged.
+fn changed(case: &str, change: impl Fn(&Path)) -> GateResult {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-writers").join(case);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut stack = vec![own.join("gpu")];
+    let candidate = folder.path().join("npu");
+    while let Some(from) = stack.pop() {
+        let to = candidate.join(from.strip_prefix(own.join("gpu")).expect("below"));
+        std::fs::create_dir_all(&to).expect("a folder");
+        for entry in std::fs::read_dir(&from).expect("listed").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                stack.push(path);
+            } else {
+                std::fs::copy(&path, to.join(entry.file_name())).expect("copied");
+            }
+        }
+    }
+    change(&candidate);
+    judged(&own.join("gpu"), &candidate, "")
+}
+
+#[test]
+fn what_lies_beside_tensors_is_missed_and_damage_is_told() {
+    let configuration = |folder: &Path| folder.join("adapter_config.json");
+    let without = changed("bad-lora-alpha", |folder| std::fs::remove_file(configuration(folder)).expect("removed"));
+    assert_eq!(without.verdict, Verdict::Incomplete, "{:?}", without.findings);
+    assert!(codes(&without).contains(&"checkpoint-setting-missing"));
+    let cut = changed("bad-lora-alpha", |folder| std::fs::write(configuration(folder), "{\"r\": 8,").expect("written"));
+    assert!(codes(&cut).contains(&"artifact-damaged"), "{:?}", cut.findings);
+    let actor = "global_step_100/actor/model_world_size_2_rank_1.pt";
+    let lost = changed("ok-verl-fsdp-dtensor", |folder| std::fs::remove_file(folder.join(actor)).expect("removed"));
+    assert_eq!(lost.verdict, Verdict::Incomplete, "{:?}", lost.findings);
+    assert!(codes(&lost).contains(&"shard-missing"));
+    let setting = changed("bad-lora-alpha", |folder| {
+        let text = std::fs::read_to_string(configuration(folder)).expect("read");
+        std::fs::write(configuration(folder), text.replace("16", "64")).expect("written");
+    });
+    assert!(codes(&setting).contains(&"checkpoint-setting-differs"), "{:?}", setting.findings);
+}
+
+#[test]
+fn one_code_that_is_a_neighbour_is_rounding_and_a_lost_part_is_not() {
+    let rewritten = |change: fn(&mut [u8])| {
+        changed("ok-int8", |folder| {
+            let path = folder.join("model.safetensors");
+            let mut bytes = std::fs::read(&path).expect("read");
+            let end = bytes.len();
+            // The last tensors of the file are codes.
+            change(&mut bytes[end - 1000..]);
+            std::fs::write(&path, bytes).expect("written");
+        })
+    };
+    let neighbour = rewritten(|codes| codes[0] = if codes[0] == 0x7f { 0x7e } else { codes[0].wrapping_add(1) });
+    assert_eq!(neighbour.verdict, Verdict::Pass, "{:?}", neighbour.findings);
+    let lost = rewritten(|codes| codes.iter_mut().step_by(5).for_each(|code| *code = 0));
+    assert_eq!(lost.verdict, Verdict::Fail, "{:?}", lost.findings);
+    assert!(codes(&lost).contains(&"parameter-codes-differ"));
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn check(place: &str, expected: &Value, stored: &Stored) {
             assert!(reason.contains(word), "{place}: {reason}");
         }
         Stored::Plain(value) => assert_eq!(expected["plain"].as_str(), Some(value.as_str()), "{place}"),
+        Stored::Part(part) => panic!("{place}: a part {part:?}"),
         Stored::Shape(shape) => panic!("{place}: a shape {shape:?}"),
     }
 }

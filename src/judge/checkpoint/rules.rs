@@ -23,6 +23,8 @@ rules! {
     PADDING = "parameter-padding", Warn;
     /// A parameter differs by more than noise, as much as another precision or algorithm makes.
     DRIFTS = "parameter-drifts", Warn;
+    /// Codes of a quantised parameter are further apart than rounding puts them.
+    CODES_DIFFER = "parameter-codes-differ", Fail;
     /// A parameter differs at all, under the profile that allows no difference.
     NOT_BIT_EXACT = "parameter-not-bit-exact", Fail;
     /// An integer or boolean tensor differs.
@@ -47,6 +49,10 @@ rules! {
     OPTIMIZER_UNREAD = "optimizer-state-unread", Info;
     /// States of random generators, and of what hands out data, are there and are not judged.
     STATE = "checkpoint-state", Info;
+    /// A value in the checkpoint or beside it differs: of a configuration, of trainer or optimizer.
+    SETTING_DIFFERS = "checkpoint-setting-differs", Fail;
+    /// Such a value is there on one side only.
+    SETTING_MISSING = "checkpoint-setting-missing", Incomplete;
     /// Nothing could be compared.
     NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
     /// More parameters have a fault than are listed.

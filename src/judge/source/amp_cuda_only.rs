@@ -4,6 +4,7 @@ use super::file::File;
 use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
+use super::purpose::is_training;
 use super::rule::{Family, SourceRule};
 use super::words::DEVICE;
 use crate::read::source::NodeId;
@@ -32,9 +33,17 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     places.sort_unstable();
     for id in places {
         if !is_guarded(file, id, DEVICE) {
-            hits.push(Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::TRANSFER));
+            // A scaler is of no use but in training; elsewhere another precision changes no weight.
+            let trains = is_scaler(file, id) || is_training(file, id);
+            hits.push(Hit::new(&RULE, id).needs(Flags::NPU_PROJECT).unless(Flags::TRANSFER).milder(!trains));
         }
     }
+}
+
+/// Whether a place makes a scaler of gradients.
+fn is_scaler(file: &File<'_>, id: NodeId) -> bool {
+    let function = file.call(id).map(|(function, _)| function);
+    function.and_then(|function| file.full_name(function)).is_some_and(|name| name.ends_with("GradScaler"))
 }
 
 fn is_of_cuda(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> bool {

@@ -18,6 +18,12 @@ pub struct Context {
 /// Facts that one file states for its tree.
 pub(super) fn flags_of(file: &File<'_>) -> Flags {
     let mut flags = file.npu_flags;
+    if file.has_main_guard() {
+        flags = flags.with(Flags::SCRIPT);
+    }
+    if says_seed(&file.text) {
+        flags = flags.with(Flags::SEEDED);
+    }
     for id in file.tree.ids() {
         match file.tree.kind(id) {
             Kind::Import(names) => {
@@ -44,6 +50,13 @@ pub(super) fn flags_of(file: &File<'_>) -> Flags {
         }
     }
     flags
+}
+
+/// Whether a text speaks of seeds anywhere. A comment counts, too: what is not sure to be missing is not told.
+fn says_seed(text: &str) -> bool {
+    ["seed", "Seed", "SEED", "deterministic", "TrainingArguments"]
+        .iter()
+        .any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
 }
 
 fn of_import(full: &str) -> Flags {

@@ -22,8 +22,13 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         let is_source =
             |id: NodeId| file.text_of(id).is_some_and(|text| text.ends_with(".cu") || text.ends_with(".cuh"));
         let loads_cuda = || {
-            file.keyword(arguments, "cuda_sources").is_some()
-                || arguments.iter().any(|argument| file.tree.within(argument.value).any(is_source))
+            let names_cuda = |name: &str| file.keyword(arguments, name).is_some_and(|value| !file.is_false(value));
+            let holds_source = |id: NodeId| file.tree.within(id).any(is_source);
+            ["cuda_sources", "extra_cuda_cflags", "with_cuda"].into_iter().any(names_cuda)
+                || arguments.iter().any(|argument| {
+                    let by_name = || file.only_value(argument.value).is_some_and(holds_source);
+                    holds_source(argument.value) || by_name()
+                })
         };
         let is_extension = file.is(function, EXTENSION) || file.is_any(function, LOAD) && loads_cuda();
         if is_extension && !file.is_vendor_place(id) && !is_guarded(file, id, NPU) && !has_counterpart() {
@@ -46,8 +51,12 @@ load(name='a', sources=['a.cpp', 'a.cu'])
 load_inline('a', cpp_sources=s, cuda_sources=c)
 cpp_extension.CUDAExtension('a', sources)
 load(name='a', sources=['a.cpp'])
+files = ['a.cpp', 'kernel.cu']
+load(name='a', sources=files)
+load(name='a', sources=listed, extra_cuda_cflags=['-O3'])
+load(name='a', sources=listed, with_cuda=False)
 ";
-        assert_eq!(lines("cuda-extension", code), [3, 4, 5, 6]);
+        assert_eq!(lines("cuda-extension", code), [3, 4, 5, 6, 9, 10]);
     }
 
     #[test]

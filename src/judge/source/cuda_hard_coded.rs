@@ -1,14 +1,15 @@
 //! `cuda-hard-coded`: a device that only CUDA has, without `transfer_to_npu` to map it.
 
+use super::defaults::given;
 use super::file::File;
 use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
-use super::words::{CUDA_TEST, DEVICE, GPU};
-use crate::read::source::NodeId;
+use super::words::{CUDA_TEST, DEVICE, GPU, NPU};
 use crate::read::source::tree::Argument;
 use crate::read::source::words::has_word;
+use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
 pub(super) const RULE: SourceRule = SourceRule::new("cuda-hard-coded", Severity::Warn, Family::Portability).per_file();
@@ -28,7 +29,29 @@ const OF_CUDA: &[&str] = &[
     "torch.cuda.current_stream",
     "torch.cuda.CUDAGraph",
     "torch.cuda.graph",
+    "torch.cuda.device",
+    "torch.cuda.cudart",
+    "torch.cuda.device_count",
+    "torch.cuda.get_device_name",
+    "torch.cuda.get_device_properties",
+    "torch.cuda.mem_get_info",
+    "torch.cuda.get_rng_state",
+    "torch.cuda.get_rng_state_all",
+    "torch.cuda.set_rng_state",
+    "torch.cuda.set_rng_state_all",
+    "torch.cuda.nvtx.range",
+    "torch.cuda.nvtx.range_push",
+    "torch.cuda.nvtx.range_pop",
+    "torch.cuda.nvtx.mark",
+    "torch.cuda.profiler.start",
+    "torch.cuda.profiler.stop",
+    "torch.cuda.profiler.profile",
+    "torch.autograd.profiler.emit_nvtx",
 ];
+/// Functions whose call in a message decides nothing.
+const TOLD: &[&str] = &["torch.cuda.device_count", "torch.cuda.get_device_name", "torch.cuda.get_device_properties"];
+/// Names of functions that write messages.
+const MESSAGES: &[&str] = &["print", "debug", "info", "warning", "error", "write", "log", "print_rank_0", "format"];
 /// Mixed precision, about which another rule speaks in a project for NPUs.
 const MIXED: &[&str] = &[
     "torch.autocast",
@@ -36,6 +59,17 @@ const MIXED: &[&str] = &[
     "torch.amp.autocast_mode.autocast",
     "torch.amp.GradScaler",
     "torch.amp.grad_scaler.GradScaler",
+    "torch.cuda.amp.autocast",
+    "torch.cuda.amp.GradScaler",
+    "torch.cuda.amp.autocast_mode.autocast",
+    "torch.cuda.amp.grad_scaler.GradScaler",
+];
+/// Those of them that name CUDA without an argument.
+const MIXED_OF_CUDA: &[&str] = &[
+    "torch.cuda.amp.autocast",
+    "torch.cuda.amp.GradScaler",
+    "torch.cuda.amp.autocast_mode.autocast",
+    "torch.cuda.amp.grad_scaler.GradScaler",
 ];
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
@@ -54,6 +88,46 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
         }
         hits.push(hit);
     }
+    for id in defaults(file).into_iter().chain(demands(file)) {
+        if !file.is_vendor_place(id) && !is_meant(file, id) {
+            hits.push(Hit::new(&RULE, id).unless(Flags::TRANSFER));
+        }
+    }
+}
+
+/// Values that name CUDA where nobody names another device: defaults of parameters and options, fields, attributes.
+fn defaults(file: &File<'_>) -> Vec<NodeId> {
+    let is_named = |name: &str| has_word(name, &["device", "devices"]) || name == "map_location";
+    let given = given(file).into_iter().filter(|given| is_named(given.name));
+    // A device that is made of a text is a place by itself.
+    given
+        .map(|given| given.value)
+        .filter(|value| file.text_of(*value).is_some() && file.is_device(*value, "cuda"))
+        .collect()
+}
+
+/// Statements that end the program without CUDA: assertions, and branches that raise.
+fn demands(file: &File<'_>) -> Vec<NodeId> {
+    let asks = |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"));
+    let is_demand = |id: &NodeId| match file.tree.kind(*id) {
+        Kind::Assert => file.tree.within(*id).any(asks) && !file.tree.mentions(*id, NPU),
+        Kind::If(branches) => branches.first().is_some_and(|first| {
+            let raises = first.body.last().is_some_and(|last| matches!(file.tree.kind(*last), Kind::Raise));
+            let test = first.test.filter(|test| matches!(file.tree.kind(*test), Kind::Unary(_)));
+            raises && test.is_some_and(|test| file.tree.within(test).any(asks) && !file.tree.mentions(test, NPU))
+        }),
+        _ => false,
+    };
+    file.tree.ids().filter(is_demand).collect()
+}
+
+/// Whether a call stands in a message.
+fn is_told(file: &File<'_>, id: NodeId) -> bool {
+    file.tree.enclosing(id).any(|(outer, _)| match file.tree.kind(outer) {
+        Kind::Call { function, .. } => file.tree.last_name(*function).is_some_and(|name| MESSAGES.contains(&name)),
+        Kind::Format(_) => true,
+        _ => false,
+    })
 }
 
 /// The call that names CUDA, or the value of its keyword that does.
@@ -70,6 +144,18 @@ fn naming_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argum
         Some((_, "to", arguments)) => arguments.iter().any(is_cuda),
         _ => false,
     };
+    if file.is_any(function, TOLD) {
+        return (!is_told(file, id)).then_some(id);
+    }
+    if file.is_any(function, MIXED_OF_CUDA) {
+        let is_off = file.keyword(arguments, "enabled").is_some_and(|enabled| file.is_false(enabled));
+        return (!is_off).then_some(id);
+    }
+    if let Some(accelerator) = file.keyword(arguments, "accelerator")
+        && matches!(file.text_of(accelerator), Some("gpu" | "cuda"))
+    {
+        return Some(accelerator);
+    }
     let takes_device = || file.is_any(function, TAKES_DEVICE);
     let is_named = by_method || file.is_any(function, OF_CUDA) || arguments.iter().any(is_cuda) && takes_device();
     is_named.then_some(id)
@@ -108,6 +194,34 @@ z = (y
      .cuda())
 ";
         assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 18]);
+    }
+
+    #[test]
+    fn defaults_demands_and_functions_of_cuda_are_found() {
+        let code = "\
+import torch, argparse
+from dataclasses import dataclass, field
+parser.add_argument('--device', default='cuda')
+parser.add_argument('--device', type=str, default='cpu')
+def f(x, device='cuda'): pass
+@dataclass
+class Config:
+    device: str = 'cuda:0'
+    other_device: str = field(default='cuda')
+    name: str = 'cuda'
+args.device = 'cuda'
+assert torch.cuda.is_available(), 'no GPU'
+if not torch.cuda.is_available():
+    raise RuntimeError
+rank = index % torch.cuda.device_count()
+print(torch.cuda.device_count())
+torch.cuda.nvtx.range_push('step')
+torch.cuda.cudart().cudaProfilerStart()
+state = {'cuda': torch.cuda.get_rng_state_all()}
+scaler = torch.cuda.amp.GradScaler()
+trainer = pl.Trainer(accelerator='gpu')
+";
+        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21]);
     }
 
     #[test]

@@ -24,6 +24,10 @@ impl Flags {
     pub const CONV_HF32: Self = Self(1 << 5);
     /// Some file makes the NPU deterministic.
     pub const DETERMINISTIC: Self = Self(1 << 6);
+    /// Some file is run as a script.
+    pub const SCRIPT: Self = Self(1 << 7);
+    /// Some file seeds, or hands a seed on.
+    pub const SEEDED: Self = Self(1 << 8);
 
     /// These facts and those of `other`.
     #[must_use]

@@ -1,6 +1,7 @@
 //! `no-seed`: a script that trains and never seeds: the first loss differs.
 
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
@@ -11,16 +12,19 @@ pub(super) const RULE: SourceRule = SourceRule::new("no-seed", Severity::Warn, F
 const SEEDING: &[&str] = &["TrainingArguments", "Seq2SeqTrainingArguments"];
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
-    if !file.has_main_guard() || !file.trains() {
+    if !file.trains() {
         return;
     }
+    let is_script = file.has_main_guard();
     let is_seeded = file.has_part("seed") || file.has_part("deterministic");
     let trainer = file.tree.ids().any(|id| file.tree.last_name(id).is_some_and(|name| SEEDING.contains(&name)));
     if is_seeded || trainer {
         return;
     }
     let first = file.tree.ids().find(|id| file.method(*id).is_some_and(|(_, name, _)| name == "backward"));
-    hits.extend(first.map(|id| Hit::new(&RULE, id)));
+    let hit = first.map(|id| Hit::new(&RULE, id));
+    // The loop of a program whose main stands in another file: no file of the tree seeds.
+    hits.extend(hit.map(|hit| if is_script { hit } else { hit.needs(Flags::SCRIPT).unless(Flags::SEEDED) }));
 }
 
 #[cfg(test)]

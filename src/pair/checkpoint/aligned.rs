@@ -56,6 +56,16 @@ pub fn aligned(baseline: Checkpoint, candidate: Checkpoint, rules: &[NameRule]) 
     aligned
 }
 
+/// Two checkpoints of which a configuration says that the output layer is the embedding: one that stores both holds copies, and
+/// the copy that the other lacks is not missing. They stay as they are where no configuration says so.
+pub fn untied(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
+    let mut aligned = Aligned { checkpoints: PerSide { baseline, candidate }, ..Aligned::default() };
+    if aligned.checkpoints.each().any(|side| side.facts.is_tied == Some(true)) {
+        aligned.untie();
+    }
+    (aligned.checkpoints, aligned.replicas)
+}
+
 impl Aligned {
     /// Takes off what all names of a side begin with, where the other side's names then fit better.
     fn without_prefixes(&mut self) {

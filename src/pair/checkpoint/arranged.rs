@@ -26,7 +26,8 @@ pub fn arranged(baseline: &[CheckpointPlace], candidate: &[CheckpointPlace], is_
     let whole = |places: &[CheckpointPlace]| gathered(places.to_vec(), |_| true);
     let folders = PerSide { baseline: whole(&files.baseline), candidate: whole(&files.candidate) };
     let has = |format: fn(Format) -> bool| folders.each().flatten().any(|place| format(place.format));
-    let (has_ranks, has_chunks) = (has(|format| format != Format::Whole), has(|format| format == Format::Dcp));
+    let (has_ranks, has_chunks) =
+        (has(|format| format != Format::Whole), has(|format| matches!(format, Format::Dcp | Format::Fsdp)));
     let paths = |places: &[CheckpointPlace]| places.iter().map(|place| place.path.clone()).collect::<BTreeSet<_>>();
     let are_alike = !has_chunks && paths(&files.baseline) == paths(&files.candidate);
     if !has_ranks || (are_alike && !is_renamed) {

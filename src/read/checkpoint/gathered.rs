@@ -24,7 +24,11 @@ pub fn gathered(places: Vec<CheckpointPlace>, is_wanted: impl Fn(Format) -> bool
     let mut gathered: Vec<CheckpointPlace> = Vec::new();
     let mut folders: BTreeMap<(Format, String), usize> = BTreeMap::new();
     for place in places {
-        let key = format_of(&place.path, &partitioned).filter(|(format, _)| is_wanted(*format));
+        let key = match place.format {
+            Format::Fsdp => Some((Format::Fsdp, without_rank(&place.path))),
+            _ => format_of(&place.path, &partitioned),
+        };
+        let key = key.filter(|(format, _)| is_wanted(*format));
         let Some((format, folder)) = key else {
             gathered.push(place);
             continue;
@@ -62,6 +66,15 @@ fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(Format, Stri
     }
     let is_part = is_partition(file) || (file.contains("mp_rank_") && file.ends_with("_model_states.pt"));
     (is_part && partitioned.contains(folder)).then(|| (Format::Zero, folder.to_owned()))
+}
+
+/// The path without rank, number of ranks and ending: `actor/model` of `actor/model_world_size_8_rank_0.pt`.
+fn without_rank(path: &str) -> String {
+    let (folder, file) = path.rsplit_once('/').map_or(("", path), |(folder, file)| (folder, file));
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let end = ["_world_size_", "_rank_", "-rank_", ".rank_", "rank_"].iter().filter_map(|word| stem.find(word)).min();
+    let stem = stem.get(..end.unwrap_or(stem.len())).unwrap_or(stem);
+    if folder.is_empty() { stem.to_owned() } else { format!("{folder}/{stem}") }
 }
 
 /// `__R_N.distcp`.

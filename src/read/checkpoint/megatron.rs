@@ -40,7 +40,7 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     let numbering = Numbering::of(&ranks, &sizes, arguments);
     let unread_states = ranks.iter().map(|rank| rank.unread_states).sum();
     let parameters = whole(ranks, &sizes, &numbering);
-    Ok(Checkpoint { parameters, facts, missing, layout: Some(layout), unread_states })
+    Ok(Checkpoint { parameters, facts, missing, layout: Some(layout), unread_states, ..Checkpoint::default() })
 }
 
 /// A file of one rank.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::settings::{Plain, names_state};
 use crate::layout::Layout;
 use crate::read::tensor::{Stored, TensorData};
 
@@ -18,6 +19,34 @@ pub struct Checkpoint {
     pub layout: Option<Layout>,
     /// Tensors of the optimizer that are there and not read.
     pub unread_states: u64,
+    /// Scales of quantised weights, by the weight's name.
+    pub scales: BTreeMap<String, Scale>,
+    /// Values that are no tensors.
+    pub plain: Plain,
+}
+
+/// Scale of the codes of a quantised weight: a number is `(code - zero) * factor / divisor`.
+#[derive(Debug)]
+pub struct Scale {
+    /// Factors.
+    pub factors: Spread,
+    /// Zero points; codes count from 0 where there are none.
+    pub zeros: Option<Spread>,
+    /// Divisor of all factors.
+    pub divisor: f32,
+}
+
+/// Numbers that each stand for a block of a larger tensor.
+#[derive(Debug)]
+pub struct Spread {
+    /// The numbers.
+    pub numbers: TensorData,
+    /// Length of a block along each axis of the larger tensor.
+    pub blocks: Vec<u64>,
+    /// Number of blocks along each axis.
+    pub counts: Vec<u64>,
+    /// Number of blocks along the last axis.
+    pub row: u64,
 }
 
 /// One tensor of a checkpoint.
@@ -103,6 +132,11 @@ impl Parameter {
             Stored::Tensor(tensor) => Some(Self::Tensor(tensor)),
             Stored::Unsupported(reason) => Some(Self::Unread(reason)),
             Stored::Plain(_) | Stored::Shape(_) => None,
+            Stored::Part(part) if part.tensor.shape == part.shape => Some(Self::Tensor(part.tensor)),
+            Stored::Part(part) => Some(Self::Unread(format!(
+                "it is the part {:?} of a tensor of shape {:?}; give the files of all ranks",
+                part.tensor.shape, part.shape
+            ))),
         }
     }
 
@@ -116,14 +150,6 @@ impl Parameter {
         };
         !is_number && name.split('.').any(names_state)
     }
-}
-
-/// Whether one part of a name is that of such a state: `np_rng_state`, `cuda_rng_state`, `rng_tracker_states`, `generator`.
-fn names_state(part: &str) -> bool {
-    let part = part.to_ascii_lowercase();
-    let mut words = part.split(|c: char| !c.is_ascii_alphanumeric());
-    let known = ["random_state", "random_states", "generator", "generator_state", "sampler", "rerun_state_machine"];
-    words.any(|word| word == "rng") || known.contains(&part.as_str()) || part.starts_with("dataloader")
 }
 
 #[cfg(test)]

@@ -24,12 +24,19 @@ pub enum Format {
     Dcp,
     /// Partitions of the optimizer of DeepSpeed, ZeRO 1 to 3.
     Zero,
+    /// A file for each rank with its parts of tensors, as trainers on FSDP write them.
+    Fsdp,
 }
 
 impl CheckpointPlace {
     /// A checkpoint of one file.
     pub fn file(path: String) -> Self {
         Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: Format::Whole }
+    }
+
+    /// One rank's file of a checkpoint that is cut over ranks.
+    pub fn part(path: String) -> Self {
+        Self { format: Format::Fsdp, ..Self::file(path) }
     }
 
     /// The checkpoint that the index at `path` describes.
@@ -42,7 +49,7 @@ impl CheckpointPlace {
     /// The checkpoint of the ranks' files in `folder`, which may be empty for the side's root.
     pub(super) fn folder_of_ranks(folder: &str, format: Format) -> Self {
         let root = match format {
-            Format::Whole | Format::Megatron => "mp_rank_*",
+            Format::Whole | Format::Megatron | Format::Fsdp => "mp_rank_*",
             Format::Dcp => ".metadata",
             Format::Zero => "zero_pp_rank_*",
         };
@@ -56,7 +63,7 @@ impl CheckpointPlace {
         let file = self.shards.keys().next().map_or("", String::as_str);
         let folder = match self.format {
             Format::Whole => above(&self.path),
-            Format::Dcp | Format::Zero => above(file),
+            Format::Dcp | Format::Zero | Format::Fsdp => above(file),
             Format::Megatron => above(&above(file)),
         };
         if folder.is_empty() { folder } else { format!("{folder}/") }

@@ -68,4 +68,5 @@ pub(super) fn is_allowed(callable: &str) -> bool {
         || DICTIONARIES.contains(&callable)
         || UNREAD.iter().any(|(name, _)| *name == callable)
         || PLAIN.contains(&callable)
+        || super::distributed::is_class(callable)
 }

@@ -1,0 +1,102 @@
+//! Files of trainers that save the state of each FSDP rank by itself, as verl does: a dictionary of parts of tensors
+//! (`model_world_size_W_rank_R.pt`).
+//!
+//! Each part tells the size of the whole, the mesh of devices and how it is cut. Parts are put together where they are read.
+
+use std::collections::BTreeMap;
+
+use super::opened::{Checkpoint, Parameter};
+use super::place::CheckpointPlace;
+use crate::error::Result;
+use crate::fetch::Files;
+use crate::layout::{Layout, LayoutSource};
+use crate::read::joined::grid;
+use crate::read::tensor::{Part, Stored, TensorData};
+use crate::read::tensor_file;
+
+use super::gathered::{file_of, number_behind};
+
+/// Opens the file of every rank and puts the parts together.
+///
+/// # Errors
+/// Where a file cannot be opened.
+pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpoint> {
+    let mut checkpoint = Checkpoint::default();
+    let mut whole: BTreeMap<String, Parts> = BTreeMap::new();
+    let mut ranks = 1;
+    for path in place.shards.keys() {
+        let file = file_of(path);
+        let rank = rank_of(file);
+        ranks = ranks.max(number_behind(file, "world_size_").unwrap_or(1));
+        for (name, stored) in tensor_file::open_with_facts(files.open(path)?)? {
+            match stored {
+                Stored::Part(part) => {
+                    let parts = whole.entry(name).or_insert_with(|| Parts::of(&part));
+                    parts.add(part, rank);
+                }
+                stored => checkpoint.add(vec![(name, stored)]),
+            }
+        }
+    }
+    if let Some(example) = place.shards.keys().next() {
+        let seen: Vec<u32> = place.shards.keys().map(|path| rank_of(file_of(path))).collect();
+        let own = format!("rank_{}", rank_of(file_of(example)));
+        let named = |rank: u32| example.replace(&own, &format!("rank_{rank}"));
+        checkpoint.missing = (0..ranks.min(MAX_RANKS)).filter(|rank| !seen.contains(rank)).map(named).collect();
+    }
+    for (name, parts) in whole {
+        let tensor = parts.joined(&name);
+        checkpoint.parameters.insert(name, tensor.map_or_else(Parameter::Unread, Parameter::Tensor));
+    }
+    checkpoint.facts = super::arguments::of_configuration(&place.folder(), files);
+    checkpoint.layout = Some(Layout { dp: ranks, fsdp: true, ..Layout::single(LayoutSource::Files) });
+    Ok(checkpoint)
+}
+
+/// Most ranks that a file's name may count, so that what is missing can be listed.
+const MAX_RANKS: u32 = 65_536;
+
+/// The rank that a file's name ends in; 0 where it names none.
+fn rank_of(file: &str) -> u32 {
+    number_behind(file, "rank_").unwrap_or(0)
+}
+
+/// The parts of one tensor that are there.
+struct Parts {
+    shape: Vec<u64>,
+    /// Parts by where they begin; copies of other ranks are the same.
+    parts: BTreeMap<Vec<u64>, TensorData>,
+    /// Reason why they do not make a whole.
+    fault: Option<String>,
+}
+
+impl Parts {
+    fn of(part: &Part) -> Self {
+        Self { shape: part.shape.clone(), parts: BTreeMap::new(), fault: None }
+    }
+
+    fn add(&mut self, part: Part, rank: u32) {
+        let place = part.place(rank);
+        let file = part.tensor.name().to_owned();
+        match place {
+            _ if part.shape != self.shape => {
+                self.fault = Some(format!("{file} says that the whole has the shape {:?}", part.shape));
+            }
+            Some((_, lens)) if lens != part.tensor.shape => {
+                self.fault = Some(format!("{file} holds {:?} of it in place of {lens:?}", part.tensor.shape));
+            }
+            Some((start, _)) if part.tensor.elements() > 0 => {
+                self.parts.entry(start).or_insert(part.tensor);
+            }
+            Some(_) => {}
+            None => self.fault = Some(format!("{file} does not tell the place of its part")),
+        }
+    }
+
+    fn joined(self, name: &str) -> std::result::Result<TensorData, String> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        grid(name, &self.shape, self.parts.into_iter().collect()).map_err(|error| error.message().to_owned())
+    }
+}

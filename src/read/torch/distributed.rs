@@ -1,0 +1,92 @@
+//! Tensors of which each rank holds a part, as `torch.distributed.tensor.DTensor` is pickled.
+//!
+//! The pickle has the size of the whole, the part of this rank, the shape of the mesh of devices with this rank's place in it,
+//! and for each axis of the mesh how it cuts the tensor: `Shard(axis)`, `Replicate()`, `Partial()`.
+
+use super::storage::unsigned;
+use crate::read::pickle::{Graph, Node, Value};
+use crate::read::tensor::{Cut, Part, TensorData};
+
+/// Names of classes below `torch.distributed` that such a pickle holds, whatever module a version keeps them in.
+const CLASSES: [&str; 9] = [
+    "DTensorSpec",
+    "TensorMeta",
+    "DeviceMesh",
+    "Shard",
+    "_StridedShard",
+    "Replicate",
+    "Partial",
+    "_Partial",
+    "ShardOrderEntry",
+];
+
+/// Whether `callable` is one of these classes.
+pub(super) fn is_class(callable: &str) -> bool {
+    callable.split_once(' ').is_some_and(|(module, name)| {
+        (module.starts_with("torch.distributed.tensor")
+            || module.starts_with("torch.distributed._tensor")
+            || module == "torch.distributed.device_mesh")
+            && CLASSES.contains(&name)
+    })
+}
+
+/// The value behind a text key of a dictionary, or of the state of an object.
+fn field<'a>(graph: &'a Graph, value: &'a Value, name: &str) -> Option<&'a Value> {
+    // Attributes in slots stand behind those of the dictionary.
+    if let Some(Node::Tuple(parts)) = graph.node(value) {
+        return parts.iter().find_map(|part| match graph.node(part) {
+            Some(Node::Dict(_)) => field(graph, part, name),
+            _ => None,
+        });
+    }
+    let items = match graph.node(value)? {
+        Node::Dict(items) => items,
+        Node::Call { state: Some(state), .. } => match graph.node(state)? {
+            Node::Dict(items) => items,
+            // An object whose state is an object would be followed without end.
+            _ => return None,
+        },
+        _ => return None,
+    };
+    items.iter().find(|(key, _)| matches!(key, Value::Text(key) if key.as_ref() == name)).map(|(_, value)| value)
+}
+
+/// The pickled part of this rank that `state` holds, to be read as a tensor by itself.
+pub(super) fn local<'a>(graph: &'a Graph, state: &'a Value) -> Option<&'a Value> {
+    field(graph, state, "_spec").and_then(|_| field(graph, state, "_local_tensor"))
+}
+
+/// Where the part of this rank lies in the whole of `shape`; `None` where the pickle does not tell.
+pub(super) fn part(graph: &Graph, state: &Value, shape: Vec<u64>, tensor: TensorData) -> Option<Part> {
+    let spec = field(graph, state, "_spec")?;
+    let mesh = field(graph, spec, "mesh")?;
+    let sizes = mesh_shape(graph, mesh)?;
+    let coordinate = field(graph, mesh, "_coordinate_on_dim").and_then(|value| graph.sequence(value));
+    let coordinate = coordinate.and_then(|list| list.iter().map(unsigned).collect::<Option<Vec<u64>>>());
+    let placements = graph.sequence(field(graph, spec, "placements")?)?;
+    let mut cuts = Vec::with_capacity(placements.len());
+    for (placement, of) in placements.iter().zip(&sizes) {
+        cuts.push(match graph.node(placement)? {
+            Node::Call { callable, arguments, .. } => {
+                let axis = || {
+                    let axis = field(graph, placement, "dim").or_else(|| arguments.first()).and_then(unsigned);
+                    axis.and_then(|axis| usize::try_from(axis).ok())
+                };
+                match callable.rsplit(' ').next().unwrap_or_default() {
+                    "Shard" => Cut::Axis { axis: axis()?, of: *of, is_inner: false },
+                    "_StridedShard" => Cut::Axis { axis: axis()?, of: *of, is_inner: true },
+                    "Replicate" => Cut::Copy,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        });
+    }
+    (cuts.len() == sizes.len()).then_some(Part { tensor, shape, cuts, sizes, coordinate })
+}
+
+/// The shape of the mesh: that of its tensor of ranks.
+fn mesh_shape(graph: &Graph, mesh: &Value) -> Option<Vec<u64>> {
+    let Node::Call { arguments, .. } = graph.node(field(graph, mesh, "mesh")?)? else { return None };
+    graph.sequence(arguments.get(2)?)?.iter().map(unsigned).collect()
+}
