@@ -18,6 +18,7 @@ pub mod metric;
 pub mod monitor;
 pub mod msprobe_settings;
 mod npy;
+mod npz;
 pub mod operators;
 pub mod overflow_check;
 pub mod pack;

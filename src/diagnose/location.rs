@@ -8,7 +8,6 @@ use super::context::{Context, Suspect};
 use crate::compare::field::{AlongAxis, ErrorField, field};
 use crate::read::dump::DumpFolder;
 use crate::read::tensor::TensorData;
-use crate::read::tensor_file;
 use crate::result::number::Number;
 use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
@@ -37,7 +36,7 @@ pub fn location(context: &Context<'_>) -> Option<ErrorLocation> {
 }
 
 fn open(folder: &DumpFolder, name: &str) -> Option<TensorData> {
-    tensor_file::open(folder.open_tensor(name).ok()?).ok()
+    folder.tensor_of(name, folder.open_tensor(name).ok()?).ok()
 }
 
 fn located(field: &ErrorField, limit: f64) -> Option<ErrorLocation> {

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use super::value_pair::ValuePair;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::DumpFolder;
-use crate::read::tensor_file;
 
 /// Elements looked at per tensor: whole tensors in most dumps, and 8 MiB a side as numbers in the worst case.
 const MOST_ELEMENTS: u64 = 1 << 20;
@@ -48,7 +47,7 @@ impl TensorCache {
 }
 
 fn elements(folder: &DumpFolder, name: &str) -> Option<Vec<f64>> {
-    let tensor = tensor_file::open(folder.open_tensor(name).ok()?).ok()?;
+    let tensor = folder.tensor_of(name, folder.open_tensor(name).ok()?).ok()?;
     crate::compare::values::first_values(&tensor, MOST_ELEMENTS).ok()
 }
 

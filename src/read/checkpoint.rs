@@ -17,6 +17,7 @@ mod zero;
 
 use std::collections::BTreeMap;
 
+use super::dump::activations;
 use super::json::{self, Json};
 use super::tensor::Stored;
 use super::tensor_file;
@@ -50,6 +51,8 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
         return None;
     }
     match tensor_file::open_all(source.clone()) {
+        // Arrays and results of modules are no parameters.
+        Ok(stored) if activations(path, &stored).is_some() => None,
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
         Ok(_) if gathered::is_description(path) => Some(Ok(Recognised::File)),
         Ok(_) => Some(Ok(Recognised::Other("holds no floating-point tensors".into()))),

@@ -95,7 +95,8 @@ pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<
 
 fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
     let [left, right] = saved.opened.take().unwrap_or_else(|| saved.files(folders));
-    let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
+    let left = folders.baseline.tensor_of(&saved.baseline, left?)?;
+    let right = folders.candidate.tensor_of(&saved.candidate, right?)?;
     if folders.measurements.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
     }

@@ -30,6 +30,9 @@ use crate::verdict::{Profile, Severity, Side};
 
 /// Suspects that become findings of their own; the rest are counted.
 const MOST_FINDINGS: usize = 20;
+/// The same where nothing says which was first, so that all are told.
+const MOST_UNORDERED: usize = 500;
+
 /// A judged unit.
 #[derive(Debug)]
 pub struct JudgedUnit {
@@ -59,7 +62,9 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows, noise: context.noise.as_deref() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
-    let [culprit, runner_up] = culprits(&suspects, policy);
+    // Without an order none is the first.
+    let is_unordered = input.baseline.is_unordered || input.candidate.is_unordered;
+    let [culprit, runner_up] = if is_unordered { [None, None] } else { culprits(&suspects, policy) };
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up], policy);
     findings.extend(uncounted.as_ref().map(|uncounted| view.uncounted_finding(uncounted, policy)));
     if let Some(preset) = policy.dump.preset {
@@ -136,12 +141,13 @@ impl Suspect<'_> {
 }
 
 /// Places of the suspects that become findings. What receives an error may follow from a suspect that a waiver covers.
-fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize]) -> Vec<usize> {
+fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize], is_unordered: bool) -> Vec<usize> {
     let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
     let waived = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some());
     let noise = waived.map(|suspect| suspect.flow.limit).reduce(f64::min).unwrap_or(f64::INFINITY);
     let receives = |place: usize| suspects.get(place).is_some_and(|suspect| suspect.input_error > noise);
-    shown(&decisions, receives, MOST_FINDINGS, named)
+    let most = if is_unordered { MOST_UNORDERED } else { MOST_FINDINGS };
+    shown(&decisions, receives, most, named)
 }
 
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
@@ -248,7 +254,12 @@ impl<'a> View<'a> {
             finding
         };
         let named: Vec<usize> = named.iter().flatten().copied().collect();
-        shown_suspects(suspects, &named).into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
+        let is_unordered = self.input.baseline.is_unordered || self.input.candidate.is_unordered;
+        shown_suspects(suspects, &named, is_unordered)
+            .into_iter()
+            .filter_map(|place| suspects.get(place))
+            .map(finding)
+            .collect()
     }
 
     fn summaries(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {
