@@ -27,9 +27,11 @@ mod trace;
 mod updates;
 mod value_pair;
 mod values;
+mod without_call;
 
 pub use before::{Before, Gradients};
 pub use context::{Context, Peer, PeerOperation};
 pub use location::location;
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
+pub use without_call::advise_without_call;

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod archive;
+pub mod arrays;
 pub mod checkpoint;
 pub mod curve;
 pub mod dump;
@@ -24,6 +25,7 @@ pub mod overflow_check;
 pub mod pack;
 pub mod performance;
 mod pickle;
+pub mod picture;
 mod safetensors;
 pub mod source;
 pub mod sqlite;

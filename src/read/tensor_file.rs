@@ -77,9 +77,14 @@ pub(crate) fn open_members(source: Source) -> Result<Vec<(String, Stored)>> {
     if npz::recognise(&head, source.as_ref()) { npz::open(source) } else { open_all(source) }
 }
 
+/// Whether the file that starts with `head` is an array of NumPy or an archive of them.
+pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
+    npy::recognise(head) || npz::recognise(head, source.as_ref())
+}
+
 /// Whether [`open_members`] knows the format of the file that starts with `head`.
 pub(crate) fn holds_members(head: &[u8], source: &Source) -> bool {
-    npy::recognise(head) || npz::recognise(head, source.as_ref()) || holds_names(head, source)
+    is_of_numpy(head, source) || holds_names(head, source)
 }
 
 /// [`open_all`] that also gives the pickled arguments of a run by their names, and shapes that stand by themselves.

@@ -183,7 +183,11 @@ fn coverage(stats: &PairStats) -> Coverage {
 /// out by request and recorded in no other way.
 pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
+    let shape = |leaf: Leaf<'_>| leaf.record().map(|record| record.shape.to_vec());
+    let of_other_shapes = shape(baseline) != shape(candidate);
     match (recorded, is_saved(baseline), is_saved(candidate)) {
+        // Of other shapes there is nothing to read.
+        (Coverage::NoNumbers, true, true) if of_other_shapes => recorded,
         (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
         (
             Coverage::Damaged | Coverage::StatisticMissing(_) | Coverage::StatisticUnreadable(_) | Coverage::Empty,

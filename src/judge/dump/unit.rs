@@ -63,8 +63,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     let view = View { input, flows: &flows, noise: context.noise.as_deref() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     // Without an order none is the first.
-    let is_unordered = input.baseline.is_unordered || input.candidate.is_unordered;
-    let [culprit, runner_up] = if is_unordered { [None, None] } else { culprits(&suspects, policy) };
+    let [culprit, runner_up] = if view.is_unordered() { [None, None] } else { culprits(&suspects, policy) };
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up], policy);
     findings.extend(uncounted.as_ref().map(|uncounted| view.uncounted_finding(uncounted, policy)));
     if let Some(preset) = policy.dump.preset {
@@ -189,6 +188,11 @@ impl<'a> View<'a> {
         comparisons.zip(self.flows).enumerate().map(|(order, (comparison, flow))| (order, comparison, flow))
     }
 
+    /// Whether nothing says which of two values was made first.
+    fn is_unordered(&self) -> bool {
+        self.input.baseline.is_unordered || self.input.candidate.is_unordered
+    }
+
     fn place(&self) -> String {
         unit_place(self.input.step, self.input.rank)
     }
@@ -235,6 +239,12 @@ impl<'a> View<'a> {
                 .with("limit", suspect.flow.limit)
                 .with("received", suspect.input_error)
                 .with("suspects", total);
+            if let Some(tool) = self.input.candidate.tool {
+                finding = finding.with("tool", tool.as_str());
+            }
+            if self.is_unordered() {
+                finding = finding.with(rules::UNORDERED, 1_u64);
+            }
             if let Some(measured) = &suspect.comparison.measured {
                 finding = finding.with("error", measured.error);
             }
@@ -254,8 +264,7 @@ impl<'a> View<'a> {
             finding
         };
         let named: Vec<usize> = named.iter().flatten().copied().collect();
-        let is_unordered = self.input.baseline.is_unordered || self.input.candidate.is_unordered;
-        shown_suspects(suspects, &named, is_unordered)
+        shown_suspects(suspects, &named, self.is_unordered())
             .into_iter()
             .filter_map(|place| suspects.get(place))
             .map(finding)
