@@ -210,7 +210,10 @@ impl Judge<'_> {
             let finding = self.finding(&rules::IMAGE_DIFFERS).with_severity(severity).with("psnr", measure.psnr);
             let swapped = measure.order.filter(|(_, other)| *other >= ALIKE);
             self.say(match swapped {
-                Some((order, other)) => finding.with("channels", names_of(order)).with("swapped", other),
+                Some((order, other)) => match other.is_finite() {
+                    true => finding.with("channels", names_of(order)).with("swapped", other),
+                    false => finding.with("channels", names_of(order)),
+                },
                 None => finding,
             });
         }

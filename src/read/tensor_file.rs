@@ -83,7 +83,7 @@ pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
 }
 
 /// Whether [`open_members`] knows the format of the file that starts with `head`.
-pub(crate) fn holds_members(head: &[u8], source: &Source) -> bool {
+pub fn holds_members(head: &[u8], source: &Source) -> bool {
     is_of_numpy(head, source) || holds_names(head, source)
 }
 

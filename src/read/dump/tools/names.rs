@@ -151,7 +151,7 @@ pub fn activations(path: &str, stored: &[(String, Stored)]) -> Option<Activation
     if let [(name, Stored::Tensor(_))] = stored
         && name.is_empty()
     {
-        let stem = super::place::tensor_stem(path).unwrap_or(path);
+        let stem = super::place::tensor_stem(path)?;
         return (!is_parameter(stem)).then_some(Activations::Arrays);
     }
     let names: Vec<&str> = tensors.by_ref().collect();
