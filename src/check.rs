@@ -25,6 +25,8 @@ macro_rules! each_check {
             dump = Dump by [Compare];
             /// Checkpoints.
             checkpoint = Checkpoint by [Compare];
+            /// Arrays of no other check.
+            arrays = Arrays by [Compare];
             /// Training monitors.
             monitor = Monitor by [];
             /// Evaluations.
@@ -160,7 +162,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, performance, source)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, arrays, monitor, evaluation, operators, performance, source)"
                 )
             );
         }

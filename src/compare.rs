@@ -1,5 +1,6 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
+pub mod arrays;
 pub mod checkpoint;
 mod checksum;
 pub mod closeness;

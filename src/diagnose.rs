@@ -28,6 +28,7 @@ mod trace;
 mod updates;
 mod value_pair;
 mod values;
+mod without_call;
 
 pub use before::{Before, Gradients};
 pub use context::{Context, Peer, PeerOperation};
@@ -35,3 +36,4 @@ pub use location::location;
 pub use shard::wrong_shards;
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
+pub use without_call::advise_without_call;

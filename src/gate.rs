@@ -4,6 +4,7 @@
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
 mod alone;
+mod arrays;
 pub mod baseline;
 pub mod baseline_name;
 pub mod calibrate;

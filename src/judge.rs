@@ -5,6 +5,7 @@
 //! file and lays out no text.
 
 pub mod apply_policy;
+pub mod arrays;
 pub mod checkpoint;
 pub mod config;
 pub mod culprit;

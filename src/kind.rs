@@ -23,6 +23,29 @@ pub enum TensorKind {
     Value,
 }
 
+/// Kind of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrayKind {
+    /// Numbers.
+    Array,
+    /// A vector per row.
+    Embedding,
+    /// A picture.
+    Image,
+}
+
+impl ArrayKind {
+    /// The kind as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Array => "array",
+            Self::Embedding => "embedding",
+            Self::Image => "image",
+        }
+    }
+}
+
 /// Kind of a metric, which decides how it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,7 @@
 //! Stage 3, *pair*: which record of the candidate belongs to which of the baseline. It sees names, shapes and
 //! steps; values only to choose between calls that are alike in everything else.
 
+pub mod arrays;
 pub mod call;
 pub mod checkpoint;
 pub mod curve;

@@ -5,6 +5,7 @@
 //! its own.
 
 pub mod amend;
+pub mod arrays;
 pub mod baseline;
 mod canonical;
 pub mod checkpoint;
@@ -83,6 +84,8 @@ pub struct Policy {
     pub dump: dump::DumpPolicy,
     /// Checkpoints.
     pub checkpoint: checkpoint::CheckpointPolicy,
+    /// Arrays of no other check.
+    pub arrays: arrays::ArraysPolicy,
     /// Training monitors.
     pub monitor: monitor::MonitorPolicy,
     /// Evaluations.
@@ -258,11 +261,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod archive;
+pub mod arrays;
 pub mod checkpoint;
 pub mod curve;
 pub mod dump;
@@ -18,11 +19,13 @@ pub mod metric;
 pub mod monitor;
 pub mod msprobe_settings;
 mod npy;
+mod npz;
 pub mod operators;
 pub mod overflow_check;
 pub mod pack;
 pub mod performance;
 mod pickle;
+pub mod picture;
 mod safetensors;
 pub mod source;
 pub mod sqlite;

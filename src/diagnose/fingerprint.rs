@@ -54,6 +54,7 @@ mod tests {
             requires_grad,
             checksum,
             extension,
+            precision: crate::read::dump::Precision::Exact,
         }
     }
 

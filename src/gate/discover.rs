@@ -18,6 +18,7 @@ use crate::fetch::{FileEntry, Files, Room, Source};
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::{self, LogPattern};
+use crate::read::dump::ToolPart;
 use crate::read::{dump, json, msprobe_settings, overflow_check};
 use crate::result::ArtifactRow;
 use crate::result::finding::Finding;
@@ -116,6 +117,10 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         .collect();
     for (entry, found) in entries.into_iter().zip(found) {
         inventory.take(entry.path.clone(), found);
+    }
+    // A tool's dump lies in many files; which are of one step and rank shows when all were seen.
+    for folder in dump::of_tools(&files, inventory.artifacts.all::<ToolPart>()) {
+        inventory.artifacts.push(folder);
     }
     Ok(inventory)
 }

@@ -11,7 +11,6 @@ use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Rows;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::{Dump, DumpFolder, DumpFormat};
-use crate::read::tensor_file;
 
 /// Two dumps that were read.
 #[derive(Clone, Copy)]
@@ -76,7 +75,7 @@ fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, measurements: &
     let paths = (left_folder.data_path(&left), right_folder.data_path(&right));
     let op = dumps.candidate.operations.get(candidate.operation()).map(|operation| operation.name);
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let open = |folder: &DumpFolder, name: &str| tensor_file::open(folder.open_tensor(name).ok()?).ok();
+    let open = |folder: &DumpFolder, name: &str| folder.tensor_of(name, folder.open_tensor(name).ok()?).ok();
     let measured = measurements.ask_again(&pair, || match (open(right_folder, &right), open(left_folder, &left)) {
         (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
         _ => Measured::Unreadable,

@@ -183,8 +183,8 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let shown = std::mem::take(&mut result.diagnoses);
     result.diagnoses = diagnose::story(shown, &run);
     result.next_dump = next_dump::plan(&Situation {
-        // Tables of operator tests and profiles name no step that could be dumped.
-        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none() && culprit.performance.is_none()),
+        // Tables of operator tests, profiles and arrays name no step that could be dumped.
+        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none() && culprit.is_of_operation()),
         checks: &result.checks,
         sizes,
         diagnoses: &result.diagnoses,

@@ -152,7 +152,7 @@ pub(super) fn unpacked(files: Arc<dyn Files>, disk: &Arc<Disk>) -> Result<Arc<dy
     }
 }
 
-/// The one file of a location, where it is an archive that is neither a config pack nor a torch file.
+/// The one file of a location, where it is an archive that is neither a config pack nor a file of tensors.
 fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
     /// Enough for the mark of a tar archive.
     const HEAD: u64 = 512;
@@ -160,7 +160,7 @@ fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
     let source = files.open(path).ok()?;
     let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
     source.read_at(0, &mut head).ok()?;
-    let is_ours = || pack::recognise(&source) || tensor_file::holds_names(&head, &source);
+    let is_ours = || pack::recognise(&source) || tensor_file::holds_members(&head, &source);
     let is_archive =
         folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours()) && !folder::is_packed_text(&source, &head);
     is_archive.then_some((source, head))

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::dump::alone::COLLECTIVES;
 use super::performance::culprit;
-use crate::result::unit::{Check, Culprit, DumpUnit, MonitorUnit, dumps, monitors, operators, profiles};
+use crate::result::unit::{Check, Culprit, DumpUnit, MonitorUnit, arrays, dumps, monitors, operators, profiles};
 use crate::verdict::CheckId;
 
 /// The first of all: the earliest step, and of one step the finer check.
@@ -12,7 +12,12 @@ pub fn first(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [first_of_dumps(dumps(checks)).cloned(), of_monitors(checks)];
     let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
     // An operator test replays generated inputs; what the run itself computed goes before it.
-    first.or_else(|| of_operators(checks)).or_else(|| of_profiles(checks))
+    first.or_else(|| of_operators(checks)).or_else(|| of_profiles(checks)).or_else(|| of_arrays(checks))
+}
+
+/// That of the first array that has one; arrays have no order, so that any is as good.
+fn of_arrays(checks: &[Check]) -> Option<Culprit> {
+    arrays(checks).find_map(|unit| unit.culprit.clone())
 }
 
 /// Of the earliest step that has one, the first in execution order, lowest rank first.

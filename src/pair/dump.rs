@@ -61,7 +61,11 @@ impl IndexPair {
 /// order; what only the baseline has stands where it would have run.
 pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<IndexPair> {
     let (left, right) = rayon::join(|| Side::new(baseline, &names.baseline), || Side::new(candidate, &names.candidate));
-    let partner = left.by_name(&right).unwrap_or_else(|| {
+    let is_of_tool = baseline.tool.is_some() || candidate.tool.is_some();
+    let partner = left.by_name(&right).filter(|_| !is_of_tool).unwrap_or_else(|| {
+        if is_of_tool {
+            return left.by_name_alone(&right);
+        }
         let mut partner = aligned(&left, &right);
         follow_forward(&left, &right, &mut partner);
         partner
@@ -256,6 +260,12 @@ impl<'a> Side<'a> {
         let partners: Option<Vec<(usize, usize)>> =
             if names.len() == calls { (0..calls).into_par_iter().map(partner).collect() } else { None };
         partners.map(|partners| partners.into_iter().collect())
+    }
+
+    /// The partners of all records of a tool whose names tell them apart.
+    fn by_name_alone(&self, candidate: &Side<'_>) -> Partners {
+        let names = self.index_by_name();
+        candidate.all_names().filter_map(|(index, name)| Some((index, *names.get(name)?))).collect()
     }
 
     /// Operations that are aligned as a sequence: all but those that follow a forward operation.

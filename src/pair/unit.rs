@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::read::dump::{DumpFolder, DumpFormat};
+use crate::read::dump::{DumpFolder, DumpFormat, Tool};
 use crate::verdict::Side;
 
 /// Two folders of the same step and rank.
@@ -43,8 +43,11 @@ pub enum Missing<'a> {
 }
 
 type Ranks<'a> = BTreeMap<Option<u64>, &'a DumpFolder>;
-/// Ranks by step, and by whether it is a dump of hand-saved values.
-type Steps<'a> = BTreeMap<(u64, bool), Ranks<'a>>;
+/// Ranks by step, and by what recorded them.
+type Steps<'a> = BTreeMap<(u64, Recorder), Ranks<'a>>;
+
+/// Values saved by hand, and those of another tool, are not those of msprobe's calls.
+type Recorder = (bool, Option<Tool>);
 
 /// Pairs the dump folders of two sides.
 pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Vec<UnitPair<'a>>, Vec<Missing<'a>>) {
@@ -80,7 +83,7 @@ pub fn single(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
 fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a>>) -> Steps<'a> {
     let mut steps = Steps::new();
     for folder in folders {
-        let ranks = steps.entry((folder.step, folder.format == DumpFormat::MsprobeDebug)).or_default();
+        let ranks = steps.entry((folder.step, recorder(folder))).or_default();
         match ranks.get(&folder.rank) {
             Some(_) => missing.push(Missing::Ambiguous { folder, side }),
             None => {
@@ -89,6 +92,13 @@ fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a
         }
     }
     steps
+}
+
+fn recorder(folder: &DumpFolder) -> Recorder {
+    match folder.format {
+        DumpFormat::Of(tool) => (false, Some(tool)),
+        format => (format == DumpFormat::MsprobeDebug, None),
+    }
 }
 
 fn ranks<'a>(

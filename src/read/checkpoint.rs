@@ -19,6 +19,7 @@ mod zero;
 
 use std::collections::BTreeMap;
 
+use super::dump::activations;
 use super::json::{self, Json};
 use super::tensor::Stored;
 use super::tensor_file;
@@ -55,6 +56,8 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
         return None;
     }
     match tensor_file::open_all(source.clone()) {
+        // Arrays and results of modules are no parameters.
+        Ok(stored) if activations(path, &stored).is_some() => None,
         Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, Stored::Part(_))) => Some(Ok(Recognised::Part)),
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
         Ok(_) if gathered::is_description(path) => Some(Ok(Recognised::File)),

@@ -1,7 +1,8 @@
 //! Dumps: one step and rank of what msprobe recorded.
 //!
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
-//! (`docs/formats/msprobe-dump.md`) and ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`).
+//! (`docs/formats/msprobe-dump.md`) and ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`), and
+//! those of other tools (`docs/other-dumps.md`).
 
 mod assembled;
 mod builder;
@@ -17,17 +18,23 @@ mod mindspore;
 mod msprobe;
 pub mod name;
 mod plan;
+mod precision;
 mod ptdbg;
 mod records;
 mod stack;
+mod tool;
+mod tools;
 
 pub use assembled::Assembled;
 pub use calls::{Calls, KnownCalls};
 pub use compact::ByName;
 pub use content::{COPIES, Damage, DamageKind, Differing, Dump, Parts};
 pub use elements::Shard;
-pub use find::{data_folders, is_part, recognise};
+pub use find::{data_folders, is_part, of_tools, recognise};
 pub use folder::{DumpFolder, DumpFormat, WholeModel};
 pub use masks::SharedMask;
 pub use plan::Plan;
+pub use precision::Precision;
 pub use records::{Leaf, Leaves, Operation, Operations, Row, Statistic, TensorRecord, Value};
+pub use tool::Tool;
+pub use tools::{Activations, ToolDump, ToolPart, activations, recognise as recognise_tool, recognise_members};

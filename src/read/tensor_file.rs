@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::tensor::{Stored, TensorData};
-use super::{npy, safetensors, torch};
+use super::{npy, npz, safetensors, torch};
 use crate::error::{Error, Result};
 use crate::fetch::{Memory, Source, bounded, read_all};
 
@@ -65,6 +65,29 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
         Err(Error::corrupt(source.name(), "is not a tensor file (.pt, .npy or .safetensors)")
             .with_help("the file may be cut short or overwritten; copy or dump it again"))
     }
+}
+
+/// Opens a file of any format: an array of NumPy under the empty name, the members of its archive, else [`open_all`].
+///
+/// # Errors
+/// As [`open_all`].
+pub(crate) fn open_members(source: Source) -> Result<Vec<(String, Stored)>> {
+    let source = fetch_small(source)?;
+    let head = head(&source)?;
+    if npy::recognise(&head) {
+        return Ok(vec![(String::new(), Stored::Tensor(npy::open(source)?))]);
+    }
+    if npz::recognise(&head, source.as_ref()) { npz::open(source) } else { open_all(source) }
+}
+
+/// Whether the file that starts with `head` is an array of NumPy or an archive of them.
+pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
+    npy::recognise(head) || npz::recognise(head, source.as_ref())
+}
+
+/// Whether [`open_members`] knows the format of the file that starts with `head`.
+pub fn holds_members(head: &[u8], source: &Source) -> bool {
+    is_of_numpy(head, source) || holds_names(head, source)
 }
 
 /// [`open_all`] that also gives the pickled arguments of a run by their names, and shapes that stand by themselves.

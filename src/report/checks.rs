@@ -3,6 +3,7 @@
 //! A check that is not listed is shown all the same: in the comment, page, terminal, JUnit and metrics by its verdict,
 //! the names and sizes of its units and its findings. An entry adds a picture, a table or data for the page's scripts.
 
+mod arrays;
 mod config;
 mod dump;
 mod evaluation;
@@ -25,6 +26,7 @@ pub(super) const ALL: &[Presentation] = &[
     config::SHOWN,
     loss::SHOWN,
     dump::SHOWN,
+    arrays::SHOWN,
     monitor::SHOWN,
     evaluation::SHOWN,
     operators::SHOWN,
@@ -56,6 +58,11 @@ pub(super) fn computed_anything(result: &GateResult) -> bool {
 /// Whether `check` compares times, and no number that a run computed.
 pub(super) fn is_of_times(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_of_times)
+}
+
+/// Whether `check` is not missed where no files are given for it.
+pub(super) fn is_aside(check: CheckId) -> bool {
+    find(check).is_some_and(|shown| shown.is_aside)
 }
 
 /// Whether `check` compares settings, and nothing that a run computed.

@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
+use crate::result::unit::CulpritKind;
 
 pub use builder::{EvidenceRow, Opening};
 
@@ -33,6 +34,9 @@ impl Opening {
         let mut opening = match Lead::of(result) {
             Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) if profiles::of_finding(finding) => {
                 build.performance(finding)?
+            }
+            Lead::Culprit(culprit, finding, _) if matches!(culprit.kind, CulpritKind::Array(_)) => {
+                build.finding(finding, None)?
             }
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
             Lead::Settings(findings) => build.settings(&findings)?,

@@ -132,7 +132,7 @@ fn data(result: &GateResult, operations: &Table, language: Language, out: &mut E
     out.written(",\"labels\":")?;
     out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;
     out.written(",\"culprit\":")?;
-    out.json(&result.culprit.as_ref().filter(|culprit| culprit.performance.is_none()).map(Wrong::of))?;
+    out.json(&result.culprit.as_ref().filter(|culprit| culprit.is_of_operation()).map(Wrong::of))?;
     let units = result.checks.iter().flat_map(|check| &check.units);
     for Embedded { key, of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
         out.written(&format!(",\"{key}\":"))?;

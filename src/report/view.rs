@@ -143,8 +143,8 @@ impl View {
         let build = Builder { result, writer, diagnosed: diagnosed(result) };
         let findings: Vec<FindingRow> =
             result.counting().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
-        // The opening and the section of profiles tell all of a profile's culprit.
-        let told = result.culprit.as_ref().filter(|culprit| culprit.performance.is_none());
+        // The opening and the section of profiles tell all of a profile's culprit, and its finding that of an array.
+        let told = result.culprit.as_ref().filter(|culprit| culprit.is_of_operation());
         let culprit = told.map(|culprit| build.culprit(culprit)).transpose()?;
         let waived = build.waived()?;
         let standing = Standing { findings: &findings, waived: &waived, writer };
@@ -306,7 +306,7 @@ impl Builder<'_> {
 
     /// The culprit's sentence stands at the top already; its check only names it.
     fn check_sentence(&self, row: &FindingRow) -> Result<Value> {
-        match self.result.culprit.as_ref().filter(|culprit| row.is_culprit && culprit.performance.is_none()) {
+        match self.result.culprit.as_ref().filter(|culprit| row.is_culprit && culprit.is_of_operation()) {
             Some(culprit) => self.writer.phrase("reason_culprit", &context! { op => culprit.op.as_str() }).map(safe),
             None => Ok(row.message.clone()),
         }

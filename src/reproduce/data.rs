@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::read::dump::DumpFolder;
 use crate::read::tensor::TensorData;
-use crate::read::tensor_file;
 
 /// Bytes that are in memory at a time.
 const BLOCK: usize = 1 << 20;
@@ -60,7 +59,7 @@ impl<'a> Files<'a> {
     }
 
     fn read(&mut self, tensor: &Tensor, folder: &DumpFolder) -> Result<Stored> {
-        let data = tensor_file::open(folder.open_tensor(&tensor.data_name)?)?;
+        let data = folder.tensor_of(&tensor.data_name, folder.open_tensor(&tensor.data_name)?)?;
         if (data.dtype, &data.shape) != (tensor.dtype, &tensor.shape) {
             let found =
                 format!("holds {} {:?}, recorded was {} {:?}", data.dtype, data.shape, tensor.dtype, tensor.shape);

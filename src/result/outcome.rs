@@ -110,7 +110,7 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 69] = [
+pub const KINDS: [RuleKind; 70] = [
     RuleKind::new("step_time", Plain, AtMost),
     RuleKind::new("memory_peak", Plain, AtMost),
     RuleKind::new("growth", Plain, AtMost),

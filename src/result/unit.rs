@@ -1,6 +1,7 @@
 //! Units: the things that a check judges one by one, as the result carries them.
 
 mod any;
+mod arrays;
 mod checkpoint;
 mod culprit;
 mod curve;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::{CheckId, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
+pub use arrays::ArrayUnit;
 pub use checkpoint::CheckpointUnit;
 pub use culprit::{
     Culprit, CulpritKind, CulpritLayout, MonitorCause, MonitorCulprit, OperatorCulprit, PerformanceCause, Phase, Place,
@@ -126,6 +128,8 @@ units! {
     Curve(CurveUnit) in curves,
     /// A checkpoint.
     Checkpoint(CheckpointUnit) in checkpoints,
+    /// An array.
+    Array(ArrayUnit) in arrays,
     /// The training monitor of a rank.
     Monitor(MonitorUnit) in monitors,
     /// A metric of an evaluation.

@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::fetch::Source;
 use crate::read::dump::{Leaf, TensorRecord, Value};
 use crate::read::tensor::TensorData;
-use crate::read::tensor_file;
 use crate::verdict::Side;
 
 /// Part of a norm by which rounding may move it: eight roundoffs of `bfloat16`, the coarsest type that a recorder sums in.
@@ -59,7 +58,10 @@ impl Saved<'_> {
     /// Both tensors, of the files that were opened early where they were.
     fn tensors(&mut self, folders: &Folders<'_>) -> Result<[TensorData; 2]> {
         match self.opened.take() {
-            Some([left, right]) => Ok([tensor_file::open(left?)?, tensor_file::open(right?)?]),
+            Some([left, right]) => Ok([
+                folders.baseline.tensor_of(&self.baseline, left?)?,
+                folders.candidate.tensor_of(&self.candidate, right?)?,
+            ]),
             None => Ok([folders.baseline.tensor(&self.baseline)?, folders.candidate.tensor(&self.candidate)?]),
         }
     }
@@ -191,7 +193,11 @@ fn coverage(stats: &PairStats) -> Coverage {
 /// out by request and recorded in no other way.
 pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
+    let shape = |leaf: Leaf<'_>| leaf.record().map(|record| record.shape.to_vec());
+    let of_other_shapes = shape(baseline) != shape(candidate);
     match (recorded, is_saved(baseline), is_saved(candidate)) {
+        // Of other shapes there is nothing to read.
+        (Coverage::NoNumbers, true, true) if of_other_shapes => recorded,
         (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
         (
             Coverage::Damaged | Coverage::StatisticMissing(_) | Coverage::StatisticUnreadable(_) | Coverage::Empty,

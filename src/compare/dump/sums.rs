@@ -88,6 +88,7 @@ mod tests {
             requires_grad: None,
             checksum: None,
             extension: None,
+            precision: crate::read::dump::Precision::Exact,
         }
     }
 

@@ -179,6 +179,7 @@ mod tests {
             requires_grad: None,
             checksum: None,
             extension: None,
+            precision: crate::read::dump::Precision::Exact,
         }
     }
 

@@ -132,6 +132,7 @@ mod tests {
             requires_grad: Some(false),
             checksum: None,
             extension: None,
+            precision: crate::read::dump::Precision::Exact,
         }
     }
 

@@ -202,6 +202,10 @@ impl Compared<'_> {
         measurements: &Measurements,
         sink: &dyn Sink,
     ) -> error::Result<()> {
+        // msprobe has no table of other tools' records.
+        if self.pair.candidate.tool().is_some() {
+            return Ok(());
+        }
         let known = dump_tables::measured(&self.comparison);
         let [baseline, candidate] = match self.written.as_deref() {
             Some([baseline, candidate]) => [baseline, candidate],
@@ -230,7 +234,11 @@ impl Compared<'_> {
 
     /// Causes that the unit shows, with the other ranks beside it and the step before.
     pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer], before: Option<Before<'_>>) -> Vec<Diagnosis> {
-        self.looked_at(judged, peers, before, diagnose::in_dump)
+        let mut diagnoses = self.looked_at(judged, peers, before, diagnose::in_dump);
+        if self.pair.candidate.tool().is_some() {
+            diagnoses.iter_mut().for_each(diagnose::advise_without_call);
+        }
+        diagnoses
     }
 
     /// The place of the error within the culprit's tensor.

@@ -34,6 +34,16 @@ fn is_trivial(left: Leaf<'_>, right: Leaf<'_>) -> bool {
     range(left).is_some_and(is_one) && range(left) == range(right)
 }
 
+/// Whether all elements of both sides are zero.
+fn is_zero(leaf: &LeafComparison) -> bool {
+    let all_zero = |sum: f64, nan: u64, inf: u64| sum == 0.0 && nan == 0 && inf == 0;
+    leaf.stats().is_some_and(|stats| {
+        stats.elements > 0
+            && all_zero(stats.sum_sq_baseline, stats.nan_baseline, stats.inf_baseline)
+            && all_zero(stats.sum_sq_candidate, stats.nan_candidate, stats.inf_candidate)
+    })
+}
+
 /// Whether an operation is given NaN and makes numbers alone: rows that a mask hides hold NaN in many healthy runs.
 fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool {
     let has = |wants_input: bool, coverage: fn(Coverage) -> bool| {
@@ -148,7 +158,7 @@ impl Census {
             _ if leaf.unreadable().is_some() => evidence.damaged += 1,
             Coverage::Whole | Coverage::Contradicting(_) => {
                 evidence.compared += 1;
-                evidence.equal_trivially += u64::from(is_trivial(left, right));
+                evidence.equal_trivially += u64::from(is_trivial(left, right) || is_zero(leaf));
                 if right.kind == TensorKind::Output && measured.basis != Basis::Plain {
                     self.not_a_number = 0;
                 }

@@ -13,7 +13,13 @@ pub(super) fn summary(leaf: Leaf<'_>) -> String {
     match leaf.value {
         Value::Tensor(record) => {
             let [max, min] = [record.max, record.min].map(|value| plain(&value.json()));
-            format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
+            let extremes =
+                if record.max == Statistic::Null && record.min == Statistic::Null && record.checksum.is_none() {
+                    String::new()
+                } else {
+                    format!(" max {max} min {min}")
+                };
+            format!("{} {:?}{extremes}", shown.dtype, shown.shape)
         }
         _ => shown.values.join(", "),
     }

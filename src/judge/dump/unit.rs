@@ -30,6 +30,9 @@ use crate::verdict::{Profile, Severity, Side};
 
 /// Suspects that become findings of their own; the rest are counted.
 const MOST_FINDINGS: usize = 20;
+/// The same where nothing says which was first, so that all are told.
+const MOST_UNORDERED: usize = 500;
+
 /// A judged unit.
 #[derive(Debug)]
 pub struct JudgedUnit {
@@ -59,7 +62,8 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows, noise: context.noise.as_deref() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
-    let [culprit, runner_up] = culprits(&suspects, policy);
+    // Without an order none is the first.
+    let [culprit, runner_up] = if view.is_unordered() { [None, None] } else { culprits(&suspects, policy) };
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up], policy);
     findings.extend(uncounted.as_ref().map(|uncounted| view.uncounted_finding(uncounted, policy)));
     if let Some(preset) = policy.dump.preset {
@@ -136,12 +140,13 @@ impl Suspect<'_> {
 }
 
 /// Places of the suspects that become findings. What receives an error may follow from a suspect that a waiver covers.
-fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize]) -> Vec<usize> {
+fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize], is_unordered: bool) -> Vec<usize> {
     let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
     let waived = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some());
     let noise = waived.map(|suspect| suspect.flow.limit).reduce(f64::min).unwrap_or(f64::INFINITY);
     let receives = |place: usize| suspects.get(place).is_some_and(|suspect| suspect.input_error > noise);
-    shown(&decisions, receives, MOST_FINDINGS, named)
+    let most = if is_unordered { MOST_UNORDERED } else { MOST_FINDINGS };
+    shown(&decisions, receives, most, named)
 }
 
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
@@ -181,6 +186,11 @@ impl<'a> View<'a> {
     fn operations(&self) -> impl Iterator<Item = (usize, &'a OperationComparison, &'a OperationFlow)> {
         let comparisons = self.input.comparison.operations.iter();
         comparisons.zip(self.flows).enumerate().map(|(order, (comparison, flow))| (order, comparison, flow))
+    }
+
+    /// Whether nothing says which of two values was made first.
+    fn is_unordered(&self) -> bool {
+        self.input.baseline.is_unordered || self.input.candidate.is_unordered
     }
 
     fn place(&self) -> String {
@@ -229,6 +239,12 @@ impl<'a> View<'a> {
                 .with("limit", suspect.flow.limit)
                 .with("received", suspect.input_error)
                 .with("suspects", total);
+            if let Some(tool) = self.input.candidate.tool {
+                finding = finding.with("tool", tool.as_str());
+            }
+            if self.is_unordered() {
+                finding = finding.with(rules::UNORDERED, 1_u64);
+            }
             if let Some(measured) = &suspect.comparison.measured {
                 finding = finding.with("error", measured.error);
             }
@@ -248,7 +264,11 @@ impl<'a> View<'a> {
             finding
         };
         let named: Vec<usize> = named.iter().flatten().copied().collect();
-        shown_suspects(suspects, &named).into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
+        shown_suspects(suspects, &named, self.is_unordered())
+            .into_iter()
+            .filter_map(|place| suspects.get(place))
+            .map(finding)
+            .collect()
     }
 
     fn summaries(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {

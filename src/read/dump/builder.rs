@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::compact::Shared;
+use super::precision::Precision;
 use super::records::{Body, Form, Leaf, Operations, Tag, Value};
 use crate::dtype::Dtype;
 use crate::hash::ByHash;
@@ -77,6 +78,11 @@ impl Builder {
         self.current = self.operations.len();
         self.operations.names.push(name);
         self.operations.spans.push((self.operations.form_of.len(), 0));
+    }
+
+    /// Notes with how many digits statistics were printed.
+    pub(super) fn print_with(&mut self, precision: Precision) {
+        self.operations.precision = precision;
     }
 
     /// Whether there is no operation yet.
@@ -160,7 +166,7 @@ impl Builder {
 
     /// Memory that the columns take.
     pub(super) fn bytes(&self) -> usize {
-        let Operations { names, spans, forms, form_of, words, checksums, others } = &self.operations;
+        let Operations { names, spans, forms, form_of, words, checksums, others, precision: _ } = &self.operations;
         let texts = [names, checksums].map(|texts| texts.bytes() + texts.len() * size_of::<usize>());
         texts.iter().sum::<usize>()
             + size_of_val(spans.as_slice())
@@ -295,6 +301,7 @@ impl Operations {
     #[must_use]
     pub fn with(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
         let mut builder = Builder::default();
+        builder.print_with(self.precision);
         for (index, operation) in self.iter().enumerate() {
             builder.begin(operation.name);
             operation.leaves.iter().for_each(|leaf| builder.leaf(leaf));
@@ -309,6 +316,7 @@ impl Operations {
     #[must_use]
     pub fn without(&self, rows: &HashSet<String>) -> Self {
         let mut builder = Builder::default();
+        builder.print_with(self.precision);
         for operation in self.iter() {
             builder.begin(operation.name);
             let kept = operation.leaves.iter().filter(|leaf| !rows.contains(leaf.row.text().as_ref()));
@@ -321,6 +329,7 @@ impl Operations {
     #[must_use]
     pub fn only(&self, index: usize) -> Self {
         let mut builder = Builder::default();
+        builder.print_with(self.precision);
         if let Some(operation) = self.get(index) {
             builder.begin(operation.name);
             operation.leaves.iter().for_each(|leaf| builder.leaf(leaf));

@@ -7,6 +7,7 @@ use super::compact::{ByName, ByNameBuilder};
 use super::masks::SharedMask;
 use super::plan::Plan;
 use super::records::Operations;
+use super::tool::Tool;
 use crate::kind::TensorKind;
 use crate::layout::Layout;
 
@@ -27,6 +28,10 @@ pub struct Dump {
     pub parents: ByName<Arc<str>>,
     /// Parts of the files that could not be used.
     pub damage: Vec<Damage>,
+    /// The tool that recorded it, where that is not msprobe.
+    pub tool: Option<Tool>,
+    /// Whether nothing says in which order its records were made.
+    pub is_unordered: bool,
     /// Facts about its parts, where it was put together of several ranks.
     pub parts: Option<Arc<Parts>>,
 }

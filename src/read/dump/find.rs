@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::folder::{DumpFolder, DumpFormat};
 use super::name::OpName;
 use super::ptdbg;
+use super::tools::{self, ToolDump, ToolPart};
 use crate::error::Error;
 use crate::fetch::{Files, Memory};
 use crate::read::json::{Json, Parser};
@@ -43,7 +44,23 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
         step: place.step.unwrap_or(0),
         rank: place.rank,
         assembled: None,
+        of_tool: None,
     })
+}
+
+/// The dumps that the parts of other tools found among a side's files make up.
+pub fn of_tools(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
+    let folder = |dump: ToolDump| DumpFolder {
+        files: files.clone(),
+        path: beside(&dump.group, ""),
+        records: dump.path().to_owned(),
+        format: DumpFormat::Of(dump.tool),
+        step: dump.step,
+        rank: dump.rank,
+        assembled: None,
+        of_tool: Some(Arc::new(dump)),
+    };
+    tools::units(files, parts).into_iter().map(folder).collect()
 }
 
 /// Whether the file `name` of a dump's folder is the one that tells of records that are no longer there: call stacks and

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::content::{DamageKind, Dump};
 use super::elements::Shard;
+use super::tool::Tool;
+use super::tools::ToolDump;
 use super::{msprobe, ptdbg, stack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, RoomAhead, Source};
@@ -28,6 +30,8 @@ pub struct DumpFolder {
     pub rank: Option<u64>,
     /// The ranks that are put together, where this stands for the whole model.
     pub assembled: Option<Arc<dyn WholeModel>>,
+    /// The records of another tool than msprobe.
+    pub of_tool: Option<Arc<ToolDump>>,
 }
 
 /// Several ranks that are put together to the values of the whole model.
@@ -57,6 +61,8 @@ pub enum DumpFormat {
     MsprobeDebug,
     /// ptdbg_ascend line-JSON `.pkl`
     Ptdbg,
+    /// Another tool's
+    Of(Tool),
 }
 
 impl DumpFolder {
@@ -66,6 +72,9 @@ impl DumpFolder {
     pub fn read(&self) -> Result<Dump> {
         if let Some(assembled) = &self.assembled {
             return assembled.read();
+        }
+        if let Some(tool) = &self.of_tool {
+            return tool.read();
         }
         let records = self.files.open(&self.records)?;
         if self.format == DumpFormat::Ptdbg {
@@ -93,6 +102,9 @@ impl DumpFolder {
         if self.assembled.is_some() {
             return Err(Error::unsupported(&self.records, "it is put together of several ranks"));
         }
+        if let DumpFormat::Of(tool) = self.format {
+            return Err(Error::unsupported(&self.records, format!("{} records no arguments of calls", tool.as_str())));
+        }
         if self.format == DumpFormat::Ptdbg {
             return Err(Error::unsupported(&self.records, "ptdbg_ascend records no arguments of calls"));
         }
@@ -106,7 +118,7 @@ impl DumpFolder {
     pub fn tensor(&self, data_name: &str) -> Result<TensorData> {
         match &self.assembled {
             Some(assembled) => assembled.tensor(data_name),
-            None => tensor_file::open(self.open_tensor(data_name)?),
+            None => self.tensor_of(data_name, self.open_tensor(data_name)?),
         }
     }
 
@@ -119,6 +131,9 @@ impl DumpFolder {
     ///
     /// A name that leads out of the data folder is refused: it comes from the artifact.
     pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
+        if let Some(tool) = &self.of_tool {
+            return tool.open(data_name);
+        }
         let path = self.data_path(data_name);
         if data_name.is_empty() || data_name.contains(['/', '\\', '\0']) || matches!(data_name, "." | "..") {
             return Err(Error::corrupt(&self.records, format!("`{data_name}` is not a file name in the data folder")));
@@ -128,6 +143,22 @@ impl DumpFolder {
             return Err(error.with_help("collect the dump again, or finish its upload"));
         }
         self.files.open(&path)
+    }
+
+    /// The tensor that was saved under `data_name`, in the file that [`open_tensor`](Self::open_tensor) gave.
+    ///
+    /// # Errors
+    /// As [`tensor_file::open`].
+    pub fn tensor_of(&self, data_name: &str, source: Source) -> Result<TensorData> {
+        match &self.of_tool {
+            Some(tool) => tool.tensor(data_name, source),
+            None => tensor_file::open(source),
+        }
+    }
+
+    /// Name of the tool that recorded it, where that is not msprobe.
+    pub fn tool(&self) -> Option<&'static str> {
+        if let DumpFormat::Of(tool) = self.format { Some(tool.as_str()) } else { None }
     }
 
     /// Room for tensors that are asked for before they are read.
@@ -143,6 +174,9 @@ impl DumpFolder {
 
     /// Path of a saved tensor's file below the side's root.
     pub fn data_path(&self, data_name: &str) -> String {
+        if let Some(tool) = &self.of_tool {
+            return tool.path_of(data_name);
+        }
         match self.format {
             DumpFormat::Ptdbg => format!("{}/{data_name}", self.records.trim_end_matches(".pkl")),
             _ => format!("{}dump_tensor_data/{data_name}", self.path),

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::compact::Texts;
+use super::precision::Precision;
 use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::read::json::Json;
@@ -29,6 +30,8 @@ pub struct Operations {
     pub(super) checksums: Texts,
     /// Plain values, and statistics that are neither numbers nor truth values.
     pub(super) others: Vec<Json>,
+    /// Digits that statistics were printed with.
+    pub(super) precision: Precision,
 }
 
 /// Everything of a value that many share.
@@ -152,6 +155,8 @@ pub struct TensorRecord<'a> {
     pub checksum: Option<&'a str>,
     /// Part of the data file's name after the row name, such as `.npy`; `None` where the data was not saved.
     pub extension: Option<&'a str>,
+    /// Digits that its statistics were printed with.
+    pub precision: Precision,
 }
 
 /// A statistic as it was written.
@@ -240,6 +245,7 @@ impl Operations {
                     requires_grad: *requires_grad,
                     checksum: self.checksums.get(index).filter(|checksum| !checksum.is_empty()),
                     extension: extension.as_deref(),
+                    precision: self.precision,
                 })
             }
         })

@@ -25,6 +25,8 @@ pub(in crate::report) struct Presentation {
     pub(in crate::report) is_diagnosed_by_place: bool,
     /// Whether it compares settings, and nothing that a run computed.
     pub(in crate::report) is_of_settings: bool,
+    /// Whether it is not missed where no files are given for it.
+    pub(in crate::report) is_aside: bool,
     /// Whether it compares times, and no number that a run computed.
     pub(in crate::report) is_of_times: bool,
     /// Key of the words for its agreement.
@@ -74,6 +76,7 @@ impl Presentation {
             embedded: None,
             is_diagnosed_by_place: false,
             is_of_settings: false,
+            is_aside: false,
             is_of_times: false,
             agreement: AGREES,
         }

@@ -191,11 +191,24 @@ impl Builder<'_> {
         if culprit.is_none() && !finding.is(&dump_rules::OUTPUT_DIVERGES) {
             return self.message(finding);
         }
+        if finding.facts.contains_key(dump_rules::UNORDERED) {
+            return self.headline_of_unordered(finding);
+        }
         let mut facts = self.facts_of(finding, culprit)?;
         if !matches!(finding.facts.get("error"), Some(Fact::Number(Number(error))) if error.is_finite()) {
             facts.remove("error");
         }
         self.writer.phrase("headline_first_wrong", &Value::from(facts))
+    }
+
+    /// The headline of records without an order: how many are wrong, and the names of some.
+    fn headline_of_unordered(&self, finding: &Finding) -> Result<String> {
+        /// Names in a headline.
+        const NAMED: usize = 3;
+        let wrong: Vec<&Finding> = self.result.counting().filter(|other| other.code == finding.code).collect();
+        let named = wrong.iter().take(NAMED).map(|other| safe(self.writer.name(&other.place)));
+        let (names, more): (Vec<_>, _) = (named.collect(), wrong.len().saturating_sub(NAMED));
+        self.writer.phrase("headline_unordered", &context! { names, more, count => wrong.len() })
     }
 
     fn headline_of_code(&self, finding: &Finding, culprit: Option<&Culprit>) -> Result<Option<String>> {

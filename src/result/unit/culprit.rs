@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::location::ErrorLocation;
 use super::metrics::Metrics;
-use crate::kind::{Direction, MonitorKind, Statistic, TensorKind};
+use crate::kind::{ArrayKind, Direction, MonitorKind, Statistic, TensorKind};
 use crate::result::finding::{Finding, finding_id};
 use crate::result::number::Number;
 use crate::result::operation::{FromReference, Shown};
@@ -112,6 +112,8 @@ pub enum CulpritKind {
     Visible(VisibleDefect),
     /// Phase of a step in a profile.
     Phase(Phase),
+    /// Kind of an array.
+    Array(ArrayKind),
 }
 
 /// Defect of a result that shows without a baseline.
@@ -128,7 +130,7 @@ impl CulpritKind {
     /// Place of a monitor's kind in the order in which a step computes it; `None` for a role in a dump.
     pub fn order(self) -> Option<MonitorKind> {
         match self {
-            Self::Tensor(_) | Self::Visible(_) | Self::Phase(_) => None,
+            Self::Tensor(_) | Self::Visible(_) | Self::Phase(_) | Self::Array(_) => None,
             Self::Monitor(kind) => Some(kind),
         }
     }
@@ -151,6 +153,11 @@ impl Culprit {
     /// The check of culprits in results that do not say.
     fn first_check() -> CheckId {
         CheckId::Dump
+    }
+
+    /// Whether it is a value that an operation was given or made, of a dump, a monitor or an operator test.
+    pub fn is_of_operation(&self) -> bool {
+        self.performance.is_none() && !matches!(self.kind, CulpritKind::Array(_))
     }
 
     /// Whether it stands for `finding`.

@@ -22,6 +22,9 @@ pub struct DumpUnit {
     /// Ranks that were put together, where both sides cut the model differently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<UnitRanks>,
+    /// The tool that recorded it, where that is not msprobe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// Kind of data that was compared: `tensor`, `statistics`, `md5`, `xor`.
     pub data: String,
     /// The unit's verdict.
@@ -62,6 +65,7 @@ impl DumpUnit {
             step,
             rank,
             ranks: None,
+            tool: None,
             data: String::new(),
             verdict: Verdict::Incomplete,
             compared: 0,

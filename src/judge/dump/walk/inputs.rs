@@ -124,6 +124,10 @@ impl Walk<'_> {
         if item.kind == TensorKind::Parameter {
             return true;
         }
+        // Other tools look at some modules only, so that anything may have made it.
+        if self.candidate.tool.is_some() {
+            return false;
+        }
         if name.direction != Some(Direction::Forward) || self.is_gradient(item, name) {
             return false;
         }

@@ -1,0 +1,93 @@
+//! Two pictures to a peak signal-to-noise ratio, and the order of channels that explains it.
+
+use crate::read::picture::{CHANNELS, Picture};
+
+/// The largest value of a channel.
+const PEAK: f64 = 255.0;
+
+/// Order in which the candidate holds the baseline's channels.
+pub type ChannelOrder = [usize; CHANNELS];
+
+/// Orders of three channels other than their own.
+const ORDERS: [ChannelOrder; 5] = [[2, 1, 0], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1]];
+
+/// Numbers of two pictures of one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PictureMeasure {
+    /// Peak signal-to-noise ratio in dB; infinite for equal pictures.
+    pub psnr: f64,
+    /// The order of the candidate's channels under which the pictures are closest, with its ratio, where that is another one.
+    pub order: Option<(ChannelOrder, f64)>,
+    /// Whether both are one colour throughout, and the same.
+    pub is_trivial: bool,
+}
+
+/// Compares two pictures of one size.
+pub fn pictures(baseline: &Picture, candidate: &Picture) -> PictureMeasure {
+    // Squares of the differences of each channel of the baseline and each of the candidate.
+    let mut squares = [[0_u64; CHANNELS]; CHANNELS];
+    let pixels = baseline.pixels.chunks_exact(CHANNELS).zip(candidate.pixels.chunks_exact(CHANNELS));
+    for (ours, theirs) in pixels {
+        for (row, b) in squares.iter_mut().zip(ours) {
+            for (sum, c) in row.iter_mut().zip(theirs) {
+                let difference = u64::from(b.abs_diff(*c));
+                *sum += difference * difference;
+            }
+        }
+    }
+    let of = |order: ChannelOrder| -> f64 {
+        let sum = order.iter().zip(&squares).filter_map(|(channel, row)| row.get(*channel)).sum::<u64>();
+        ratio(sum, baseline.pixels.len())
+    };
+    let psnr = of([0, 1, 2]);
+    let best = ORDERS.into_iter().map(|order| (order, of(order))).max_by(|a, b| a.1.total_cmp(&b.1));
+    PictureMeasure {
+        psnr,
+        order: best.filter(|(_, other)| *other > psnr),
+        is_trivial: psnr.is_infinite() && is_one_colour(baseline),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sums of bytes are far below 2^53")]
+fn ratio(squares: u64, samples: usize) -> f64 {
+    if squares == 0 { f64::INFINITY } else { 10.0 * (PEAK * PEAK * samples as f64 / squares as f64).log10() }
+}
+
+fn is_one_colour(picture: &Picture) -> bool {
+    let first = picture.pixels.get(..CHANNELS);
+    picture.pixels.chunks_exact(CHANNELS).all(|pixel| Some(pixel) == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(of: impl Fn(usize) -> [u8; 3]) -> Picture {
+        Picture { width: 8, height: 8, pixels: (0..64).flat_map(of).collect() }
+    }
+
+    #[test]
+    fn one_grey_level_is_48_decibels() {
+        let ours = picture(|place| [place as u8, 2 * place as u8, 7]);
+        let theirs = picture(|place| [place as u8 + 1, 2 * place as u8 + 1, 8]);
+        let measure = pictures(&ours, &theirs);
+        assert!((measure.psnr - 48.13).abs() < 0.01 && !measure.is_trivial, "{measure:?}");
+        assert!(pictures(&ours, &ours).psnr.is_infinite());
+    }
+
+    #[test]
+    fn swapped_channels_are_named() {
+        let ours = picture(|place| [place as u8, 200, 3 * place as u8]);
+        let theirs = picture(|place| [3 * place as u8, 200, place as u8]);
+        let measure = pictures(&ours, &theirs);
+        assert_eq!(measure.order.map(|(order, _)| order), Some([2, 1, 0]));
+        assert!(measure.order.is_some_and(|(_, psnr)| psnr.is_infinite()));
+    }
+
+    #[test]
+    fn one_colour_on_both_sides_says_nothing() {
+        let black = picture(|_| [0; 3]);
+        assert!(pictures(&black, &black).is_trivial);
+        assert!(!pictures(&black, &picture(|_| [1; 3])).is_trivial);
+    }
+}

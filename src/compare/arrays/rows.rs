@@ -1,0 +1,295 @@
+//! Embeddings: the angle and the length of every row, whether all rows stand in another order, and how many of the nearest
+//! neighbours of a row are the same.
+//!
+//! All rows are read once, some at a time. What takes the product of rows is bounded: up to [`MOST_NUMBERS`] numbers of each
+//! side are held in memory, and up to [`MOST_PRODUCTS`] products are taken.
+
+use pulp::Arch;
+
+use crate::compare::values;
+use crate::error::Result;
+use crate::read::tensor::TensorData;
+
+/// Numbers of rows that are read at a time.
+const PIECE: usize = 1 << 18;
+/// Numbers of a side that are held for neighbours and order.
+const MOST_NUMBERS: usize = 1 << 23;
+/// Products of numbers that each of both searches takes.
+const MOST_PRODUCTS: usize = 1 << 28;
+/// Rows that are listed.
+const MOST_LISTED: usize = 1000;
+/// Neighbours of a row that are compared.
+const NEIGHBOURS: usize = 10;
+/// Cosine below which two rows are of other texts.
+const LEAST_COSINE: f64 = 0.99;
+/// Part by which the length of a row may differ.
+const MOST_LENGTH: f64 = 0.02;
+
+/// Numbers of two embeddings of one shape.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowsMeasure {
+    /// Rows.
+    pub rows: u64,
+    /// Rows whose cosine is below the limit, the first of them.
+    pub differing: Vec<u64>,
+    /// Their number.
+    pub differing_count: u64,
+    /// Rows whose length alone is off.
+    pub lengths_off: u64,
+    /// The ratio of the lengths of such rows, as it commonly is.
+    pub length_ratio: Option<f64>,
+    /// Rows that are zero on both sides.
+    pub zero: u64,
+    /// The smallest cosine.
+    pub least_cosine: Option<f64>,
+    /// Whether the rows that were looked at all are there in another order.
+    pub is_permuted: bool,
+    /// Share of the nearest neighbours that are the same.
+    pub neighbours: Option<f64>,
+}
+
+/// Compares two embeddings of one shape, rows by columns.
+///
+/// # Errors
+/// Where one cannot be read.
+pub fn embedding(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMeasure> {
+    let [rows, width] = *baseline.shape else { return Ok(RowsMeasure::default()) };
+    let Some(width) = usize::try_from(width).ok().filter(|width| (1..=PIECE).contains(width)) else {
+        return Ok(RowsMeasure { rows, ..RowsMeasure::default() });
+    };
+    let mut measure = RowsMeasure { rows, ..RowsMeasure::default() };
+    let mut ratios = Vec::new();
+    let mut pieces = Pieces::new([baseline, candidate], rows, width);
+    while let Some((first, ours, theirs)) = pieces.next_piece()? {
+        for (place, (b, c)) in ours.chunks_exact(width).zip(theirs.chunks_exact(width)).enumerate() {
+            measure.take(first + place as u64, b, c, &mut ratios);
+        }
+    }
+    measure.length_ratio = crate::median::median(ratios);
+    let held = Held::read([baseline, candidate], rows, width)?;
+    measure.is_permuted = 2 * measure.differing_count > rows && held.is_permuted();
+    measure.neighbours = held.neighbours();
+    Ok(measure)
+}
+
+impl RowsMeasure {
+    /// Takes a row of both sides in.
+    fn take(&mut self, place: u64, b: &[f64], c: &[f64], ratios: &mut Vec<f64>) {
+        let (ours, theirs, product) = (dot(b, b).sqrt(), dot(c, c).sqrt(), dot(b, c));
+        if ours == 0.0 && theirs == 0.0 {
+            self.zero += 1;
+            return;
+        }
+        let cosine = product / (ours * theirs);
+        let cosine = if cosine.is_nan() { -1.0 } else { cosine };
+        self.least_cosine = Some(self.least_cosine.map_or(cosine, |least| least.min(cosine)));
+        if cosine < LEAST_COSINE {
+            self.differing_count += 1;
+            if self.differing.len() < MOST_LISTED {
+                self.differing.push(place);
+            }
+        } else if (theirs / ours - 1.0).abs() > MOST_LENGTH {
+            self.lengths_off += 1;
+            if ratios.len() < MOST_LISTED {
+                ratios.push(theirs / ours);
+            }
+        }
+    }
+}
+
+/// Rows of both sides, some at a time.
+struct Pieces<'a> {
+    tensors: [&'a TensorData; 2],
+    rows: u64,
+    width: usize,
+    next: u64,
+    numbers: [Vec<f64>; 2],
+    bytes: Vec<u8>,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(tensors: [&'a TensorData; 2], rows: u64, width: usize) -> Self {
+        Self { tensors, rows, width, next: 0, numbers: Default::default(), bytes: Vec::new() }
+    }
+
+    /// The number of the first row, and the rows of both sides; `None` behind the last.
+    fn next_piece(&mut self) -> Result<Option<(u64, &[f64], &[f64])>> {
+        let first = self.next;
+        let many = (PIECE / self.width).max(1);
+        let count = usize::try_from(self.rows - first).map_or(many, |left| left.min(many));
+        if count == 0 {
+            return Ok(None);
+        }
+        for (tensor, numbers) in self.tensors.iter().zip(&mut self.numbers) {
+            numbers.resize(count * self.width, 0.0);
+            values::read(Arch::new(), tensor, first * self.width as u64, &mut self.bytes, numbers)?;
+        }
+        self.next += count as u64;
+        let [ours, theirs] = &self.numbers;
+        Ok(Some((first, ours, theirs)))
+    }
+}
+
+/// Rows of both sides in memory, each divided by its length.
+struct Held {
+    width: usize,
+    rows: usize,
+    baseline: Vec<f32>,
+    candidate: Vec<f32>,
+}
+
+impl Held {
+    fn read(tensors: [&TensorData; 2], rows: u64, width: usize) -> Result<Self> {
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(MOST_NUMBERS / width);
+        let side = |tensor: &TensorData| -> Result<Vec<f32>> {
+            let mut numbers = values::first_values(tensor, (rows * width) as u64)?;
+            numbers.chunks_exact_mut(width).for_each(normalise);
+            #[allow(clippy::cast_possible_truncation, reason = "cosines need few digits")]
+            Ok(numbers.into_iter().map(|number| number as f32).collect())
+        };
+        let [baseline, candidate] = tensors;
+        Ok(Self { width, rows, baseline: side(baseline)?, candidate: side(candidate)? })
+    }
+
+    /// Rows that are looked at in a search over all of them.
+    fn sample(&self) -> impl Iterator<Item = usize> {
+        let each = self.rows.saturating_mul(self.width).max(1);
+        let count = (MOST_PRODUCTS / each).clamp(1, self.rows.max(1));
+        let step = (self.rows / count).max(1);
+        (0..self.rows).step_by(step)
+    }
+
+    fn row<'a>(&self, side: &'a [f32], place: usize) -> &'a [f32] {
+        side.get(place * self.width..(place + 1) * self.width).unwrap_or_default()
+    }
+
+    /// Whether every row that is looked at is a row of the baseline, each another one.
+    fn is_permuted(&self) -> bool {
+        let mut taken = vec![false; self.rows];
+        for place in self.sample() {
+            let wanted = self.row(&self.candidate, place);
+            let free = self
+                .baseline
+                .chunks_exact(self.width)
+                .enumerate()
+                .filter(|(other, _)| taken.get(*other) == Some(&false));
+            let best = free.map(|(other, row)| (other, product(row, wanted))).max_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((other, cosine)) = best else { return false };
+            if f64::from(cosine) < LEAST_COSINE {
+                return false;
+            }
+            if let Some(taken) = taken.get_mut(other) {
+                *taken = true;
+            }
+        }
+        self.rows > 1
+    }
+
+    /// Share of the nearest neighbours, by cosine, that a row has on both sides; `None` for fewer than two rows.
+    fn neighbours(&self) -> Option<f64> {
+        let count = NEIGHBOURS.min(self.rows.checked_sub(2)?.max(1));
+        let (mut same, mut all) = (0_u32, 0_u32);
+        for place in self.sample() {
+            let (ours, theirs) =
+                (self.nearest(&self.baseline, place, count), self.nearest(&self.candidate, place, count));
+            same += u32::try_from(ours.iter().filter(|other| theirs.contains(other)).count()).unwrap_or(0);
+            all += u32::try_from(ours.len()).unwrap_or(0);
+        }
+        (all > 0).then(|| f64::from(same) / f64::from(all))
+    }
+
+    /// The rows nearest to one of them, that itself aside.
+    fn nearest(&self, side: &[f32], place: usize, count: usize) -> Vec<usize> {
+        let wanted = self.row(side, place);
+        let mut all: Vec<(usize, f32)> = side
+            .chunks_exact(self.width)
+            .enumerate()
+            .filter(|(other, _)| *other != place)
+            .map(|(other, row)| (other, product(row, wanted)))
+            .collect();
+        let nearer = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0));
+        if count < all.len() {
+            all.select_nth_unstable_by(count, nearer);
+            all.truncate(count);
+        }
+        all.into_iter().map(|(other, _)| other).collect()
+    }
+}
+
+fn normalise(row: &mut [f64]) {
+    let length = dot(row, row).sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|number| *number /= length);
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn product(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dtype::Dtype;
+    use crate::fetch::Memory;
+    use crate::read::tensor_file;
+
+    const WIDTH: usize = 8;
+
+    fn rows(count: usize) -> Vec<Vec<f32>> {
+        let number = |row: usize, column: usize| ((row * 31 + column * 17) as f32 * 0.618_034).fract() - 0.5;
+        (0..count).map(|row| (0..WIDTH).map(|column| number(row, column)).collect()).collect()
+    }
+
+    fn tensor(rows: &[Vec<f32>]) -> TensorData {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {WIDTH}), }}", rows.len());
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend(u16::try_from(header.len()).expect("short").to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(rows.iter().flatten().flat_map(|number| number.to_le_bytes()));
+        let tensor = tensor_file::open(Arc::new(Memory::new("x.npy", bytes))).expect("an array");
+        assert_eq!(tensor.dtype, Dtype::F32);
+        tensor
+    }
+
+    #[test]
+    fn rows_of_other_texts_are_listed() {
+        let ours = rows(40);
+        let mut theirs = ours.clone();
+        theirs.swap(5, 17);
+        let measure = embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers");
+        assert_eq!((measure.differing.as_slice(), measure.is_permuted), ([5, 17].as_slice(), false));
+        assert!(measure.neighbours.is_some_and(|share| share < 1.0));
+    }
+
+    #[test]
+    fn another_order_of_all_rows_is_told() {
+        let ours = rows(40);
+        let theirs: Vec<Vec<f32>> = ours.iter().rev().cloned().collect();
+        assert!(embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers").is_permuted);
+        let other: Vec<Vec<f32>> =
+            ours.iter().map(|row| row.iter().map(|number| 0.3 - number * number).collect()).collect();
+        assert!(!embedding(&tensor(&ours), &tensor(&other)).expect("numbers").is_permuted);
+    }
+
+    #[test]
+    fn lengths_and_zeros_are_told_apart() {
+        let ours = rows(12);
+        let mut theirs: Vec<Vec<f32>> =
+            ours.iter().map(|row| row.iter().map(|number| number * 3.0).collect()).collect();
+        let measure = embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers");
+        assert_eq!((measure.lengths_off, measure.differing_count), (12, 0));
+        assert!(measure.length_ratio.is_some_and(|ratio| (ratio - 3.0).abs() < 1e-6));
+        assert_eq!(measure.neighbours, Some(1.0));
+        theirs[3] = vec![0.0; WIDTH];
+        assert_eq!(embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers").differing, [3]);
+        let zero = vec![vec![0.0; WIDTH]; 4];
+        assert_eq!(embedding(&tensor(&zero), &tensor(&zero)).expect("numbers").zero, 4);
+    }
+}

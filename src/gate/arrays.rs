@@ -1,0 +1,186 @@
+//! The check of arrays: files of both sides that belong to no other check, array by array.
+
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::outcome::{CheckOutcome, damaged};
+use super::sides::Sides;
+use super::surroundings::Shared;
+use super::wiring::GateCheck;
+use crate::compare::arrays as compare;
+use crate::judge::arrays::{Compared, Subject, judge, rules};
+use crate::kind::ArrayKind;
+use crate::pair::arrays as pair;
+use crate::policy::arrays::Images;
+use crate::read::arrays::{self as read, ArrayContent, ArrayFile, NamedArray};
+use crate::read::tensor::TensorData;
+use crate::result::finding::Finding;
+use crate::result::unit::{ArrayUnit, Unit};
+use crate::verdict::{CheckId, Side};
+
+/// The check of arrays.
+pub(super) const CHECK: GateCheck = GateCheck {
+    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| Ok(check(sides, shared)),
+    health: None,
+    several: None,
+    measure: None,
+    of_tree: None,
+};
+
+const ID: CheckId = CheckId::Arrays;
+/// Parts of the names of arrays that hold a vector per row.
+const EMBEDDINGS: [&str; 3] = ["emb", "feature", "vector"];
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let file = read::recognise(sample.path, sample.head, sample.source)?;
+    let kind = if file.picture.is_some() { "picture" } else { "array" };
+    Some(Recognised::read(kind, file))
+}
+
+fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let (baseline, candidate) = (&sides.baseline, &sides.candidate);
+    let pairs = pair::files(baseline.all::<ArrayFile>(), candidate.all::<ArrayFile>());
+    shared.progress.begin("comparing arrays", pairs.both.len() as u64);
+    let images = shared.request.policy.arrays.images;
+    let mut judging = Judging {
+        sides: [baseline, candidate],
+        shared,
+        shows_images: images == Images::Shown || images == Images::Auto && are_drawings(candidate),
+        order: 0,
+        outcome: &mut outcome,
+    };
+    for (ours, theirs) in pairs.both {
+        judging.file(ours, theirs);
+        shared.progress.advance(1);
+    }
+    let of_baseline = pairs.only_baseline.iter().map(|file| (file, Side::Candidate));
+    let of_candidate = pairs.only_candidate.iter().map(|file| (file, Side::Baseline));
+    let policy = &shared.request.policy.arrays;
+    let alone = of_baseline.chain(of_candidate).filter(|(file, _)| {
+        // Drawings of one side alone are no result of the run.
+        !policy.ignores(&file.path) && !(judging.shows_images && file.picture.is_some())
+    });
+    let missing: Vec<Finding> = alone.map(|(file, side)| missing(&file.path, side)).collect();
+    outcome.say(missing);
+    outcome
+}
+
+/// Whether pictures lie beside artifacts of other checks, which they are drawings of.
+fn are_drawings(candidate: &Inventory) -> bool {
+    CheckId::CHECKS.iter().any(|check| *check != ID && candidate.has(*check))
+}
+
+fn missing(name: &str, side: Side) -> Finding {
+    Finding::new(&rules::MISSING, name).with("side", side.as_str())
+}
+
+struct Judging<'a> {
+    sides: [&'a Inventory; 2],
+    shared: &'a Shared<'a>,
+    shows_images: bool,
+    order: u64,
+    outcome: &'a mut CheckOutcome,
+}
+
+impl Judging<'_> {
+    fn file(&mut self, ours: &ArrayFile, theirs: &ArrayFile) {
+        let [baseline, candidate] = self.sides;
+        let opened = (ours.open(baseline.all_files()), theirs.open(candidate.all_files()));
+        let (baseline, candidate) = match opened {
+            (Ok(baseline), Ok(candidate)) => (baseline, candidate),
+            (one, other) => {
+                let errors = [(Side::Baseline, one.err()), (Side::Candidate, other.err())];
+                let findings = errors.into_iter().filter_map(|(side, error)| Some(damaged(ID, side, &error?)));
+                let kind = if theirs.picture.is_some() { ArrayKind::Image } else { ArrayKind::Array };
+                return self.outcome.add_unit(Unit::Array(Box::new(ArrayUnit::empty(&theirs.path, kind))), findings);
+            }
+        };
+        let pairs = pair::arrays(baseline, candidate);
+        let named = |name: &str| if name.is_empty() { theirs.path.clone() } else { format!("{}:{name}", theirs.path) };
+        for (ours, their) in &pairs.both {
+            self.array(&named(&their.name), theirs, ours, their);
+        }
+        let policy = &self.shared.request.policy.arrays;
+        let of_baseline = pairs.only_baseline.iter().map(|array| (array, Side::Candidate));
+        let of_candidate = pairs.only_candidate.iter().map(|array| (array, Side::Baseline));
+        let alone = of_baseline.chain(of_candidate).map(|(array, side)| (named(&array.name), side));
+        let missing: Vec<Finding> =
+            alone.filter(|(name, _)| !policy.ignores(name)).map(|(name, side)| missing(&name, side)).collect();
+        self.outcome.say(missing);
+    }
+
+    fn array(&mut self, name: &str, file: &ArrayFile, ours: &NamedArray, theirs: &NamedArray) {
+        let policy = &self.shared.request.policy;
+        let is_embedding = is_embedding(name, &theirs.content) || policy.arrays.is_embedding(name);
+        let compared = match policy.arrays.ignores(name) {
+            true => Compared::LeftOut,
+            false => self.compared(name, &ours.content, &theirs.content, is_embedding),
+        };
+        let subject = Subject {
+            name,
+            short: if theirs.name.is_empty() { &file.path } else { &theirs.name },
+            order: self.order,
+            rows: rows_of(&ours.content),
+            profile: policy.profile,
+            shows_images: self.shows_images,
+        };
+        self.order += 1;
+        let judged = judge(subject, compared);
+        self.outcome.add_unit(Unit::Array(Box::new(judged.unit)), judged.findings);
+    }
+
+    fn compared(&self, name: &str, ours: &ArrayContent, theirs: &ArrayContent, is_embedding: bool) -> Compared {
+        match (ours, theirs) {
+            (ArrayContent::Unread(reason), _) => Compared::Unread(Side::Baseline, reason.clone()),
+            (_, ArrayContent::Unread(reason)) => Compared::Unread(Side::Candidate, reason.clone()),
+            (ArrayContent::Tensor(ours), ArrayContent::Tensor(theirs)) if ours.shape == theirs.shape => {
+                self.tensors(name, ours, theirs, is_embedding)
+            }
+            (ArrayContent::Picture(ours), ArrayContent::Picture(theirs))
+                if ours.pixels.len() == theirs.pixels.len() && ours.width == theirs.width =>
+            {
+                Compared::Picture(compare::pictures(ours, theirs))
+            }
+            _ => Compared::Shapes([shape_of(ours), shape_of(theirs)]),
+        }
+    }
+
+    fn tensors(&self, name: &str, ours: &TensorData, theirs: &TensorData, is_embedding: bool) -> Compared {
+        let unread = |error: crate::error::Error| Compared::Unread(Side::Candidate, error.message().to_owned());
+        let measure = match compare::tensors(name, ours, theirs, self.shared.measurements) {
+            None => return Compared::LeftOut,
+            Some(Err(error)) => return unread(error),
+            Some(Ok(measure)) => measure,
+        };
+        if !is_embedding {
+            return Compared::Tensor(measure);
+        }
+        match compare::embedding(ours, theirs) {
+            Ok(rows) => Compared::Embedding(measure, rows),
+            Err(error) => unread(error),
+        }
+    }
+}
+
+/// Whether the name of an array says that it holds a vector per row, and it does.
+fn is_embedding(name: &str, content: &ArrayContent) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let is_named = EMBEDDINGS.iter().any(|part| file.contains(part));
+    is_named && matches!(content, ArrayContent::Tensor(tensor) if tensor.shape.len() == 2 && tensor.dtype.is_float())
+}
+
+fn shape_of(content: &ArrayContent) -> Vec<u64> {
+    match content {
+        ArrayContent::Tensor(tensor) => tensor.shape.clone(),
+        ArrayContent::Picture(picture) => vec![picture.height, picture.width, 3],
+        ArrayContent::Unread(_) => Vec::new(),
+    }
+}
+
+/// Rows of an array: the length of its first axis, and one for a single number.
+fn rows_of(content: &ArrayContent) -> u64 {
+    match content {
+        ArrayContent::Tensor(tensor) if tensor.elements() == 0 => 0,
+        _ => shape_of(content).first().copied().unwrap_or(1),
+    }
+}

@@ -1,0 +1,103 @@
+//! Digits that a tool prints of a number, and what two printed numbers may differ by for that alone.
+
+/// Digits that statistics were printed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// All of them.
+    #[default]
+    Exact,
+    /// So many behind the point.
+    Decimals(u8),
+    /// So many from the first that is not zero on.
+    Significant(u8),
+}
+
+/// Part by which a norm that was worked out of a mean and a deviation may be off more than one of them: √2, as both are rounded.
+const OF_TWO: f64 = 1.5;
+
+impl Precision {
+    /// Largest differences of max, min, mean and norm that printing alone makes: half a digit of the baseline's for each of the
+    /// two numbers that were rounded.
+    pub fn units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
+        let [max, min, mean, norm] = baseline.map(|value| value.map_or(0.0, f64::abs));
+        let of_norm = match self {
+            // A norm is worked out of numbers of other sizes, whose last digit may weigh ten times as much.
+            Self::Significant(digits) => norm * power(1 - i32::from(digits)),
+            _ => self.unit(norm),
+        };
+        [self.unit(max), self.unit(min), self.unit(mean), OF_TWO * of_norm]
+    }
+
+    /// The size of one in the last digit of a printed number.
+    fn unit(self, value: f64) -> f64 {
+        match self {
+            Self::Exact => 0.0,
+            Self::Decimals(digits) => power(-i32::from(digits)),
+            Self::Significant(_) if value == 0.0 || !value.is_finite() => 0.0,
+            #[allow(clippy::cast_possible_truncation, reason = "an exponent of a finite number")]
+            Self::Significant(digits) => power(value.log10().floor() as i32 + 1 - i32::from(digits)),
+        }
+    }
+}
+
+fn power(exponent: i32) -> f64 {
+    10.0_f64.powi(exponent)
+}
+
+/// Digits as they were seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenDigits {
+    decimals: Option<u8>,
+    significant: Option<u8>,
+}
+
+impl SeenDigits {
+    /// Looks at a printed number: `0.0832`, `-8.9500e-01`.
+    pub(super) fn note(&mut self, text: &str) {
+        let Some((_, behind)) = text.split_once('.') else { return };
+        let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+        let count = u8::try_from(digits).unwrap_or(u8::MAX);
+        let place = match behind.contains(['e', 'E']) {
+            true => &mut self.significant,
+            false => &mut self.decimals,
+        };
+        let seen = if behind.contains(['e', 'E']) { count.saturating_add(1) } else { count };
+        *place = (*place).max(Some(seen).filter(|seen| *seen > 0));
+    }
+
+    /// The digits of the file, which a writer gives in one form.
+    pub(super) fn precision(self) -> Precision {
+        match (self.significant, self.decimals) {
+            (Some(digits), _) => Precision::Significant(digits),
+            (None, Some(digits)) => Precision::Decimals(digits),
+            (None, None) => Precision::Exact,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(texts: &[&str]) -> Precision {
+        let mut digits = SeenDigits::default();
+        texts.iter().for_each(|text| digits.note(text));
+        digits.precision()
+    }
+
+    #[test]
+    fn digits_are_those_of_the_longest_number() {
+        assert_eq!(seen(&["0.0832", "3.9", "nan"]), Precision::Decimals(4));
+        assert_eq!(seen(&["-8.9500e-01", "0.", "1.0000e+00"]), Precision::Significant(5));
+        assert_eq!(seen(&["inf", "3"]), Precision::Exact);
+    }
+
+    #[test]
+    fn a_unit_is_one_in_the_last_digit() {
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+        let [max, min, mean, norm] = Precision::Significant(5).units([Some(0.41), Some(-9.5), Some(0.0), Some(9.9)]);
+        assert!(near(max, 1e-5) && near(min, 1e-4) && mean == 0.0 && near(norm, 1.5 * 9.9e-4), "{max} {min} {norm}");
+        assert!(near(Precision::Decimals(4).units([Some(0.41); 4])[0], 1e-4));
+        assert_eq!(Precision::Exact.units([Some(1.0); 4]), [0.0; 4]);
+    }
+}

@@ -1,0 +1,165 @@
+//! `statistic.csv` of Ascend Transformer Boost: a row per input and output of an operation.
+
+use std::collections::BTreeMap;
+
+use super::cell::{Cell, Statistics, cell, no_rows};
+use super::part::Tables;
+use super::place::Place;
+use super::table::{Content, Row};
+use crate::error::{Error, Result};
+use crate::fetch::{Source, hold, read_all};
+use crate::kind::TensorKind;
+use crate::read::dump::precision::SeenDigits;
+use crate::read::dump::tool::Tool;
+
+/// Columns of the table, in the order of the tool.
+const COLUMNS: [&str; 15] = [
+    "Device and PID",
+    "Execution Count",
+    "Op Name",
+    "Op Type",
+    "Op Id",
+    "Input/Output",
+    "Index",
+    "Dtype",
+    "Format",
+    "Shape",
+    "Max",
+    "Min",
+    "Mean",
+    "Norm",
+    "Tensor Path",
+];
+/// Largest table that is read.
+const LARGEST: u64 = 2 << 30;
+
+/// Whether a file that begins with `head` is the table.
+pub(super) fn recognise(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    head.starts_with(b"Device and PID,Execution Count,")
+}
+
+/// Reads the table.
+pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
+    let bytes = read_all(source.as_ref(), LARGEST.min(source.memory()))?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let mut table = csv::ReaderBuilder::new().has_headers(true).flexible(true).from_reader(text);
+    let header = table.headers().map_err(|error| Error::corrupt(path, error.to_string()))?.clone();
+    let columns = COLUMNS.map(|name| header.iter().position(|column| column.trim() == name));
+    let mut reader = Reader::default();
+    let is_whole = text.ends_with(b"\n");
+    let mut records = table.records().peekable();
+    while let Some(record) = records.next() {
+        let is_cut = records.peek().is_none() && !is_whole;
+        let record = record.map_err(|error| Error::corrupt(path, error.to_string()))?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let field = |index: usize| columns.get(index).copied().flatten().and_then(|column| record.get(column));
+        match reader.row(&field).filter(|_| !is_cut && record.len() == header.len()) {
+            Some((unit, row)) => reader.add(unit, row),
+            None => reader.damaged(line),
+        }
+        hold(source.as_ref(), reader.bytes)?;
+    }
+    reader.finish(path)
+}
+
+#[derive(Default)]
+struct Reader {
+    units: BTreeMap<(u64, Option<u64>), Vec<Row>>,
+    digits: SeenDigits,
+    damage: Option<(String, u64)>,
+    bytes: usize,
+}
+
+impl Reader {
+    /// The unit and value of a row; `None` where a cell that makes it one cannot be read.
+    fn row<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a str>) -> Option<((u64, Option<u64>), Row)> {
+        let [device, count, name, _kind, id, side, index, dtype] = std::array::from_fn(field);
+        let number = |text: Option<&str>| text?.trim().parse::<u64>().ok();
+        // The process id differs from run to run.
+        let rank = device?.split('_').next().and_then(|device| device.trim().parse().ok());
+        let (below, kind) = match side?.trim() {
+            "input" => ("input", TensorKind::Input),
+            "output" => ("output", TensorKind::Output),
+            _ => return None,
+        };
+        let shape: Option<Vec<u64>> =
+            field(9).map(|shape| shape.split(',').map(|len| len.trim().parse().ok()).collect())?;
+        let mut numbers = [None; 4];
+        for (place, number) in numbers.iter_mut().enumerate() {
+            let text = field(10 + place)?;
+            self.digits.note(text);
+            match cell(text) {
+                Cell::Number(value) => *number = Some(value),
+                Cell::Absent => {}
+                Cell::Unreadable => return None,
+            }
+        }
+        let [max, min, mean, norm] = numbers;
+        let row = Row {
+            operation: name?.trim().to_owned(),
+            call: number(id)?,
+            below: format!(".{below}.{}", number(index)?),
+            kind,
+            content: Content::Tensor {
+                dtype: dtype?.trim().to_owned(),
+                shape: shape?,
+                statistics: Statistics { max, min, mean, norm },
+            },
+        };
+        Some(((number(count)?, rank), row)).filter(|(_, row)| !row.operation.is_empty())
+    }
+
+    fn add(&mut self, unit: (u64, Option<u64>), row: Row) {
+        self.bytes += size_of::<Row>() + row.operation.len() + row.below.len() + 64;
+        self.units.entry(unit).or_default().push(row);
+    }
+
+    fn damaged(&mut self, line: u64) {
+        self.damage.get_or_insert_with(|| (format!("line {line} is not a whole row"), 0)).1 += 1;
+    }
+
+    fn finish(self, path: &str) -> Result<Tables> {
+        let Self { units, digits, damage, .. } = self;
+        if units.is_empty() {
+            return Err(no_rows(path, "ATB's statistic.csv"));
+        }
+        let (group, precision) = (Place::of(path).group, digits.precision());
+        Ok(Tables { tool: Tool::Atb, path: path.to_owned(), group, units, precision, damage })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fetch::Memory;
+    use crate::read::dump::precision::Precision;
+
+    const HEADER: &str = "Device and PID,Execution Count,Op Name,Op Type,Op Id,Input/Output,Index,Dtype,Format,Shape,Max,Min,Mean,Norm,Tensor Path\n";
+
+    fn table(rows: &str) -> Result<Tables> {
+        let source: Source = Arc::new(Memory::new("statistic.csv", format!("{HEADER}{rows}").into_bytes()));
+        read("statistic.csv", &source)
+    }
+
+    #[test]
+    fn rows_belong_to_device_and_execution() {
+        let row = "0_977,1,aOperation,LinearOperation,1,output,0,float,nd,\"2,9,16\",0.410217,-0.320719,inf,N/A,N/A\n";
+        let tables = table(row).expect("a table");
+        assert!(recognise(HEADER.as_bytes()) && tables.damage.is_none());
+        assert_eq!((tables.units.keys().next(), tables.precision), (Some(&(1, Some(0))), Precision::Decimals(6)));
+    }
+
+    #[test]
+    fn a_cut_row_is_damage_and_the_rest_is_read() {
+        let row = "0_977,1,aOperation,LinearOperation,1,output,0,float,nd,\"2\",0.410217,-0.320719,0.1,1.0,N/A\n";
+        for cut in ["0_977,1,bOper", "0_977,1,b,LinearOperation,2,output,0,float,nd,\"2\",0.4,-0.3,0.1,1.0,N/A"] {
+            let tables = table(&format!("{row}{cut}")).expect("a table");
+            assert_eq!(tables.damage.as_ref().map(|(_, count)| *count), Some(1), "{cut}");
+            assert_eq!(tables.units.values().map(Vec::len).sum::<usize>(), 1);
+        }
+        assert!(table("0_977,1,bOper").is_err());
+    }
+}

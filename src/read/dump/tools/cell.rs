@@ -1,0 +1,74 @@
+//! Numbers as tools print them.
+
+use crate::error::Error;
+use crate::read::json::Json;
+
+/// Statistics of a tensor as far as they were printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Statistics {
+    pub(super) max: Option<f64>,
+    pub(super) min: Option<f64>,
+    pub(super) mean: Option<f64>,
+    pub(super) norm: Option<f64>,
+}
+
+impl Statistics {
+    /// As records have them: largest, smallest and mean value and 2-norm.
+    pub(super) fn json(&self) -> [Json; 4] {
+        [self.max, self.min, self.mean, self.norm].map(|value| value.map_or(Json::Null, Json::Float))
+    }
+}
+
+/// Content of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell {
+    Number(f64),
+    /// Nothing, or `N/A`.
+    Absent,
+    /// Anything else.
+    Unreadable,
+}
+
+/// Reads a cell; `inf` and `nan` are numbers.
+pub(super) fn cell(text: &str) -> Cell {
+    let text = text.trim();
+    match text.to_ascii_lowercase().as_str() {
+        "" | "n/a" | "none" => Cell::Absent,
+        _ => text.parse().map_or(Cell::Unreadable, Cell::Number),
+    }
+}
+
+/// The 2-norm of `elements` values of this mean and standard deviation, which torch divides by one less than their number.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub(super) fn norm_of(elements: u64, mean: f64, deviation: f64) -> f64 {
+    let count = elements.max(1) as f64;
+    let squares = if elements > 1 { deviation * deviation * (count - 1.0) } else { 0.0 };
+    (count * mean * mean + squares).sqrt()
+}
+
+/// The error of a text that is read as a table and holds no line of one.
+pub(super) fn no_rows(path: &str, expected: &str) -> Error {
+    Error::corrupt(path, format!("holds no whole line of {expected}"))
+        .with_help("the file may be cut short; copy it again, or record it again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_numbers_or_absent() {
+        assert_eq!(cell(" -inf"), Cell::Number(f64::NEG_INFINITY));
+        assert_eq!((cell("N/A"), cell(""), cell("1.5e-3")), (Cell::Absent, Cell::Absent, Cell::Number(1.5e-3)));
+        assert_eq!(cell("0.1x"), Cell::Unreadable);
+    }
+
+    #[test]
+    fn a_norm_follows_from_mean_and_deviation() {
+        let values = [1.0_f64, 2.0, 4.0];
+        let mean = values.iter().sum::<f64>() / 3.0;
+        let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
+        assert!((norm_of(3, mean, deviation) - 21.0_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(norm_of(1, -2.0, f64::NAN), 2.0);
+    }
+}

@@ -1,0 +1,199 @@
+//! One step and rank of a tool's dump: its files put together, and read.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use super::part::{Tables, ToolFile, ToolPart};
+use super::tensors::{self, TensorPlace};
+use super::{table, trace};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Files, Source};
+use crate::kind::TensorKind;
+use crate::read::dump::builder::Builder;
+use crate::read::dump::content::{DamageKind, Dump};
+use crate::read::dump::tool::Tool;
+use crate::read::tensor::TensorData;
+
+/// One step and rank of a tool's dump.
+pub struct ToolDump {
+    /// The tool.
+    pub tool: Tool,
+    /// Folder of the dump, without those of step and rank.
+    pub group: String,
+    /// The step.
+    pub step: u64,
+    /// The rank.
+    pub rank: Option<u64>,
+    files: Arc<dyn Files>,
+    parts: Vec<ToolFile>,
+    tables: Option<Arc<Tables>>,
+    /// Where each tensor lies, by its row; known once the dump was read.
+    places: OnceLock<HashMap<String, TensorPlace>>,
+}
+
+type Key = (Tool, String, u64, Option<u64>);
+
+/// The steps and ranks that the parts found on a side are of, in order.
+pub(in crate::read::dump) fn units(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<ToolDump> {
+    let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for part in parts {
+        match part {
+            ToolPart::File(file) => {
+                units.entry((file.tool, file.group.clone(), file.step, file.rank)).or_default().push(file.clone());
+            }
+            ToolPart::Table(tables) => {
+                let unit = |(step, rank): &(u64, Option<u64>)| {
+                    let key = (tables.tool, tables.group.clone(), *step, *rank);
+                    ToolDump::new(files, key, Vec::new(), Some(tables.clone()))
+                };
+                found.extend(tables.units.keys().map(unit));
+            }
+        }
+    }
+    found.extend(units.into_iter().map(|(key, parts)| ToolDump::new(files, key, in_order(parts), None)));
+    found
+}
+
+/// Files in the order of execution where the tool says it, else by their paths, in which numbers count as such. A tree of
+/// statistics goes where one with all elements stands beside it.
+fn in_order(mut parts: Vec<ToolFile>) -> Vec<ToolFile> {
+    let paths: BTreeSet<String> = parts.iter().map(|part| part.path.clone()).collect();
+    parts.retain(|part| {
+        part.tool != Tool::Trace || trace::fuller(&part.path).is_none_or(|fuller| !paths.contains(&fuller))
+    });
+    let key = |part: &ToolFile| part.order.unwrap_or(u64::MAX);
+    parts.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| natural(&a.path, &b.path)));
+    parts
+}
+
+/// Order of names in which runs of digits count as numbers.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
+    while let (Some(one), Some(other)) = (left.first(), right.first()) {
+        if one.is_ascii_digit() && other.is_ascii_digit() {
+            let (first, second) = (digits(&mut left), digits(&mut right));
+            match first.len().cmp(&second.len()).then_with(|| first.cmp(second)) {
+                Ordering::Equal => continue,
+                order => return order,
+            }
+        }
+        if one != other {
+            return one.cmp(other);
+        }
+        (left, right) = (left.get(1..).unwrap_or_default(), right.get(1..).unwrap_or_default());
+    }
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// Takes the digits that a text begins with, without leading zeros.
+fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (taken, rest) = text.split_at(count);
+    *text = rest;
+    let zeros = taken.iter().take_while(|digit| **digit == b'0').count();
+    taken.get(zeros..).unwrap_or_default()
+}
+
+impl ToolDump {
+    fn new(files: &Arc<dyn Files>, key: Key, parts: Vec<ToolFile>, tables: Option<Arc<Tables>>) -> Self {
+        let (tool, group, step, rank) = key;
+        Self { tool, group, step, rank, files: files.clone(), parts, tables, places: OnceLock::new() }
+    }
+
+    /// The file that stands for the dump: its table, or the first of its records.
+    pub fn path(&self) -> &str {
+        let table = self.tables.as_ref().map(|tables| tables.path.as_str());
+        table.or_else(|| self.parts.first().map(|part| part.path.as_str())).unwrap_or(&self.group)
+    }
+
+    /// Whether the tool says in which order its records were made.
+    fn has_order(&self) -> bool {
+        match self.tool {
+            Tool::Saved => false,
+            Tool::Unknown => self.parts.iter().all(|part| part.order.is_some() || part.name.is_none()),
+            _ => true,
+        }
+    }
+
+    /// Reads the records. What is damaged of a file of many is a note of the dump.
+    ///
+    /// # Errors
+    /// A tree that cannot be read.
+    pub fn read(&self) -> Result<Dump> {
+        let mut dump =
+            Dump { task: "statistics".into(), framework: "pytorch".into(), tool: Some(self.tool), ..Dump::default() };
+        dump.is_unordered = !self.has_order();
+        let mut builder = Builder::default();
+        if let Some(tables) = &self.tables {
+            builder.print_with(tables.precision);
+            let rows = tables.units.get(&(self.step, self.rank)).map_or(&[][..], Vec::as_slice);
+            table::build(rows, &mut builder);
+            if let Some((reason, _)) = &tables.damage {
+                dump.damaged(DamageKind::Record, &tables.path, reason.as_str());
+            }
+        } else if self.tool == Tool::Trace {
+            let mut all = Vec::new();
+            for part in &self.parts {
+                let (rows, precision) = trace::read(&part.path, &self.files.open(&part.path)?)?;
+                builder.print_with(precision);
+                all.extend(rows);
+            }
+            table::build(&all, &mut builder);
+        } else {
+            dump.task = "tensor".into();
+            let kind = if dump.is_unordered { TensorKind::Output } else { TensorKind::Value };
+            let places = tensors::read(self.files.as_ref(), &self.parts, kind, &mut builder, &mut dump);
+            // Read again it lies where it lay.
+            let _known = self.places.set(places);
+        }
+        dump.operations = builder.finish();
+        Ok(dump)
+    }
+
+    fn place(&self, row: &str) -> Result<&TensorPlace> {
+        let places = match self.places.get() {
+            Some(places) => places,
+            None => {
+                self.read()?;
+                self.places.get_or_init(HashMap::new)
+            }
+        };
+        let missing = || Error::new(ErrorKind::NotFound, self.path(), format!("no tensor of `{row}`"));
+        places.get(row).ok_or_else(missing)
+    }
+
+    /// Path of the file that a row's tensor lies in.
+    pub fn path_of(&self, row: &str) -> String {
+        self.place(row).map_or_else(|_| row.to_owned(), |place| format!("{}:{row}", place.path()))
+    }
+
+    /// Opens that file.
+    ///
+    /// # Errors
+    /// `NotFound` for a row without a tensor, else as files are opened.
+    pub fn open(&self, row: &str) -> Result<Source> {
+        self.files.open(self.place(row)?.path())
+    }
+
+    /// The tensor of a row in the file that [`open`](Self::open) gave.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and `Corrupt` where the file does not hold it any more.
+    pub fn tensor(&self, row: &str, source: Source) -> Result<TensorData> {
+        tensors::tensor(self.place(row)?, source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names = ["layers.10.a", "layers.2.b", "layers.2.a", "layers.02.c", "x"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["layers.2.a", "layers.2.b", "layers.02.c", "layers.10.a", "x"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! NumPy `.npz` archives: a zip archive with an array per member.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::archive::{self, Archive, Limits, Member};
+use super::npy;
+use super::tensor::Stored;
+use crate::error::Result;
+use crate::fetch::{ByteSource, Memory, Source, past_end};
+
+/// Limits of an archive: as many members as a directory holds, and what they expand to.
+const LIMITS: Limits = Limits { members: 1 << 20, total_bytes: 1 << 36 };
+
+/// Whether the file that starts with `head` is an archive whose first member is an array.
+pub(crate) fn recognise(head: &[u8], source: &dyn ByteSource) -> bool {
+    head.starts_with(b"PK") && archive::first_name(source).is_some_and(|name| name.ends_with(".npy"))
+}
+
+/// The arrays of an archive by their names without ending, in its order. A member that is none has its reason.
+///
+/// # Errors
+/// `Corrupt` where the directory cannot be read.
+pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
+    let archive = Archive::open(source.clone(), LIMITS)?;
+    let member = |member: &Member| {
+        let name = member.name().strip_suffix(".npy").unwrap_or(member.name()).to_owned();
+        let opened = bytes_of(&archive, member, &source).and_then(npy::open);
+        (name, opened.map_or_else(|error| Stored::Unsupported(error.to_string()), Stored::Tensor))
+    };
+    let mut stored: Vec<(String, Stored)> = archive.members().iter().map(member).collect();
+    stored.extend(
+        archive.refused().iter().map(|refused| (refused.name.clone(), Stored::Unsupported(refused.reason.into()))),
+    );
+    Ok(stored)
+}
+
+/// The bytes of a member: where they lie, or expanded in memory.
+fn bytes_of(archive: &Archive, member: &Member, source: &Source) -> Result<Source> {
+    let name = archive.full_name(member);
+    match member.stored(source)? {
+        Some((offset, len)) => Ok(Arc::new(Window { name, source: source.clone(), offset, len })),
+        None => Ok(Arc::new(Memory::new(name, archive.read(member, source.memory())?))),
+    }
+}
+
+/// A part of a file.
+struct Window {
+    name: String,
+    source: Source,
+    offset: u64,
+    len: u64,
+}
+
+impl ByteSource for Window {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        match offset.checked_add(buffer.len() as u64) {
+            Some(end) if end <= self.len => self.source.read_at(self.offset + offset, buffer),
+            _ => Err(past_end(self, offset, buffer.len())),
+        }
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        let shifted = |at: u64| self.offset.saturating_add(at.min(self.len));
+        self.source.expect(shifted(range.start)..shifted(range.end));
+    }
+
+    fn memory(&self) -> u64 {
+        self.source.memory()
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        let end = start.checked_add(usize::try_from(self.len).ok()?)?;
+        self.source.in_memory()?.get(start..end)
+    }
+}
