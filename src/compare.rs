@@ -21,3 +21,4 @@ mod scalar;
 pub mod significance;
 pub mod tensor;
 pub mod values;
+pub mod weight_sync;

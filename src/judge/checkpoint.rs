@@ -6,6 +6,7 @@
 
 pub mod rules;
 mod told;
+pub mod weight_sync;
 mod whole;
 
 use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome};
