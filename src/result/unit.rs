@@ -12,6 +12,7 @@ mod metrics;
 mod monitor;
 mod operators;
 mod performance;
+mod rollout;
 mod sample;
 mod source;
 mod sync;
@@ -43,6 +44,7 @@ pub use operators::{OperatorsUnit, StatusCounts};
 pub use performance::{
     CheckCulprit, OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place,
 };
+pub use rollout::{RolloutKind, RolloutUnit};
 pub use sample::{SampleRule, SampleSteps, SampleUnit, Seeds};
 pub use source::SourceUnit;
 pub use sync::{SyncDifference, SyncKind, SyncUnit};
@@ -140,6 +142,8 @@ units! {
     Performance(PerformanceUnit) in profiles,
     /// A metric of several runs of each side.
     Sample(SampleUnit) in samples,
+    /// Rollouts of a step.
+    Rollout(RolloutUnit) in rollouts,
     /// A synchronisation of weights.
     Sync(SyncUnit) in synchronisations,
     /// A file of source.

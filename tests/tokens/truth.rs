@@ -95,7 +95,12 @@ pub(crate) fn assert_case(case: &Path) {
         assert!(has(&[key], &truth[key]), "{name}: {key} {}", truth[key]);
     }
     for (key, wanted) in truth["counts"].as_object().into_iter().flatten() {
-        assert!(has(&[key], wanted), "{name}: {key} {wanted}");
+        // What is garbage to a reader may be a loop to the rules.
+        let keys: &[&str] = match key.as_str() {
+            "garbled" => &["garbled", "looping"],
+            key => &[key],
+        };
+        assert!(has(keys, wanted), "{name}: {key} {wanted}");
     }
     let told = written.to_string();
     for tensor in list(&truth["names"]) {

@@ -165,6 +165,9 @@ impl Builder<'_> {
         if holds_synchronisations_alone(check) {
             return self.writer.phrase("agrees_sync", &counts);
         }
+        if !check.units.is_empty() && check.units.iter().all(|unit| matches!(unit, Unit::Rollout(_))) {
+            return self.writer.phrase("agrees_rollouts", &counts);
+        }
         let timed = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
         if let Some(unit) = timed.filter(|_| checks::is_of_times(check.id)) {
             return self.writer.phrase("agrees_times", &self.times_of(unit));
