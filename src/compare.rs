@@ -22,3 +22,4 @@ mod scalar;
 pub mod significance;
 pub mod tensor;
 pub mod values;
+pub mod weight_sync;

@@ -15,4 +15,5 @@ pub mod performance;
 pub mod setting;
 pub mod similarity;
 pub mod unit;
+pub mod weight_sync;
 pub mod whole;

@@ -28,6 +28,7 @@ mod reading;
 pub mod samples;
 pub mod signoff;
 pub mod source;
+pub mod tokens;
 pub mod value;
 pub mod waiver;
 pub mod waivers;
@@ -90,6 +91,8 @@ pub struct Policy {
     pub monitor: monitor::MonitorPolicy,
     /// Evaluations.
     pub evaluation: evaluation::EvaluationPolicy,
+    /// Rollout against training.
+    pub tokens: tokens::TokensPolicy,
     /// Several runs of a side.
     pub samples: samples::SamplesPolicy,
     /// Parallel layouts of both runs.

@@ -32,3 +32,4 @@ pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;
 mod torch;
+pub mod weight_sync;

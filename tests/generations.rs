@@ -228,12 +228,13 @@ fn rollouts_pair_by_step_and_input_and_repeats_are_a_set() {
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.findings);
     let units = &result.checks.iter().find(|check| check.id == CheckId::Evaluation).expect("a check").units;
     let paired = |unit: &Unit| match unit {
-        Unit::Evaluation(unit) => Some((unit.metric.clone(), unit.paired)),
+        Unit::Rollout(unit) => Some((unit.step, unit.paired)),
         _ => None,
     };
-    assert!(units.iter().filter_map(paired).any(|unit| unit == ("score".to_owned(), 128)), "{units:?}");
+    let steps: Vec<(u64, u64)> = units.iter().filter_map(paired).collect();
+    assert_eq!(steps, [(1, 128), (2, 128), (3, 128), (4, 128)]);
     let worse = pair(&ours, &rollouts(4, |nth| (nth % 5).saturating_sub(2)));
-    assert_eq!(has(&worse, "evaluation-drop"), Some(Severity::Fail));
+    assert_eq!(has(&worse, "rollout-score-differs"), Some(Severity::Fail));
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn answers_that_are_left_out_do_not_improve_a_score() {
     // The wrong answers of every prompt are gone.
     theirs.iter_mut().for_each(|(_, lines)| lines.retain(|line| line.contains("\"score\":1.0")));
     let result = pair(&ours, &theirs);
-    assert_eq!((result.verdict, has(&result, "evaluation-better")), (Verdict::Incomplete, None));
+    assert_eq!((result.verdict, has(&result, "rollout-unpaired")), (Verdict::Incomplete, Some(Severity::Incomplete)));
     let mut short = ours.clone();
     short.pop();
     assert_eq!(pair(&ours, &short).verdict, Verdict::Incomplete);
@@ -283,5 +284,5 @@ fn codes_that_the_policy_leaves_out_are_told_with_their_number() {
     assert_eq!(has(&other, "generation-garbage"), Some(Severity::Fail));
     let pair = root().join("tests/fixtures/onerun/pair-verl-half-garbled-0");
     let ignored = judge(Some(&pair.join("gpu")), &pair.join("npu"), "health: {ignore: [generation-loops]}");
-    assert_eq!((has(&ignored, "generation-loops"), ignored.verdict), (None, Verdict::Incomplete));
+    assert_eq!((has(&ignored, "generation-loops"), ignored.verdict), (None, Verdict::Fail));
 }

@@ -1,5 +1,7 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
+mod weight_sync;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
@@ -20,6 +22,7 @@ use crate::pair::checkpoint::{self as pair, Aligned, Arranged, NameRule};
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace, Format};
+use crate::read::weight_sync as sync;
 use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::result::run::Looked;
@@ -46,6 +49,9 @@ const ID: CheckId = CheckId::Checkpoint;
 const EARLIER: usize = 4;
 
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    if let Some(file) = sync::recognise(sample.path, sample.head, sample.source) {
+        return Some(Recognised::of("synchronised weights", file));
+    }
     let place = match checkpoint::recognise(sample.path, sample.head, sample.source)? {
         Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
         Ok(checkpoint::Recognised::Part) => Ok(CheckpointPlace::part(sample.path.to_owned())),
@@ -110,6 +116,7 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
         outcome.say(finding);
         outcome.looked.push(looked);
     }
+    weight_sync::judge(&mut outcome, None, candidate, policy, progress);
     outcome
 }
 
@@ -182,6 +189,7 @@ pub fn check(
         let unused = policy.checkpoint.limits.iter().zip(&used).filter(|(_, used)| !**used);
         outcome.say(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
     }
+    weight_sync::judge(&mut outcome, Some(baseline), candidate, policy, progress);
     outcome
 }
 

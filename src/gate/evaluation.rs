@@ -65,13 +65,14 @@ pub(super) fn check(
         };
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
+        rollouts::judge(&mut outcome, &ours.rollouts, &theirs.rollouts, policy);
         let broken = broken(&outcome);
         outcome.judge_unread(accounts(&ours), accounts(&theirs), &broken);
         let missing = required(&outcome, policy);
         outcome.say(missing);
         for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
             // Parts of evaluations without one that could be judged.
-            if of_side.runs.is_empty() && of_side.generations.is_empty() {
+            if of_side.runs.is_empty() && of_side.generations.is_empty() && of_side.rollouts.is_empty() {
                 let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
                 let finding = finding.with("side", side.as_str()).with("files", inventory.files());
                 outcome.say([finding]);
@@ -102,7 +103,6 @@ fn judge_runs<'a>(
     let judged = run::judge(&models, &lonely, policy, texts);
     let unused = unused(&judged, policy);
     add(outcome, judged);
-    rollouts::say(outcome, &models, policy, [&ours.rollouts, &theirs.rollouts]);
     if !outcome.check.units.is_empty() {
         outcome.say(unused);
     }
@@ -110,7 +110,7 @@ fn judge_runs<'a>(
 
 /// Accounts of the runs of a side.
 fn accounts(side: &Found) -> impl Iterator<Item = &Account> {
-    side.runs.iter().map(|run| &run.account)
+    side.runs.iter().map(|run| &run.account).chain(rollouts::accounts(&side.rollouts))
 }
 
 /// Metrics of which it is told that they are not finite, by their canonical names.

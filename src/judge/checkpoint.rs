@@ -7,6 +7,7 @@
 pub mod rules;
 mod settings;
 mod told;
+pub mod weight_sync;
 mod whole;
 
 use crate::compare::checkpoint::{Change, ParameterComparison, ParameterOutcome, QuantisedStats};

@@ -13,6 +13,7 @@ pub mod generations;
 pub mod margin;
 mod measure;
 mod pooled;
+pub mod rollouts;
 pub mod rules;
 pub mod run;
 mod shard;

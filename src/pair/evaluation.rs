@@ -4,6 +4,7 @@ mod direction;
 mod generation;
 mod metric;
 mod model;
+mod rollout;
 
 use crate::read::evaluation::SampleTexts;
 
@@ -11,6 +12,7 @@ pub use direction::higher_is_better;
 pub use generation::{PairedGenerations, generations};
 pub use metric::{LeftOut, PairedMetric, ValuePair};
 pub use model::{Difference, PairedModel, PairedTask, models};
+pub use rollout::{PairedPrompt, PairedStep, rollout_steps};
 
 /// Both sides' texts of one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub use assemble::{EvaluationFile, Evaluations, answers, read, rollouts};
 pub use damage::Damage;
 pub use kind::{FileKind, recognise};
 pub use question::{Sample, SampleTexts, Samples, TextPlace, Value};
-pub use rollout::Rollouts;
+pub use rollout::{RolloutRecord, RolloutStep, Rollouts};
 pub use run::{Harness, Run, Score, ScoreName, Task};
 pub use texts::{KeptOpen, texts};
 pub use tokens::{AnswerSettings, Generation, Generations, Token};

@@ -11,18 +11,23 @@ use serde::Serialize;
 
 pub(super) use amount::{lost, metric, score};
 pub use examples::ExampleRow;
-pub(super) use order::{generations, leading, of_finding, reasons, scores, weight};
+pub(super) use order::{generations, leading, of_finding, reasons, rollouts, scores, weight};
 
 use super::messages::rounded;
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::number::Number;
-use crate::result::unit::{AnswerCounts, Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit};
+use crate::result::unit::{
+    AnswerCounts, AnyUnit, Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit, RolloutUnit,
+};
 use crate::verdict::Verdict;
 
 /// Tasks that a sentence names.
 const MOST_NAMES: usize = 5;
+
+/// Steps of rollouts that a page shows.
+const MOST_STEPS: usize = 100;
 
 /// Evaluations for templates.
 #[derive(Debug, Serialize)]
@@ -97,8 +102,8 @@ pub struct GenerationRow {
 
 /// The evaluations of `result`; `None` where there are none.
 pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<EvaluationView>> {
-    let (scores, generations) = (scores(result), generations(result));
-    if scores.is_empty() && generations.is_empty() {
+    let (scores, generations, rollouts) = (scores(result), generations(result), rollouts(result));
+    if scores.is_empty() && generations.is_empty() && rollouts.is_empty() {
         return Ok(None);
     }
     let build = Builder { writer };
@@ -111,7 +116,11 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Evalua
     Ok(Some(EvaluationView {
         wrong: rows(&wrong)?.into_iter().map(|row| without_told(row, &mut shown)).collect(),
         passed: rows(&passed)?,
-        generations: generations.into_iter().map(|unit| build.generation(unit)).collect::<Result<_>>()?,
+        generations: generations
+            .into_iter()
+            .map(|unit| build.generation(unit))
+            .chain(rollouts.into_iter().take(MOST_STEPS).map(|unit| build.rollout(unit)))
+            .collect::<Result<_>>()?,
         notes: build.notes(&scores)?,
         has_models: models.len() > 1,
     }))
@@ -121,6 +130,18 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Evalua
 fn without_told(mut row: ScoreRow, shown: &mut BTreeSet<String>) -> ScoreRow {
     row.examples.retain(|example| shown.insert(format!("{}\0{}\0{}", row.model, row.task, example.id)));
     row
+}
+
+/// Answers of a step of rollouts by what is wrong with them, in words; how many are equal where none is.
+pub(super) fn rollouts_in_words(unit: &RolloutUnit, writer: &Writer) -> Result<String> {
+    if unit.paired == 0 {
+        return writer.word("evaluation_not_compared");
+    }
+    if unit.garbled + unit.looping + unit.empty == 0 {
+        return writer.phrase("evaluation_rollouts", &context! { equal => unit.equal_texts, paired => unit.paired });
+    }
+    let (garbage, loops, empty) = (unit.garbled, unit.looping, unit.empty);
+    answers_in_words(AnswerCounts { answers: unit.records, garbage, loops, empty, ..AnswerCounts::default() }, writer)
 }
 
 /// Answers of one run by what is wrong with them, in words.
@@ -144,6 +165,27 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// A step of rollouts as a row of generations.
+    fn rollout(&self, unit: &RolloutUnit) -> Result<GenerationRow> {
+        let (equal, paired) = (unit.equal_texts, unit.paired);
+        let told = match (unit.score_baseline, unit.score_candidate) {
+            (Some(baseline), Some(candidate)) => {
+                context! { equal, paired, baseline => baseline.0, candidate => candidate.0 }
+            }
+            _ => context! { equal, paired },
+        };
+        Ok(GenerationRow {
+            verdict: unit.verdict,
+            task: unit.name(),
+            compared: paired,
+            unmatched: unit.evidence.alone(),
+            changed: self.phrase("evaluation_rollouts", told)?,
+            logprobs: Value::from(""),
+            first: safe(rollouts_in_words(unit, self.writer)?),
+            examples: Vec::new(),
+        })
+    }
+
     fn score(&self, unit: &EvaluationUnit) -> Result<ScoreRow> {
         let lost = |value: Option<Number>| amount::shown(value, |value| lost(value, unit));
         let interval = |[low, high]: [Number; 2]| {

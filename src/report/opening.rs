@@ -90,7 +90,9 @@ impl Builder<'_> {
         };
         let [place, _] = named;
         let parts = [if is_told || is_unit { String::new() } else { place }, unit];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let mut parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        // A finding about a whole unit has the unit as its place.
+        parts.dedup();
         opening.place = safe(parts.join(&self.writer.word("comma")?));
         Ok(())
     }

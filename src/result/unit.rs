@@ -13,8 +13,10 @@ mod metrics;
 mod monitor;
 mod operators;
 mod performance;
+mod rollout;
 mod sample;
 mod source;
+mod sync;
 
 use std::ops::{Deref, DerefMut};
 
@@ -44,8 +46,10 @@ pub use operators::{OperatorsUnit, StatusCounts};
 pub use performance::{
     CheckCulprit, OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place,
 };
+pub use rollout::{RolloutKind, RolloutUnit};
 pub use sample::{SampleRule, SampleSteps, SampleUnit, Seeds};
 pub use source::SourceUnit;
+pub use sync::{SyncDifference, SyncKind, SyncUnit};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +146,10 @@ units! {
     Performance(PerformanceUnit) in profiles,
     /// A metric of several runs of each side.
     Sample(SampleUnit) in samples,
+    /// Rollouts of a step.
+    Rollout(RolloutUnit) in rollouts,
+    /// A synchronisation of weights.
+    Sync(SyncUnit) in synchronisations,
     /// A file of source.
     Source(SourceUnit) in sources,
 }

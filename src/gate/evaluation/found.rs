@@ -1,8 +1,9 @@
 //! Evaluations of a side: their files are recognised, and read once the check asks for them.
 
-use super::rollouts::Tallies;
+use super::rollouts::Tallied;
 use crate::gate::discover::{Inventory, Recognised, Sample};
-use crate::judge::evaluation::answers::{Tally, measured};
+use crate::judge::evaluation::answers::measured;
+use crate::judge::evaluation::rollouts::RolloutTally;
 use crate::read::evaluation::{self, EvaluationFile, FileKind, Generations, Run};
 
 /// Evaluations of a side.
@@ -11,8 +12,8 @@ pub(super) struct Found {
     pub(super) runs: Vec<Run>,
     /// Generation records.
     pub(super) generations: Vec<Generations>,
-    /// Answers of rollouts, whose scores are among the runs.
-    pub(super) rollouts: Tallies,
+    /// Rollouts by folder.
+    pub(super) rollouts: Tallied,
 }
 
 /// Recognises a file.
@@ -28,10 +29,7 @@ pub(super) fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 pub(super) fn found(inventory: &Inventory) -> Found {
     let (files, recognised) = (inventory.all_files(), inventory.all::<EvaluationFile>());
     let evaluations = evaluation::read(files, recognised);
-    let mut found = Found { runs: evaluations.runs, generations: evaluations.generations, rollouts: Tallies::new() };
-    for (rollouts, tally) in evaluation::rollouts(files, recognised, measured, Tally::add) {
-        found.rollouts.push((rollouts.run.path.clone(), tally));
-        found.runs.push(rollouts.run);
-    }
+    let mut found = Found { runs: evaluations.runs, generations: evaluations.generations, rollouts: Tallied::new() };
+    found.rollouts = evaluation::rollouts(files, recognised, measured, RolloutTally::add);
     found
 }

@@ -10,6 +10,7 @@ use crate::result::unit::Unit;
 pub(super) fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
     let task = |unit: &Unit| match unit {
         Unit::Evaluation(unit) => Some((unit.task.clone(), unit.test.is_some())),
+        Unit::Rollout(unit) => Some((unit.task.clone(), unit.paired > 0)),
         Unit::Generation(unit) => Some((unit.task.clone(), unit.compared > 0)),
         _ => None,
     };

@@ -1,43 +1,81 @@
-//! Rollouts of both sides: the scores of their prompts are tested as those of a harness are, and their answers counted.
+//! Rollouts of both sides: their steps and prompts are paired, their answers counted, their scores tested.
+
+use std::collections::HashSet;
 
 use crate::gate::outcome::CheckOutcome;
-use crate::judge::evaluation::answers::{Tally, of_two};
-use crate::pair::evaluation::PairedModel;
+use crate::judge::evaluation::rollouts::{JudgedRollouts, RolloutPair, RolloutTally, judge_rollouts};
 use crate::policy::Policy;
-use crate::read::evaluation::Harness;
+use crate::read::account::Account;
+use crate::read::evaluation::Rollouts;
 use crate::result::observation::Observation;
 use crate::result::unit::Unit;
-use crate::verdict::CheckId;
+use crate::verdict::{CheckId, PerSide, Side};
 
 const ID: CheckId = CheckId::Evaluation;
 
-/// Answers of rollouts by the place of their run.
-pub(super) type Tallies = Vec<(String, Tally)>;
+/// Rollouts of a side by folder, with their answers counted.
+pub(super) type Tallied = Vec<(Rollouts, RolloutTally)>;
 
-/// Says which answers of the candidate's rollouts are wrong by themselves; of each task with its unit.
-pub(super) fn say(
-    outcome: &mut CheckOutcome,
-    models: &[PairedModel<'_>],
-    policy: &Policy,
-    [ours, theirs]: [&Tallies; 2],
-) {
-    let of = |tallies: &'_ Tallies, path: &str| tallies.iter().position(|(run, _)| run == path);
-    for model in models.iter().filter(|model| model.candidate.harness == Harness::Verl) {
-        let places = of(ours, &model.baseline.path).zip(of(theirs, &model.candidate.path));
-        let Some(((_, ours), (_, theirs))) = places.and_then(|(our, their)| ours.get(our).zip(theirs.get(their)))
-        else {
+/// Judges the rollouts of both sides.
+pub(super) fn judge(outcome: &mut CheckOutcome, ours: &Tallied, theirs: &Tallied, policy: &Policy) {
+    let (empty, uncounted) = (Rollouts::default(), RolloutTally::default());
+    for (our, their) in pairs(ours, theirs) {
+        let found = [our.map(|place| (ours, place)), their.map(|place| (theirs, place))];
+        let [our, their] = found.map(|side| side.and_then(|(all, place)| all.get(place)));
+        let Some(task) = their.or(our).map(|(rollouts, _)| rollouts.account.task.as_str()) else { continue };
+        if !policy.evaluation.judges(task) {
             continue;
-        };
-        for task in model.tasks.iter().filter(|task| policy.evaluation.judges(&task.name)) {
-            let is_of_task = |unit: &Unit| match unit {
-                Unit::Evaluation(unit) => unit.model == model.name && unit.task == task.name,
-                _ => false,
-            };
-            let units = outcome.check.units.iter().enumerate().filter(|(_, unit)| is_of_task(unit));
-            let units: Vec<usize> = units.map(|(place, _)| place).collect();
-            let about = |finding| Observation { units: units.clone(), ..Observation::of_check(ID, finding) };
-            let findings = of_two(&task.name, ours, theirs);
-            outcome.observations.extend(findings.into_iter().map(about));
         }
+        let of = |side: Side| if side == Side::Baseline { our } else { their };
+        let rollouts = PerSide::of(|side| of(side).map_or(&empty, |(rollouts, _)| rollouts));
+        let tallies = PerSide::of(|side| of(side).map_or(&uncounted, |(_, tally)| tally));
+        add(outcome, judge_rollouts(RolloutPair { task, rollouts, tallies }));
     }
+}
+
+/// Pairs folders by their paths, then by their names; one that is left on each side whatever its name. Folders of one side
+/// stand alone.
+fn pairs(ours: &Tallied, theirs: &Tallied) -> Vec<(Option<usize>, Option<usize>)> {
+    let (mut left, mut right): (Vec<usize>, Vec<usize>) = ((0..ours.len()).collect(), (0..theirs.len()).collect());
+    let mut pairs = Vec::new();
+    let keys: [fn(&Rollouts) -> &str; 2] = [|rollouts| &rollouts.account.path, |rollouts| &rollouts.account.task];
+    for key in keys {
+        let of = |all: &Tallied, place: usize| all.get(place).map(|(rollouts, _)| key(rollouts).to_owned());
+        let mut taken = HashSet::new();
+        left.retain(|our| {
+            let same =
+                right.iter().copied().find(|their| !taken.contains(their) && of(ours, *our) == of(theirs, *their));
+            same.is_none_or(|their| {
+                taken.insert(their);
+                pairs.push((Some(*our), Some(their)));
+                false
+            })
+        });
+        right.retain(|their| !taken.contains(their));
+    }
+    if let ([our], [their]) = (left.as_slice(), right.as_slice()) {
+        pairs.push((Some(*our), Some(*their)));
+    } else {
+        pairs.extend(left.into_iter().map(|our| (Some(our), None)));
+        pairs.extend(right.into_iter().map(|their| (None, Some(their))));
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+fn add(outcome: &mut CheckOutcome, judged: JudgedRollouts) {
+    let first = outcome.check.units.len();
+    for unit in judged.units {
+        outcome.add_unit(Unit::Rollout(Box::new(unit)), []);
+    }
+    let about = |(finding, places): (_, Vec<usize>)| {
+        let units = places.into_iter().map(|place| first + place).collect();
+        Observation { units, ..Observation::of_check(ID, finding) }
+    };
+    outcome.observations.extend(judged.findings.into_iter().map(about));
+}
+
+/// Accounts of numbers that were not read.
+pub(super) fn accounts(rollouts: &Tallied) -> impl Iterator<Item = &Account> {
+    rollouts.iter().map(|(rollouts, _)| &rollouts.run.account)
 }

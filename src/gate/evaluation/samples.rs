@@ -64,7 +64,9 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
 /// Finite scores of a run, with their direction where the harness says it.
 fn scores(run: &Inventory) -> OfRun {
     let mut scores = OfRun::new();
-    for run in found(run).runs {
+    let found = found(run);
+    let rollouts = found.rollouts.into_iter().map(|(rollouts, _)| rollouts.run);
+    for run in found.runs.into_iter().chain(rollouts) {
         for (task, of_task) in run.tasks {
             for (name, score) in of_task.scores.into_iter().filter(|(_, score)| score.value.is_finite()) {
                 scores.insert((task.clone(), name.metric, name.filter), (score.value, score.higher_is_better));

@@ -59,4 +59,29 @@ rules! {
     UNLISTED = "parameters-unlisted", Incomplete absence;
     /// A checkpoint is there on one side only.
     UNPAIRED = "checkpoint-missing", Incomplete absence;
+
+    /// A tensor was sent and not received.
+    SYNC_MISSING = "sync-missing", Fail;
+    /// The engine holds a tensor of an earlier step.
+    SYNC_STALE = "sync-stale", Fail;
+    /// Tensors of a synchronisation are exchanged.
+    SYNC_SWAPPED = "sync-swapped", Fail;
+    /// Rows of a tensor arrived in another order.
+    SYNC_REORDERED = "sync-reordered", Fail;
+    /// Some rows of a tensor arrived, others did not.
+    SYNC_PARTIAL = "sync-partial", Fail;
+    /// The engine holds weights that were never loaded.
+    SYNC_NOT_LOADED = "sync-not-loaded", Fail;
+    /// A tensor of the engine holds NaN.
+    SYNC_NON_FINITE = "sync-non-finite", Fail;
+    /// A tensor of the engine is not what was sent.
+    SYNC_DIFFERS = "sync-differs", Fail;
+    /// A tensor was rounded to the engine's element type.
+    SYNC_CAST = "sync-cast", Warn;
+    /// The engine has further rows of zeros.
+    SYNC_PADDED = "sync-padded", Info;
+    /// A step has one stage only.
+    SYNC_STAGE_MISSING = "sync-stage-missing", Incomplete absence;
+    /// A tensor is there at both ends in forms that cannot be compared.
+    SYNC_NOT_COMPARABLE = "sync-not-comparable", Incomplete absence;
 }

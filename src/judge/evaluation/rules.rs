@@ -98,4 +98,23 @@ rules! {
     NON_FINITE_ANSWERS = "generation-non-finite", Fail;
     /// A prompt has different answers although nothing is drawn at random.
     DRIFT = "generation-drift", Warn;
+
+    /// A step of rollouts is on one side only.
+    ROLLOUT_STEP_MISSING = "rollout-step-missing", Incomplete absence;
+    /// Too few answers of a step have a partner.
+    ROLLOUT_UNPAIRED = "rollout-unpaired", Incomplete absence;
+    /// Both runs were asked other questions, or in another template.
+    ROLLOUT_PROMPTS_DIFFER = "rollout-prompts-differ", Incomplete absence;
+    /// The expected answer to a shared prompt is another one.
+    ROLLOUT_TRUTH_DIFFERS = "rollout-truth-differs", Incomplete absence;
+    /// The same answer has another score: the reward function differs.
+    ROLLOUT_SCORE_CONTRADICTS = "rollout-score-contradicts", Fail;
+    /// Scores are lower, and not by chance.
+    ROLLOUT_SCORE_DIFFERS = "rollout-score-differs", Fail;
+    /// Scores are NaN or infinite on the candidate only.
+    ROLLOUT_SCORE_NON_FINITE = "rollout-score-non-finite", Fail;
+    /// Answers are much longer or shorter.
+    ROLLOUT_TEXTS_DIFFER = "rollout-texts-differ", Fail;
+    /// Other answers to the same prompts.
+    ROLLOUT_RESAMPLED = "rollout-resampled", Info;
 }

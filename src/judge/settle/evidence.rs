@@ -58,7 +58,7 @@ pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
 /// Whether a place of a unit is a tensor that was compared by its elements.
 fn holds_many_numbers(unit: &Unit) -> bool {
     match unit {
-        Unit::Checkpoint(_) => true,
+        Unit::Checkpoint(_) | Unit::Sync(_) => true,
         Unit::Dump(unit) => unit.data == "tensor",
         _ => false,
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::answer::{Answer, AnswerFile};
+use super::answer::{self, Answer, AnswerFile};
 use super::cursor::{Cursor, Parsed};
 use super::damage::Damage;
 use super::digest::Digest;
@@ -19,11 +19,14 @@ use crate::error::Error;
 use crate::fetch::{Budget, Files};
 use crate::kind::SampleId;
 use crate::read::account::Account;
+use crate::read::json::{self, Json};
 
 /// The metric of rollouts.
 pub(super) const SCORE: &str = "score";
 /// Name of rollouts that lie in a side's own root.
 const NAMELESS: &str = "rollouts";
+/// Characters of a prompt that are kept.
+const PROMPT: usize = 2000;
 /// Prompts of a folder's rollouts, over all steps.
 const MOST_GROUPS: usize = 2_000_000;
 
@@ -44,7 +47,32 @@ struct Kept {
     output: u64,
     truth: Option<u64>,
     score: Option<f64>,
+    characters: u64,
+    /// The prompt, of the first line of a file.
+    prompt: Option<String>,
     texts: TextPlace,
+}
+
+/// An answer with its score, as rollouts of two runs are held against each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RolloutRecord {
+    /// Hash of the answer.
+    pub output: u64,
+    /// Hash of the expected answer; `None` where none is written.
+    pub truth: Option<u64>,
+    /// Its score; `None` where none is written.
+    pub score: Option<f64>,
+    /// Characters of the answer.
+    pub characters: u64,
+}
+
+/// Rollouts of one step.
+#[derive(Debug, Default)]
+pub struct RolloutStep {
+    /// Answers by a hash of their prompt; several answers to one are a set.
+    pub prompts: BTreeMap<u64, Vec<RolloutRecord>>,
+    /// Beginning of the first prompt.
+    pub first_prompt: String,
 }
 
 /// Answers to one prompt at one step.
@@ -58,11 +86,28 @@ struct Group {
 }
 
 /// Rollouts of one folder, read.
+#[derive(Debug)]
 pub struct Rollouts {
     /// The rollouts as a run with one task, whose samples are the prompts of each step.
     pub run: Run,
     /// Account of their answers.
     pub account: AnswerFile,
+    /// The answers by step.
+    pub steps: BTreeMap<u64, RolloutStep>,
+}
+
+impl Default for Rollouts {
+    fn default() -> Self {
+        let account = AnswerFile::default();
+        Self { run: run(&account, BTreeMap::new()), account, steps: BTreeMap::new() }
+    }
+}
+
+impl Rollouts {
+    /// Whether settings beside them say that nothing was drawn at random.
+    pub fn is_greedy(&self) -> bool {
+        !self.run.tasks.is_empty() && self.run.tasks.values().all(|task| !task.is_sampled)
+    }
 }
 
 /// Paths by the folder that they lie in; the files of a folder are steps of one training.
@@ -109,6 +154,7 @@ pub(super) fn read<T: Send>(
 ) -> Rollouts {
     let mut account = account(folder);
     let mut groups: BTreeMap<(u64, u64), Group> = BTreeMap::new();
+    let mut steps: BTreeMap<u64, RolloutStep> = BTreeMap::new();
     let mut left_out = 0_u64;
     for path in paths {
         let source = match files.open(path) {
@@ -121,13 +167,16 @@ pub(super) fn read<T: Send>(
         let (name, mut budget): (Arc<str>, Budget) = (Arc::from(*path), Budget::of(source.as_ref()));
         let read = |line: &Line<'_>, bytes: &[u8]| {
             let rollout = rollout(bytes, path)?;
-            let kept = rollout.kept(samples::place(&name, line))?;
+            let prompt = (line.number == 1).then(|| prompt_of(path, bytes));
+            let kept = rollout.kept(samples::place(&name, line), prompt)?;
             Ok((measure(&rollout.answer(line.number)), kept))
         };
         account.damages.extend(samples::each_line(path, source.as_ref(), read, |(measured, kept)| {
             take(measured);
             let is_known = groups.contains_key(&(kept.step, kept.input));
-            if is_known || groups.len() < MOST_GROUPS && budget.take_one::<(Group, Sample)>(64).is_ok() {
+            let has_room = is_known || groups.len() < MOST_GROUPS && budget.take_one::<(Group, Sample)>(64).is_ok();
+            if has_room && budget.take_one::<RolloutRecord>(0).is_ok() {
+                keep(&mut steps, &kept);
                 add(&mut groups, kept);
             } else {
                 left_out += 1;
@@ -138,7 +187,7 @@ pub(super) fn read<T: Send>(
         let reason = format!("{left_out} lines beyond what is read of one folder: {MOST_GROUPS} prompts, or memory");
         account.damages.push(Damage { path: folder.to_owned(), line: None, reason });
     }
-    Rollouts { run: run(&account, groups), account }
+    Rollouts { run: run(&account, groups), account, steps }
 }
 
 /// The damage of a file that cannot be opened.
@@ -202,16 +251,35 @@ impl Rollout<'_> {
         Answer { step: self.step, line, prompt: self.input, text, ..Answer::default() }
     }
 
-    fn kept(&self, texts: TextPlace) -> Result<Kept, String> {
+    fn kept(&self, texts: TextPlace, prompt: Option<String>) -> Result<Kept, String> {
         Ok(Kept {
             step: self.step.ok_or("expected a whole number under `step`, found none")?,
             input: self.input.unwrap_or_default(),
             output: self.output.as_deref().map(Digest::of).unwrap_or_default(),
             truth: self.truth,
             score: self.score,
+            characters: self.output.as_deref().map_or(0, |output| output.chars().count() as u64),
+            prompt,
             texts,
         })
     }
+}
+
+/// Keeps an answer with those of its step.
+fn keep(steps: &mut BTreeMap<u64, RolloutStep>, kept: &Kept) {
+    let Kept { output, truth, score, characters, .. } = *kept;
+    let step = steps.entry(kept.step).or_default();
+    if let Some(prompt) = kept.prompt.as_ref().filter(|_| step.first_prompt.is_empty()) {
+        step.first_prompt.clone_from(prompt);
+    }
+    step.prompts.entry(kept.input).or_default().push(RolloutRecord { output, truth, score, characters });
+}
+
+/// The beginning of a line's prompt.
+fn prompt_of(path: &str, bytes: &[u8]) -> String {
+    let line = json::parse_bytes(path, bytes).unwrap_or(Json::Null);
+    let prompt = line.get("input").map(answer::text_of).unwrap_or_default();
+    prompt.chars().take(PROMPT).collect()
 }
 
 fn add(groups: &mut BTreeMap<(u64, u64), Group>, kept: Kept) {

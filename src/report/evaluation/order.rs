@@ -7,7 +7,7 @@ use crate::judge::evaluation::rules as evaluation_rules;
 use crate::judge::rule::Rule;
 use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
-use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, Unit};
+use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, RolloutUnit, Unit};
 use crate::verdict::CheckId;
 
 /// Rules that say why a score dropped.
@@ -43,6 +43,18 @@ pub(in crate::report) fn generations(result: &GateResult) -> Vec<&GenerationUnit
         })
         .collect();
     units.sort_by_key(|unit| (Reverse(unit.verdict), Reverse(unit.far + unit.length), Reverse(unit.changed)));
+    units
+}
+
+/// The steps of rollouts of a result, the worst first.
+pub(in crate::report) fn rollouts(result: &GateResult) -> Vec<&RolloutUnit> {
+    let mut units: Vec<&RolloutUnit> = units(result)
+        .filter_map(|unit| match unit {
+            Unit::Rollout(unit) => Some(unit.as_ref()),
+            _ => None,
+        })
+        .collect();
+    units.sort_by_key(|unit| Reverse(unit.verdict));
     units
 }
 

@@ -23,6 +23,11 @@ fn main_first(one: &SampleRule, other: &SampleRule) -> Ordering {
     is_main(one).cmp(&is_main(other)).then(seen(one).total_cmp(&seen(other)))
 }
 
+/// Whether all units of a check are synchronisations of weights.
+fn holds_synchronisations_alone(check: &Check) -> bool {
+    !check.units.is_empty() && check.units.iter().all(|unit| matches!(unit, Unit::Sync(_)))
+}
+
 impl Builder<'_> {
     /// The opening of a result without a failure that counts.
     pub(super) fn agreement(&self) -> Result<Opening> {
@@ -55,6 +60,9 @@ impl Builder<'_> {
                 None => self.word("headline_pass_settings"),
             };
         }
+        if self.is_of_synchronisations() {
+            return self.word("headline_pass_sync");
+        }
         let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
         let manifest = verified.map(|verified| verified.manifest.as_str());
         self.phrase("headline_pass", context! { manifest })
@@ -82,6 +90,12 @@ impl Builder<'_> {
             more => waived.len() - 1,
         };
         self.phrase("headline_waived", context).map(Some)
+    }
+
+    /// Whether nothing but synchronisations of weights was compared.
+    fn is_of_synchronisations(&self) -> bool {
+        let compared = self.compared();
+        !compared.is_empty() && compared.into_iter().all(holds_synchronisations_alone)
     }
 
     /// The parts of a pass: each check with its agreement, then the checks that compared nothing.
@@ -147,6 +161,12 @@ impl Builder<'_> {
             && let Some(agreed) = self.agreed_curve(check)?
         {
             return Ok(agreed);
+        }
+        if holds_synchronisations_alone(check) {
+            return self.writer.phrase("agrees_sync", &counts);
+        }
+        if !check.units.is_empty() && check.units.iter().all(|unit| matches!(unit, Unit::Rollout(_))) {
+            return self.writer.phrase("agrees_rollouts", &counts);
         }
         let timed = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
         if let Some(unit) = timed.filter(|_| checks::is_of_times(check.id)) {

@@ -180,7 +180,12 @@ impl Builder<'_> {
             return Ok(if is_name { message } else { capital(&message) });
         };
         let unit = format!("{}{}", self.writer.fact("unit", unit), self.writer.word("colon")?);
-        Ok(capital(message.strip_prefix(&unit).unwrap_or(&message)))
+        match message.strip_prefix(&unit) {
+            Some(rest) => Ok(capital(rest)),
+            // A name is as it is written.
+            None if message.starts_with(&self.writer.name(&finding.place)) => Ok(message),
+            None => Ok(capital(&message)),
+        }
     }
 
     /// The headline of a finding about an operation without a known cause.

@@ -10,7 +10,7 @@ use crate::report::evaluation;
 use crate::report::writer::safe;
 use crate::result::finding::{Fact, Finding};
 use crate::result::number::Number;
-use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
+use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, RolloutUnit};
 use crate::verdict::{Severity, Verdict};
 
 impl Builder<'_> {
@@ -124,6 +124,9 @@ impl Builder<'_> {
         for unit in generations {
             rows.push(self.row_of_generations(unit)?);
         }
+        for unit in evaluation::rollouts(self.result).into_iter().filter(|unit| wrong(unit.verdict)) {
+            rows.push(self.row_of_rollouts(unit)?);
+        }
         rows.sort_by_key(|row| std::cmp::Reverse(row.verdict));
         Ok(rows)
     }
@@ -150,6 +153,16 @@ impl Builder<'_> {
         };
         let cells = vec![name, score(unit.baseline), score(unit.candidate)];
         Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, unit.verdict) })
+    }
+
+    /// A step of rollouts: its mean scores, and the candidate's answers that are wrong by themselves.
+    fn row_of_rollouts(&self, unit: &RolloutUnit) -> Result<EvidenceRow> {
+        let score = |value: Option<Number>| value.map_or_else(String::new, |value| evaluation::score(value.0));
+        let step = context! { step => unit.step, task => safe(self.writer.name(&unit.task)) };
+        let name = self.writer.phrase("evaluation_rollout_step", &step)?;
+        let note = safe(evaluation::rollouts_in_words(unit, self.writer)?);
+        let cells = vec![name, score(unit.score_baseline), score(unit.score_candidate)];
+        Ok(EvidenceRow { note, ..EvidenceRow::new(cells, unit.verdict) })
     }
 
     fn row_of_generations(&self, unit: &GenerationUnit) -> Result<EvidenceRow> {

@@ -1,0 +1,143 @@
+//! Pairing of rollouts by step and prompt. Several answers to one prompt are a set: the order of lines says nothing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::read::evaluation::{RolloutRecord, RolloutStep, Rollouts};
+use crate::verdict::{PerSide, Side};
+
+/// Answers to one prompt at one step, of both runs.
+#[derive(Clone, Copy, Debug)]
+pub struct PairedPrompt<'a> {
+    /// Hash of the prompt.
+    pub prompt: u64,
+    /// The baseline's answers.
+    pub baseline: &'a [RolloutRecord],
+    /// The candidate's answers.
+    pub candidate: &'a [RolloutRecord],
+}
+
+/// One step of two runs.
+#[derive(Debug)]
+pub struct PairedStep<'a> {
+    /// The step.
+    pub step: u64,
+    /// Its rollouts; `None` on a side that has none.
+    pub sides: PerSide<Option<&'a RolloutStep>>,
+    /// Prompts of both sides, in order of their hashes.
+    pub prompts: Vec<PairedPrompt<'a>>,
+}
+
+/// Pairs the steps of two runs.
+pub fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec<PairedStep<'a>> {
+    let steps: BTreeSet<u64> = baseline.steps.keys().chain(candidate.steps.keys()).copied().collect();
+    let paired = |step: u64| {
+        let sides = PerSide { baseline: baseline.steps.get(&step), candidate: candidate.steps.get(&step) };
+        let prompts = match (sides.baseline, sides.candidate) {
+            (Some(ours), Some(theirs)) => {
+                let pair = |(prompt, baseline): (&u64, &'a Vec<RolloutRecord>)| {
+                    let candidate = theirs.prompts.get(prompt)?;
+                    Some(PairedPrompt { prompt: *prompt, baseline, candidate })
+                };
+                ours.prompts.iter().filter_map(pair).collect()
+            }
+            _ => Vec::new(),
+        };
+        PairedStep { step, sides, prompts }
+    };
+    steps.into_iter().map(paired).collect()
+}
+
+impl PairedStep<'_> {
+    /// Answers of a side.
+    pub fn records(&self, side: Side) -> u64 {
+        self.sides[side].map_or(0, |step| step.prompts.values().map(|answers| answers.len() as u64).sum())
+    }
+
+    /// Answers that have a partner: one of the same prompt.
+    pub fn paired(&self) -> u64 {
+        self.prompts.iter().map(|pair| pair.baseline.len().min(pair.candidate.len()) as u64).sum()
+    }
+}
+
+impl PairedPrompt<'_> {
+    /// Number of answers that both runs gave, word by word.
+    pub fn equal_texts(&self) -> u64 {
+        let mut ours: HashMap<u64, u64> = HashMap::new();
+        self.baseline.iter().for_each(|answer| *ours.entry(answer.output).or_default() += 1);
+        let mut equal = 0;
+        for answer in self.candidate {
+            if let Some(left) = ours.get_mut(&answer.output).filter(|left| **left > 0) {
+                *left -= 1;
+                equal += 1;
+            }
+        }
+        equal
+    }
+
+    /// Whether the candidate's answers are held against other truths. A baseline without any says nothing.
+    pub fn has_other_truth(&self) -> bool {
+        let truths = |answers: &[RolloutRecord]| answers.iter().map(|answer| answer.truth).collect::<BTreeSet<_>>();
+        let ours = truths(self.baseline);
+        ours.iter().any(Option::is_some) && ours != truths(self.candidate)
+    }
+
+    /// The scores of the first answer that both runs gave, to the same truth, with other ones; and the number of such answers.
+    pub fn contradiction(&self) -> Option<([f64; 2], u64)> {
+        let scores = |answers: &[RolloutRecord]| {
+            let mut of: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();
+            for answer in answers {
+                if let Some(score) = answer.score.filter(|score| score.is_finite()) {
+                    of.entry((answer.output, answer.truth)).or_default().push(score);
+                }
+            }
+            of.values_mut().for_each(|scores| scores.sort_by(f64::total_cmp));
+            of
+        };
+        let (ours, theirs) = (scores(self.baseline), scores(self.candidate));
+        let (mut first, mut count) = (None, 0_u64);
+        for (answer, theirs) in theirs {
+            let Some(ours) = ours.get(&answer) else { continue };
+            let differs = ours.iter().zip(&theirs).find(|(one, other)| !are_equal(**one, **other));
+            if let Some((one, other)) = differs {
+                first.get_or_insert([*one, *other]);
+                count += ours.iter().zip(&theirs).filter(|(one, other)| !are_equal(**one, **other)).count() as u64;
+            }
+        }
+        Some((first?, count))
+    }
+}
+
+/// Whether two scores are one, written with other digits.
+fn are_equal(one: f64, other: f64) -> bool {
+    /// Part of a score by which two writings of it may differ.
+    const ROUNDING: f64 = 1e-6;
+    (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(output: u64, score: f64) -> RolloutRecord {
+        RolloutRecord { output, truth: Some(1), score: Some(score), characters: 1 }
+    }
+
+    #[test]
+    fn repeats_of_a_prompt_are_a_set() {
+        let (ours, theirs) = ([answer(1, 0.0), answer(2, 1.0)], [answer(2, 1.0), answer(1, 0.0), answer(1, 0.0)]);
+        let pair = PairedPrompt { prompt: 0, baseline: &ours, candidate: &theirs };
+        assert_eq!((pair.equal_texts(), pair.contradiction(), pair.has_other_truth()), (2, None, false));
+    }
+
+    #[test]
+    fn an_equal_answer_with_another_score_contradicts() {
+        let (ours, theirs) = ([answer(1, 1.0), answer(2, 1.0)], [answer(1, 100.0), answer(3, 0.0)]);
+        let pair = PairedPrompt { prompt: 0, baseline: &ours, candidate: &theirs };
+        assert_eq!(pair.contradiction(), Some(([1.0, 100.0], 1)));
+        let other = [RolloutRecord { truth: None, ..answer(1, 0.0) }];
+        let pair = PairedPrompt { candidate: &other, ..pair };
+        assert_eq!((pair.contradiction(), pair.has_other_truth()), (None, true));
+        let pair = PairedPrompt { baseline: &other, candidate: &ours, prompt: 0 };
+        assert!(!pair.has_other_truth());
+    }
+}
