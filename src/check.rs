@@ -27,6 +27,8 @@ macro_rules! each_check {
             checkpoint = Checkpoint by [Compare];
             /// Training monitors.
             monitor = Monitor by [];
+            /// Log-probabilities by token.
+            tokens = Tokens by [];
             /// Evaluations.
             evaluation = Evaluation by [];
             /// Operator tests.
@@ -160,7 +162,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, performance, source)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, tokens, evaluation, operators, performance, source)"
                 )
             );
         }

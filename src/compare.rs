@@ -20,4 +20,5 @@ pub mod sample;
 mod scalar;
 pub mod significance;
 pub mod tensor;
+pub mod tokens;
 pub mod values;

@@ -26,4 +26,5 @@ pub mod run;
 pub mod samples;
 pub mod settle;
 pub mod source;
+pub mod tokens;
 pub mod unread;

@@ -13,5 +13,6 @@ pub mod parameter;
 pub mod performance;
 pub mod setting;
 pub mod similarity;
+pub mod tokens;
 pub mod unit;
 pub mod whole;

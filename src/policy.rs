@@ -27,6 +27,7 @@ mod reading;
 pub mod samples;
 pub mod signoff;
 pub mod source;
+pub mod tokens;
 pub mod value;
 pub mod waiver;
 pub mod waivers;
@@ -91,6 +92,8 @@ pub struct Policy {
     pub samples: samples::SamplesPolicy,
     /// Parallel layouts of both runs.
     pub layout: layout::LayoutPolicy,
+    /// Log-probabilities by token.
+    pub tokens: tokens::TokensPolicy,
     /// Operator tests.
     pub operators: operators::OperatorsPolicy,
     /// Profiles.
@@ -172,6 +175,10 @@ impl Policy {
         if let Some((index, name, reason)) = policy.dump.contradiction() {
             let path = Path::new(&[key("dump"), key("limits"), Step::Index(index), key(name)]);
             return Err(file.refuse(&path, reason).with_help(LIMITS));
+        }
+        if let Some((name, reason)) = policy.tokens.contradiction() {
+            let path = Path::new(&[key("tokens"), key(name)]);
+            return Err(file.refuse(&path, reason).with_help("for example `tokens: {warn: 2.5, fail: 5}`"));
         }
         let is_idle = |waiver: &waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
         if let Some((index, waiver)) = policy.waivers.iter().enumerate().find(|(_, waiver)| is_idle(waiver)) {
@@ -258,11 +265,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

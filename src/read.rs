@@ -28,4 +28,5 @@ pub mod source;
 pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;
+pub mod tokens;
 mod torch;

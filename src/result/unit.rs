@@ -14,6 +14,7 @@ mod operators;
 mod performance;
 mod sample;
 mod source;
+mod tokens;
 
 use std::ops::{Deref, DerefMut};
 
@@ -44,6 +45,7 @@ pub use performance::{
 };
 pub use sample::{SampleRule, SampleSteps, SampleUnit, Seeds};
 pub use source::SourceUnit;
+pub use tokens::{LogprobsKind, LogprobsSide, LogprobsUnit, LoudToken, MapRow, NoiseSource, RankLevel, StepLevel};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,6 +140,8 @@ units! {
     Performance(PerformanceUnit) in profiles,
     /// A metric of several runs of each side.
     Sample(SampleUnit) in samples,
+    /// Log-probabilities by token.
+    Logprobs(LogprobsUnit) in logprobs,
     /// A file of source.
     Source(SourceUnit) in sources,
 }
