@@ -112,7 +112,7 @@ fn judge_shared<'a>(
         let [ours, theirs] = across.answers;
         let is_most = across.shared > 0 && 2 * across.shared >= ours.min(theirs);
         if is_most || (!is_own && across.shared > 0) {
-            add(outcome, records, judge_across(across, context));
+            add(outcome, records, judge_across(across, is_own, context));
         } else if !is_told {
             is_told = true;
             let rule = if is_own { &rules::RESAMPLED } else { &rules::NOT_COMPARABLE };

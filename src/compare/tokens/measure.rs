@@ -368,14 +368,21 @@ fn hold_across(
     noise: f64,
 ) -> Result<Across> {
     let [our, their] = quantities;
-    let mut found = index(baseline, |row| their.is_in(row.has))?;
+    // What an engine alone recorded beside both is a second record of the same answers.
+    let is_taken = |tables: &[Table], quantity: Quantity| {
+        let of_both = |holds: Holds| holds.engine && holds.trainer;
+        let has_both = tables.iter().any(|table| (0..table.rows()).any(|row| of_both(table.holds(row))));
+        move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
+    };
+    let (is_ours, is_theirs) = (is_taken(candidate, our), is_taken(baseline, their));
+    let mut found = index(baseline, |row| is_theirs(row.has))?;
     let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
     let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
     let (mut row, mut other) = (Row::default(), Row::default());
     let [ours, theirs] = &mut across.answers;
-    *theirs = counted(baseline, their);
+    *theirs = counted(baseline, is_theirs);
     for table in candidate {
-        for number in (0..table.rows()).filter(|row| our.is_in(table.holds(*row))) {
+        for number in (0..table.rows()).filter(|row| is_ours(table.holds(*row))) {
             let part = Part { step: table.step(number), rank: table.rank(number) };
             *ours += 1;
             let notes = &mut across.measured.notes;
@@ -414,9 +421,9 @@ fn hold_across(
     Ok(across)
 }
 
-/// Answers that have a quantity.
-fn counted(tables: &[Table], quantity: Quantity) -> u64 {
-    let of = |table: &Table| (0..table.rows()).filter(|row| quantity.is_in(table.holds(*row))).count() as u64;
+/// Answers that are taken.
+fn counted(tables: &[Table], is_taken: impl Fn(Holds) -> bool) -> u64 {
+    let of = |table: &Table| (0..table.rows()).filter(|row| is_taken(table.holds(*row))).count() as u64;
     tables.iter().map(of).sum()
 }
 

@@ -274,6 +274,9 @@ fn of_probabilities(unit: &GenerationUnit, agreement: &Agreement, policy: &Polic
         }
         if let Some((scale, _)) = scale {
             finding = finding.with("scale", scale);
+            if is_scaled {
+                finding = finding.with("factor", scale).with("cause", "temperature");
+            }
         }
         findings.push(finding);
     }

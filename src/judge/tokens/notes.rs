@@ -20,7 +20,11 @@ const LEAST_BEFORE: f64 = 0.2;
 pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, noise: Noise) -> Vec<Finding> {
     let notes = &measured.notes;
     let mut all = Vec::new();
-    let found = |rule: &Rule, place: &str| Finding::new(rule, place).with("side", side.as_str());
+    let of_side = |finding: Finding| match side {
+        LogprobsSide::Across => finding,
+        side => finding.with("side", side.as_str()),
+    };
+    let found = |rule: &Rule, place: &str| of_side(Finding::new(rule, place));
     if let Some(((place, difference), count)) = first(&notes.prompts) {
         all.push(prompt(found(&rules::PROMPT_DIFFERS, place), *difference).with("count", count));
     }
@@ -53,9 +57,9 @@ pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, nois
     if let Some(((place, tokens), count)) = first(&notes.zeros) {
         all.push(found(&rules::MASK_MISSING, place).with("count", count).with("tokens", *tokens));
     }
-    all.extend(nothing_judged(name, measured).map(|finding| finding.with("side", side.as_str())));
+    all.extend(nothing_judged(name, measured).map(&of_side));
     if side == LogprobsSide::Candidate {
-        all.extend(version_behind(measured, noise.nats).map(|finding| finding.with("side", side.as_str())));
+        all.extend(version_behind(measured, noise.nats).map(&of_side));
     }
     if side == LogprobsSide::Baseline {
         for finding in &mut all {

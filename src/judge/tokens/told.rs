@@ -8,7 +8,7 @@ use super::rules;
 use crate::compare::tokens::{Meter, Part};
 use crate::read::tokens::Step;
 use crate::result::finding::Finding;
-use crate::result::unit::{AnyUnit, LogprobsUnit};
+use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit};
 
 /// Loud answers that are named.
 const NAMED: usize = 5;
@@ -19,6 +19,11 @@ pub(super) struct Worst {
     pub(super) exceeded: Exceeded,
 }
 
+/// Whether a side is held against itself, or against the other.
+pub(super) fn between(side: LogprobsSide) -> &'static str {
+    if side == LogprobsSide::Across { "sides" } else { "engines" }
+}
+
 /// The finding that engine and trainer disagree.
 pub(super) fn diverge(unit: &LogprobsUnit, worst: &Worst, cause: Option<&TokenCause>, meter: &Meter) -> Finding {
     let Exceeded { measure, value, limit, .. } = worst.exceeded;
@@ -27,7 +32,7 @@ pub(super) fn diverge(unit: &LogprobsUnit, worst: &Worst, cause: Option<&TokenCa
         _ => &worst.step,
     };
     let mut finding = Finding::new(&rules::DIVERGE, place_of(step))
-        .with("side", unit.side.as_str())
+        .with("between", between(unit.side))
         .with("measure", measure)
         .with("value", value)
         .with("limit", limit)
@@ -82,7 +87,7 @@ pub(super) fn sequences_off(unit: &LogprobsUnit, loudness: &Loudness<'_>, noise:
     };
     let names: Vec<String> = loud.iter().take(NAMED).map(name).collect();
     let finding = Finding::new(&rules::SEQUENCES_OFF, unit.name())
-        .with("side", unit.side.as_str())
+        .with("between", between(unit.side))
         .with("sequences_off", unit.sequences_off)
         .with("sequences", unit.sequences)
         .with("value", first.mean)

@@ -5,7 +5,7 @@ use super::groups::{Loudness, RankClass};
 use super::noise::{Level, Noise, TokenLimits};
 use super::notes::{findings, has_equal_bits};
 use super::rules;
-use super::told::{Worst, diverge, sequences_off};
+use super::told::{Worst, between, diverge, sequences_off};
 use crate::compare::tokens::{Across, Measured, Measures, Meter, Notes, Sequence};
 use crate::policy::tokens::TokensPolicy;
 use crate::read::tokens::Step;
@@ -65,8 +65,8 @@ pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext
     judged
 }
 
-/// Judges what both sides have.
-pub fn judge_across(across: &Across, context: TokensContext<'_>) -> JudgedTokens {
+/// Judges what both sides have; `is_beside` where the candidate's own comparison carries the verdict.
+pub fn judge_across(across: &Across, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
     let mut unit = LogprobsUnit::empty(LogprobsSide::Across, (context.noise.nats, context.noise.source));
     let [ours, theirs] = across.quantities;
     unit.quantity =
@@ -75,7 +75,8 @@ pub fn judge_across(across: &Across, context: TokensContext<'_>) -> JudgedTokens
     let mut judged = judge(unit, &across.measured, context);
     let [ours, theirs] = across.answers;
     let evidence = &mut judged.unit.evidence;
-    evidence.offered = ours.max(theirs);
+    // Where each side is held against itself, answers that only one of them sampled lack nothing.
+    evidence.offered = if is_beside { across.shared } else { ours.max(theirs) };
     let [of_theirs, of_ours] = &mut evidence.one_sided;
     (*of_theirs, *of_ours) = (theirs.saturating_sub(across.shared), ours.saturating_sub(across.shared));
     judged
@@ -248,7 +249,7 @@ fn bits(unit: &LogprobsUnit, meter: &Meter, policy: &TokensPolicy, is_quiet: boo
     if policy.bitwise {
         let differing = sums.tokens.saturating_sub(sums.equal_bits);
         let finding = Finding::new(&rules::DIVERGE, unit.name()).with("measure", "bits").with("value", differing);
-        let finding = finding.with("tokens", sums.tokens).with("side", unit.side.as_str());
+        let finding = finding.with("tokens", sums.tokens).with("between", between(unit.side));
         return (differing > 0 && is_quiet).then_some(finding);
     }
     let is_equal = unit.side == LogprobsSide::Candidate && has_equal_bits(sums.tokens, sums.equal_bits);
