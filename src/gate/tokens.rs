@@ -28,7 +28,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Tokens;
 
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
-    let file = read::recognise(sample.path, sample.head, sample.source)?;
+    let file = read::recognise(sample.path, sample.head, sample.source, sample.files.as_ref())?;
     Some(Recognised::read(file.format.name(), file))
 }
 

@@ -24,6 +24,7 @@ const PAGES: [(&str, &str); 15] = [
     ("monitor", "monitor.md"),
     ("evaluation", "evaluation.md#policy"),
     ("operators", "operators.md#policy"),
+    ("tokens", "tokens.md#policy"),
     ("performance", "performance-check.md#policy"),
     ("source", "source.md#policy"),
     ("publish", "publish.md"),

@@ -242,7 +242,7 @@ mod tests {
         let (engine, trainer) = (numbers(&[-1.0; 3]), numbers(&[-1.0; 3]));
         let masks = vec![numbers(&[1.0, 1.0, 0.0]), numbers(&[0.0, 1.0, 0.0, 1.0])];
         let row = row(&Raw { engine, trainer, masks, ..Raw::default() });
-        assert_eq!((&row.judged[..], row.masks_apart), (&[false, false, false][..], 2));
+        assert_eq!((&row.judged[..], row.masks_apart), (&[true, false, false][..], 2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::keys::{is_measured, measured, role};
 use super::place::{TokensFile, TokensFormat, key_of};
-use crate::fetch::Source;
+use crate::fetch::{Files, Source};
 use crate::read::archive::{Archive, Limits};
 use crate::read::evaluation::cursor::Cursor;
 use crate::read::{npy, safetensors, torch};
@@ -15,16 +15,16 @@ const MOST_MEMBERS: usize = 4096;
 const MOST_LINE: usize = 16 << 20;
 
 /// The file at `path` that starts with `head`, where it holds log-probabilities of an engine or of a trainer.
-pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<TokensFile> {
-    let format = format_of(path, head, source)?;
+pub fn recognise(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Option<TokensFile> {
+    let format = format_of(path, head, source, files)?;
     Some(TokensFile { path: path.to_owned(), format })
 }
 
-fn format_of(path: &str, head: &[u8], source: &Source) -> Option<TokensFormat> {
+fn format_of(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Option<TokensFormat> {
     if npy::recognise(head) {
         let key = key_of(path);
-        let is_mask = key == "prob_mask";
-        return (is_measured(key) || is_mask).then(|| TokensFormat::Npy(key.to_owned()));
+        let is_one = is_measured(key) || (role(key).is_some() && is_beside_one(path, key, files));
+        return is_one.then(|| TokensFormat::Npy(key.to_owned()));
     }
     if safetensors::recognise(head) {
         return is_safetensors(head, source).then_some(TokensFormat::Safetensors);
@@ -37,6 +37,17 @@ fn format_of(path: &str, head: &[u8], source: &Source) -> Option<TokensFormat> {
     }
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     (text.first() == Some(&b'{') && is_lines(text, source)).then_some(TokensFormat::Lines)
+}
+
+/// Whether an array lies beside one of log-probabilities of the same batch, under the same name but for the key.
+fn is_beside_one(path: &str, key: &str, files: &dyn Files) -> bool {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    let list = files.list();
+    measured().any(|other| {
+        let name = name.replacen(key, other, 1);
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        list.binary_search_by(|entry| entry.path.as_str().cmp(&path)).is_ok()
+    })
 }
 
 fn is_safetensors(head: &[u8], source: &Source) -> bool {
