@@ -52,7 +52,10 @@ fn side(case: &str, side: &str) -> PathBuf {
 
 fn units(result: &Value) -> Vec<&Value> {
     let checks = result["checks"].as_array().into_iter().flatten();
-    checks.flat_map(|check| check["units"].as_array().into_iter().flatten()).filter(|unit| unit["kind"] == "logprobs").collect()
+    checks
+        .flat_map(|check| check["units"].as_array().into_iter().flatten())
+        .filter(|unit| unit["kind"] == "logprobs")
+        .collect()
 }
 
 fn candidate(result: &Value) -> &Value {
@@ -352,7 +355,8 @@ fn taking_answers_or_files_of_the_candidate_away_never_improves_a_verdict() {
     // The loud ones alone go: what is left is within noise, and a third of the answers is missing.
     let mean = |line: &String| {
         let line: Value = serde_json::from_str(line).expect("JSON");
-        let of = |key: &str| line[key].as_array().expect("a list").iter().filter_map(Value::as_f64).collect::<Vec<f64>>();
+        let of =
+            |key: &str| line[key].as_array().expect("a list").iter().filter_map(Value::as_f64).collect::<Vec<f64>>();
         of("rollout_log_probs").iter().zip(of("log_probs")).map(|(a, b)| (a - b).abs()).sum::<f64>()
     };
     let quiet: Vec<&str> = all.iter().filter(|line| mean(line) < 0.1).map(String::as_str).collect();
@@ -434,7 +438,8 @@ fn what_aligning_finds_has_a_code_of_its_own() {
     };
     let set = |line: &mut Value, key: &str, at: usize, value: f64| line[key][at] = json!(value);
     let apart = |line: &mut Value| (0..20).for_each(|at| set(line, "log_probs", at, -2.0 - at as f64 / 10.0));
-    let (verdict, codes) = with(&|line| line["response_mask"] = json!([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]));
+    let (verdict, codes) =
+        with(&|line| line["response_mask"] = json!([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]));
     assert!(verdict == "warn" && codes.contains("tokens-mask-differs"), "{verdict} {codes}");
     let (verdict, codes) = with(&|line| {
         line.as_object_mut().expect("an object").remove("loss_mask");
@@ -445,7 +450,7 @@ fn what_aligning_finds_has_a_code_of_its_own() {
     assert!(verdict == "incomplete" && codes.contains("tokens-not-log-probabilities"), "{verdict} {codes}");
     let (verdict, codes) = with(&|line| (0..20).for_each(|at| set(line, "rollout_log_probs", at, -1.0)));
     assert!(verdict == "incomplete" && codes.contains("tokens-constant"), "{verdict} {codes}");
-    let (verdict, codes) = with(&|line| line["train_input_ids"] = json!([9; 40]));
+    let (verdict, codes) = with(&|line| line["train_input_ids"] = json!(vec![9; 40]));
     assert!(verdict == "fail" && codes.contains("tokens-prompt-differs"), "{verdict} {codes}");
     let (verdict, codes) = with(&apart);
     assert!(verdict == "fail" && codes.contains("tokens-diverge"), "{verdict} {codes}");
@@ -508,7 +513,61 @@ fn a_state_dict_stays_a_checkpoint_and_a_log_stays_a_curve() {
     let log = b"{\"step\": 1, \"loss\": 2.0, \"log_probs\": -1.5}\n{\"step\": 2, \"loss\": 1.0, \"log_probs\": -1.4}\n";
     let both = folder(&[("model.safetensors", &weights), ("log.jsonl", log)]);
     let result = judge(Some(both.path()), both.path());
-    let ran = |id: &str| result["checks"].as_array().expect("checks").iter().any(|one| one["id"] == id && one["verdict"] != "skipped");
+    let ran = |id: &str| {
+        result["checks"].as_array().expect("checks").iter().any(|one| one["id"] == id && one["verdict"] != "skipped")
+    };
     assert!(ran("checkpoint") && ran("loss") && !ran("tokens"), "{}", result["checks"]);
 }
 
+/// Causes of cases, by the cases' names.
+const CAUSES: [(&str, &str); 9] = [
+    ("other-log-base", "log-base"),
+    ("lora-not-merged", "other-weights"),
+    ("one-rank-stale", "rank-weights"),
+    ("shifted-by-one", "shifted"),
+    ("stale-frozen", "stale-weights"),
+    ("top-k-renormalised", "truncated-sampling"),
+    ("temperature-one-side", "temperature"),
+    ("cache-position-off", "position"),
+    ("positions-count-padding", "padding"),
+];
+
+#[test]
+fn each_cause_is_told_with_its_advice() {
+    for (case, cause) in CAUSES {
+        let baseline = Some(side(case, "gpu")).filter(|path| path.exists());
+        let result = judge(baseline.as_deref(), &side(case, "npu"));
+        let first = &result["diagnoses"][0];
+        assert_eq!((&first["cause"], &candidate(&result)["cause"]), (&json!(cause), &json!(cause)), "{case}");
+        assert!(first["advice"].to_string().len() > 20, "{case}: {}", first["advice"]);
+    }
+    let differing = judge(Some(&side("lengths-differ", "gpu")), &side("lengths-differ", "npu"));
+    assert!(codes(&differing).contains(&"tokens-length-differs"));
+}
+
+#[test]
+fn a_shared_token_and_a_cache_are_told_from_other_answers() {
+    let base = text("copied", "npu", "rollouts/1.jsonl");
+    let judged = |change: &dyn Fn(&mut Value, usize)| {
+        let lines: Vec<String> = base
+            .iter()
+            .enumerate()
+            .map(|(nth, line)| {
+                let mut line: Value = serde_json::from_str(line).expect("JSON");
+                let off = if [3, 4, 9, 14, 20].contains(&nth) { 0.3 } else { 0.001 };
+                for at in 0..20 {
+                    let value = line["log_probs"][at].as_f64().expect("a number");
+                    line["log_probs"][at] = json!(value + if at % 2 == 0 { -off } else { off });
+                }
+                change(&mut line, usize::from(off > 0.1));
+                line.to_string()
+            })
+            .collect();
+        let result = judge(None, folder(&[("rollouts/1.jsonl", lines.join("\n").as_bytes())]).path());
+        (candidate(&result)["cause"].clone(), candidate(&result)["token"].clone(), result["verdict"].clone())
+    };
+    assert_eq!(judged(&|_, _| ()).0, "sequences");
+    assert_eq!(judged(&|line, loud| line["cached_tokens"] = json!(6 * loud)).0, "prefix-cache");
+    let (cause, token, verdict) = judged(&|line, loud| line["prompt_ids"][1] = json!(500 + 77 * loud));
+    assert_eq!((cause, token, verdict), (json!("token-row"), json!(577), json!("fail")));
+}

@@ -12,7 +12,7 @@ pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
 
 /// Whether a finding names a cause by its code.
 pub(super) fn names_cause(finding: &Finding, code: &str) -> bool {
-    matches!(finding.facts.get("cause"), Some(Fact::Text(cause)) if cause == code)
+    matches!(finding.facts.get("pattern"), Some(Fact::Text(pattern)) if pattern == code)
 }
 
 impl Diagnosis {

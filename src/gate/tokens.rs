@@ -129,7 +129,8 @@ fn judge_shared<'a>(
 fn add(outcome: &mut CheckOutcome, records: &Records, judged: JudgedTokens) {
     let JudgedTokens { mut unit, mut findings } = judged;
     if unit.side != LogprobsSide::Across {
-        let lines = records.opened.tables.iter().flat_map(|table| table.damages.iter().map(move |damage| (table, damage)));
+        let lines =
+            records.opened.tables.iter().flat_map(|table| table.damages.iter().map(move |damage| (table, damage)));
         for (table, damage) in lines {
             unit.evidence.damaged += 1;
             let place = damage.line.map_or_else(|| table.path.clone(), |line| format!("{}:{line}", table.path));

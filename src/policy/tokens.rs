@@ -170,7 +170,9 @@ impl TryFrom<Vec<f64>> for TwoLimits {
             [warn, fail] if warn > 0.0 && warn < fail && fail <= 1.0 => Ok(Self([warn, fail])),
             _ => {
                 let shown = values.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-                Err(format!("expects two numbers that rise, above 0 and at most 1, such as [0.01, 0.05], not [{shown}]"))
+                Err(format!(
+                    "expects two numbers that rise, above 0 and at most 1, such as [0.01, 0.05], not [{shown}]"
+                ))
             }
         }
     }

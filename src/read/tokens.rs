@@ -15,7 +15,7 @@ mod row;
 mod table;
 
 pub use open::{Opened, open_all};
-pub use place::{Step, TokensFile, TokensFormat};
+pub use place::{RecordDamage, Step, TokensFile, TokensFormat};
 pub use recognise::recognise;
 pub use row::{Holds, PromptDifference, Row};
-pub use table::{RecordDamage, Scratch, Table};
+pub use table::{Scratch, Table};

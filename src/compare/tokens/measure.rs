@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::meter::{About, Meter};
 use super::notes::{Notes, Part};
-use super::{About, Meter, TokenPlace};
+use super::quantity::Quantity;
 use crate::error::Result;
 use crate::pair::tokens::{Aligned, RowIndex, RowKey, RowPlace, index};
 use crate::read::tokens::{Holds, Row, Scratch, Table};
@@ -14,47 +15,12 @@ const MOST: f64 = 1e-6;
 /// Fewest tokens of a step that say that a quantity is one number.
 const FEWEST_EQUAL: u64 = 8;
 
-/// Whose log-probabilities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// The engine's.
-    Engine,
-    /// The trainer's.
-    Trainer,
-}
-
-impl Quantity {
-    /// The name as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Engine => "engine",
-            Self::Trainer => "trainer",
-        }
-    }
-
-    /// The values of an answer.
-    fn of(self, row: &Row) -> &[f64] {
-        match self {
-            Self::Engine => &row.engine,
-            Self::Trainer => &row.trainer,
-        }
-    }
-
-    /// Whether an answer has it.
-    fn is_in(self, holds: Holds) -> bool {
-        match self {
-            Self::Engine => holds.engine,
-            Self::Trainer => holds.trainer,
-        }
-    }
-}
-
 /// A comparison, measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Its numbers.
     pub meter: Meter,
-    /// What was found beside them.
+    /// Notes beside them.
     pub notes: Notes,
     /// Quantities that some answer has.
     pub holds: Holds,
@@ -361,12 +327,7 @@ pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Result<Vec
     pairs.into_iter().map(|quantities| hold_across(baseline, candidate, quantities, noise)).collect()
 }
 
-fn hold_across(
-    baseline: &[Table],
-    candidate: &[Table],
-    quantities: [Quantity; 2],
-    noise: f64,
-) -> Result<Across> {
+fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Result<Across> {
     let [our, their] = quantities;
     // What an engine alone recorded beside both is a second record of the same answers.
     let is_taken = |tables: &[Table], quantity: Quantity| {
@@ -425,12 +386,4 @@ fn hold_across(
 fn counted(tables: &[Table], is_taken: impl Fn(Holds) -> bool) -> u64 {
     let of = |table: &Table| (0..table.rows()).filter(|row| is_taken(table.holds(*row))).count() as u64;
     tables.iter().map(of).sum()
-}
-
-/// Place of a token in words.
-impl std::fmt::Display for TokenPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let part = Part { step: self.step.clone(), rank: self.rank };
-        write!(f, "{part}, answer {}, position {}", self.sequence, self.position)
-    }
 }

@@ -1,17 +1,18 @@
-//! What aligning answers found, beside their numbers.
+//! Notes that aligning answers takes, beside their numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::measure::Quantity;
+use super::meter::TokenPlace;
+use super::quantity::Quantity;
 use crate::read::tokens::{PromptDifference, Step};
 
-/// How often something was found, with the first place.
+/// Count of something that was found, with the first place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noted<T> {
-    /// How often.
+    /// Its count.
     pub count: u64,
-    /// Where and what first.
+    /// First place, with what stood there.
     pub first: Option<(String, T)>,
 }
 
@@ -97,5 +98,13 @@ impl Notes {
             *steps.entry(&part.step).or_default() += count;
         }
         steps
+    }
+}
+
+/// Place of a token in words.
+impl fmt::Display for TokenPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = Part { step: self.step.clone(), rank: self.rank };
+        write!(f, "{part}, answer {}, position {}", self.sequence, self.position)
     }
 }

@@ -26,7 +26,7 @@ pub struct Sums {
     pub range_a: [f64; 2],
     /// Smallest and largest b.
     pub range_b: [f64; 2],
-    /// What the shape of the differences is told by.
+    /// Sums by which the shape of the differences is told.
     pub moments: Moments,
 }
 

@@ -118,9 +118,8 @@ impl<'s> Loudness<'s> {
             return Some(RankClass::Rank(*rank));
         }
         let classes = [2, 4, 8].into_iter().flat_map(|modulus| (0..modulus).map(move |remainder| (modulus, remainder)));
-        let mut classes = classes.filter(|(modulus, remainder)| {
-            self.splits(&self.group(|sequence| sequence.index % modulus == *remainder))
-        });
+        let mut classes = classes
+            .filter(|(modulus, remainder)| self.splits(&self.group(|sequence| sequence.index % modulus == *remainder)));
         classes.next().map(|(modulus, remainder)| RankClass::Class { modulus, remainder })
     }
 
@@ -134,9 +133,8 @@ impl<'s> Loudness<'s> {
                 Some(shared) => shared.into_iter().filter(|id| ids.binary_search(id).is_ok()).collect(),
             });
         }
-        let has = |sequence: &Sequence, id: i64| {
-            sequence.ids.as_deref().is_some_and(|ids| ids.binary_search(&id).is_ok())
-        };
+        let has =
+            |sequence: &Sequence, id: i64| sequence.ids.as_deref().is_some_and(|ids| ids.binary_search(&id).is_ok());
         if self.sequences.iter().any(|sequence| sequence.ids.is_none()) {
             return None;
         }

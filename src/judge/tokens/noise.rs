@@ -33,15 +33,13 @@ impl Noise {
     pub fn of(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
         match (policy.noise, baseline.filter(|mean| mean.is_finite())) {
             (TokenNoise::Nats(nats), _) => Self { nats: nats.get(), source: NoiseSource::Policy },
-            (TokenNoise::Auto, Some(mean)) => {
-                Self { nats: mean.clamp(LEAST, MOST), source: NoiseSource::Baseline }
-            }
+            (TokenNoise::Auto, Some(mean)) => Self { nats: mean.clamp(LEAST, MOST), source: NoiseSource::Baseline },
             (TokenNoise::Auto, None) => Self { nats: MOST, source: NoiseSource::Default },
         }
     }
 }
 
-/// How far measures lie above their limits.
+/// Distance of measures from their limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Within.
@@ -56,7 +54,7 @@ pub enum Level {
 /// A measure above its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exceeded {
-    /// How far.
+    /// Its distance.
     pub level: Level,
     /// Its name in results.
     pub measure: &'static str,

@@ -31,7 +31,8 @@ pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, nois
     if let Some(first) = &measured.meter.non_finite.first {
         let [of_a, of_b] = measured.meter.non_finite.count;
         let quantity = if of_a > 0 { Quantity::Engine } else { Quantity::Trainer };
-        let finding = found(&rules::NON_FINITE, &first.to_string()).with("count", of_a + of_b).with("cause", "overflow");
+        let finding =
+            found(&rules::NON_FINITE, &first.to_string()).with("count", of_a + of_b).with("pattern", "overflow");
         let finding = finding.with("engine_count", of_a).with("trainer_count", of_b);
         all.push(finding.with("quantity", if side == LogprobsSide::Across { "both" } else { quantity.as_str() }));
     }
@@ -82,7 +83,7 @@ pub(super) fn place_of(step: &Step) -> String {
 }
 
 fn prompt(finding: Finding, difference: PromptDifference) -> Finding {
-    let finding = finding.with("cause", "prompt");
+    let finding = finding.with("pattern", "prompt");
     let id = |id: Option<i64>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
     match difference {
         PromptDifference::FirstMissing { token } => finding.with("what", "missing").with("token", id(Some(token))),
@@ -121,8 +122,12 @@ fn version_behind(measured: &Measured, noise: f64) -> Option<Finding> {
     let before = earlier.fold(LEAST_BEFORE * noise, f64::max);
     let severity = if here > RISES * before && here > noise { Severity::Fail } else { Severity::Warn };
     let finding = Finding::new(&rules::VERSION_BEHIND, format!("step {step}")).with_severity(severity);
-    let finding = finding.with("step", *step).with("lag", lag.unsigned_abs()).with("cause", "stale-weights");
-    Some(finding.with("usual", usual.unsigned_abs()).with("version", step.cast_signed().saturating_sub(*lag).to_string()))
+    let finding = finding.with("step", *step).with("lag", lag.unsigned_abs()).with("pattern", "stale-weights");
+    Some(
+        finding
+            .with("usual", usual.unsigned_abs())
+            .with("version", step.cast_signed().saturating_sub(*lag).to_string()),
+    )
 }
 
 /// Whether all bits are equal, over tokens enough to say so.

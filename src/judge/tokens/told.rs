@@ -58,7 +58,7 @@ pub(super) fn diverge(unit: &LogprobsUnit, worst: &Worst, cause: Option<&TokenCa
 }
 
 fn with_cause(finding: Finding, cause: &TokenCause) -> Finding {
-    let finding = finding.with("cause", cause.code());
+    let finding = finding.with("pattern", cause.code());
     match cause {
         TokenCause::Shifted { shift } => finding.with("shift", shift.to_string()),
         TokenCause::LogBase { factor } => finding.with("factor", *factor),
@@ -94,7 +94,7 @@ pub(super) fn sequences_off(unit: &LogprobsUnit, loudness: &Loudness<'_>, noise:
         .with("noise", noise)
         .with("names", names);
     Some(match &unit.cause {
-        Some(cause) => finding.with("cause", cause.as_str()),
-        None => finding.with("cause", "sequences"),
+        Some(cause) => finding.with("pattern", cause.as_str()),
+        None => finding.with("pattern", "sequences"),
     })
 }

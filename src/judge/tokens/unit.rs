@@ -22,7 +22,7 @@ const BASELINE_OFF: f64 = 0.05;
 const LESS_PRECISE: f64 = 10.0;
 const LEAST_LESS_PRECISE: f64 = 0.003;
 
-/// What a comparison is judged by.
+/// Policy and noise that a comparison is judged by.
 #[derive(Clone, Copy)]
 pub struct TokensContext<'a> {
     /// The policy.
@@ -60,7 +60,8 @@ pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext
     evidence.offered = answers + engines + trainers;
     evidence.not_compared += engines + trainers;
     if engines + trainers > 0 {
-        evidence.example("not-compared", format!("{engines} answers of the engine and {trainers} of the trainer alone"));
+        evidence
+            .example("not-compared", format!("{engines} answers of the engine and {trainers} of the trainer alone"));
     }
     judged
 }
@@ -152,17 +153,21 @@ fn measures(unit: &mut LogprobsUnit, measured: &Measured) {
     unit.mean_abs = known(all.mean_abs);
     unit.prob_mean = known(all.prob_mean);
     (unit.k3, unit.bias, unit.outside) = (known(all.k3), known(all.bias), known(all.outside));
-    unit.by_step = meter.steps.iter().map(|(step, sums)| {
-        let of_step = sums.measures();
-        StepLevel {
-            step: step.number(),
-            name: if let Step::Name(name) = step { name.clone() } else { String::new() },
-            tokens: sums.tokens,
-            mean_abs: known(of_step.mean_abs),
-            prob_mean: known(of_step.prob_mean),
-            k3: known(of_step.k3),
-        }
-    }).collect();
+    unit.by_step = meter
+        .steps
+        .iter()
+        .map(|(step, sums)| {
+            let of_step = sums.measures();
+            StepLevel {
+                step: step.number(),
+                name: if let Step::Name(name) = step { name.clone() } else { String::new() },
+                tokens: sums.tokens,
+                mean_abs: known(of_step.mean_abs),
+                prob_mean: known(of_step.prob_mean),
+                k3: known(of_step.k3),
+            }
+        })
+        .collect();
     if let [only] = unit.by_step.as_slice() {
         unit.step = only.step;
     }
@@ -267,7 +272,8 @@ fn precision(unit: &LogprobsUnit, reference: Reference<'_>, policy: &TokensPolic
 
 /// The answers of the picture: the loud ones first, then the loudest of the others.
 fn map(unit: &mut LogprobsUnit, meter: &Meter, loudness: &Loudness<'_>) {
-    let is_loud = |sequence: &Sequence| loudness.stands_out() && loudness.loud().any(|loud| std::ptr::eq(loud, sequence));
+    let is_loud =
+        |sequence: &Sequence| loudness.stands_out() && loudness.loud().any(|loud| std::ptr::eq(loud, sequence));
     let drawn = meter.sequences.iter().filter(|sequence| !sequence.parts.is_empty() && sequence.tokens > 0);
     let mut drawn: Vec<&Sequence> = drawn.collect();
     drawn.sort_by(|x, y| y.mean.total_cmp(&x.mean));
@@ -280,4 +286,3 @@ fn map(unit: &mut LogprobsUnit, meter: &Meter, loudness: &Loudness<'_>) {
     };
     unit.map = drawn.into_iter().take(DRAWN).map(row).collect();
 }
-

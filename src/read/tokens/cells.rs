@@ -15,7 +15,7 @@ pub(super) enum Cells {
 }
 
 impl Cells {
-    /// How many there are.
+    /// Number of them.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Tensor(tensor) => tensor.elements(),

@@ -265,7 +265,8 @@ impl Column {
     }
 
     fn read(&self, row: u64, bytes: &mut Vec<u8>, out: &mut Vec<f64>) -> Result<()> {
-        let too_long = |width: u64| Error::corrupt("a row", format!("holds {width} tokens, up to {MOST_TOKENS} are read"));
+        let too_long =
+            |width: u64| Error::corrupt("a row", format!("holds {width} tokens, up to {MOST_TOKENS} are read"));
         match self {
             Self::Matrix { width, .. } if *width > MOST_TOKENS => Err(too_long(*width)),
             Self::Matrix { cells, width, .. } => {
@@ -275,7 +276,11 @@ impl Column {
             Self::Ragged(rows) => {
                 let cells = usize::try_from(row).ok().and_then(|row| rows.get(row));
                 let Some(cells) = cells else { return Ok(()) };
-                if cells.len() > MOST_TOKENS { Err(too_long(cells.len())) } else { cells.read(0, cells.len(), bytes, out) }
+                if cells.len() > MOST_TOKENS {
+                    Err(too_long(cells.len()))
+                } else {
+                    cells.read(0, cells.len(), bytes, out)
+                }
             }
         }
     }

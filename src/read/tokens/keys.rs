@@ -1,6 +1,6 @@
 //! Keys of the tables that trainers and engines write, and what stands under each.
 
-/// What stands under a key.
+/// Content under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Log-probabilities of the engine.
@@ -69,7 +69,7 @@ const TABLE: [(Role, &[&str]); 17] = [
     (Role::Rank, &["rank"]),
 ];
 
-/// What stands under `key`, and its place among the keys of that role; `None` for any other key.
+/// Content under `key`, and its place among the keys of that role; `None` for any other key.
 pub(super) fn role(key: &str) -> Option<(Role, usize)> {
     TABLE.iter().find_map(|(role, keys)| Some((*role, keys.iter().position(|known| *known == key)?)))
 }

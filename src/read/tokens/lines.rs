@@ -1,10 +1,9 @@
 //! JSON lines of one answer each.
 
 use super::keys::{Role, role};
-use super::place::Step;
+use super::place::{RecordDamage, Step};
 use super::raw::{Numbers, Raw, whole};
 use super::row::Holds;
-use super::table::RecordDamage;
 use crate::error::{Error, Result};
 use crate::fetch::Source;
 use crate::read::evaluation::cursor::{Cursor, Parsed};
@@ -24,7 +23,7 @@ struct Span {
     about: Place,
 }
 
-/// What tells where an answer belongs.
+/// Step, rank and quantities of an answer.
 #[derive(Clone, Copy, Default)]
 struct Place {
     step: Option<u64>,
@@ -48,8 +47,11 @@ impl Lines {
     /// # Errors
     /// Those of reading the source.
     pub(super) fn open(source: Source) -> Result<Found> {
-        let mut found =
-            Found { lines: Self { source: source.clone(), lines: Vec::new() }, damages: Vec::new(), unread: Vec::new() };
+        let mut found = Found {
+            lines: Self { source: source.clone(), lines: Vec::new() },
+            damages: Vec::new(),
+            unread: Vec::new(),
+        };
         for_each_block(source.as_ref(), |lines| {
             for line in lines {
                 let Some(bytes) = line.bytes else {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::columns::{Built, Columns};
 use super::keys::{is_measured, role};
 use super::lines::Lines;
-use super::place::{TokensFile, TokensFormat, key_of, rank_of, stem, step_of};
-use super::table::{Content, RecordDamage, Table};
+use super::place::{RecordDamage, TokensFile, TokensFormat, key_of, rank_of, stem, step_of};
+use super::table::{Content, Table};
 use crate::error::{Error, Result};
 use crate::fetch::{Files, Memory, Source, bounded};
 use crate::read::archive::{Archive, Limits};
@@ -174,7 +174,8 @@ fn search(path: &str, tree: Tree) -> Result<Option<Built>> {
         Tree::List(items) => {
             let is_sample = |item: &Tree| matches!(item, Tree::Map(entries) if holds_arrays(entries));
             if items.iter().any(is_sample) {
-                let samples = items.into_iter().map(|item| if let Tree::Map(entries) = item { entries } else { vec![] });
+                let samples =
+                    items.into_iter().map(|item| if let Tree::Map(entries) = item { entries } else { vec![] });
                 return Columns::of_samples(path, samples.collect()).map(Some);
             }
             for item in items {

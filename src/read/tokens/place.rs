@@ -67,6 +67,15 @@ impl fmt::Display for Step {
     }
 }
 
+/// A part of a file that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordDamage {
+    /// Its line, from 1; `None` in other forms.
+    pub line: Option<u64>,
+    /// Reason.
+    pub reason: String,
+}
+
 /// Words before a step's number, and before a rank's.
 const STEP_WORDS: [&str; 3] = ["step", "rollout_id", "iteration"];
 const RANK_WORDS: [&str; 1] = ["rank"];

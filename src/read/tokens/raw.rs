@@ -159,7 +159,7 @@ impl Raw {
         (prompt.unwrap_or(before), response)
     }
 
-    /// Which tokens are judged: those that every mask lets through.
+    /// Marks the tokens that are judged: those that every mask lets through.
     fn mask(&self, len: usize, row: &mut Row) {
         row.judged.resize(len, true);
         let ends = self.masks.iter().filter_map(|mask| Some(mask.split_end(len)?.1));
@@ -202,7 +202,13 @@ impl Raw {
     fn attended(&self, whole: &Numbers) -> Vec<i64> {
         let attention = self.attention.get().filter(|mask| mask.len() == whole.values.len());
         let is_attended = |place: usize| attention.is_none_or(|mask| mask.get(place).copied().is_some_and(is_on));
-        whole.values.iter().enumerate().filter(|(place, _)| is_attended(*place)).map(|(_, number)| id(*number)).collect()
+        whole
+            .values
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| is_attended(*place))
+            .map(|(_, number)| id(*number))
+            .collect()
     }
 }
 

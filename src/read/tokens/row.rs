@@ -89,11 +89,7 @@ impl PromptDifference {
             return Some(Self::FirstAdded { token: *added });
         }
         let same = engine().zip(trainer.iter().copied()).take_while(|(a, b)| a == b).count();
-        Some(Self::At {
-            place: same as u64,
-            engine: engine().nth(same),
-            trainer: trainer.get(same).copied(),
-        })
+        Some(Self::At { place: same as u64, engine: engine().nth(same), trainer: trainer.get(same).copied() })
     }
 }
 

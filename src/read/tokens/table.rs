@@ -2,7 +2,7 @@
 
 use super::columns::Columns;
 use super::lines::Lines;
-use super::place::Step;
+use super::place::{RecordDamage, Step};
 use super::raw::Raw;
 use super::row::{Holds, Row};
 use crate::error::Result;
@@ -11,22 +11,13 @@ use crate::error::Result;
 pub struct Table {
     /// Its path below the side's root.
     pub path: String,
-    /// What could not be read of it.
+    /// Parts of it that could not be read.
     pub damages: Vec<RecordDamage>,
     /// Numeric members that are not read.
     pub unread: Vec<String>,
     pub(super) step: Step,
     pub(super) rank: Option<u64>,
     pub(super) content: Content,
-}
-
-/// A part of a file that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordDamage {
-    /// Its line, from 1; `None` in other forms.
-    pub line: Option<u64>,
-    /// Reason.
-    pub reason: String,
 }
 
 /// Answers of a file.
