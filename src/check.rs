@@ -29,6 +29,8 @@ macro_rules! each_check {
             arrays = Arrays by [Compare];
             /// Training monitors.
             monitor = Monitor by [];
+            /// Log-probabilities by token.
+            tokens = Tokens by [];
             /// Evaluations.
             evaluation = Evaluation by [];
             /// Operator tests.
@@ -162,7 +164,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, arrays, monitor, evaluation, operators, performance, source)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, arrays, monitor, tokens, evaluation, operators, performance, source)"
                 )
             );
         }

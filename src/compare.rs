@@ -21,5 +21,6 @@ pub mod sample;
 mod scalar;
 pub mod significance;
 pub mod tensor;
+pub mod tokens;
 pub mod values;
 pub mod weight_sync;

@@ -44,6 +44,7 @@ mod side;
 mod sides;
 pub mod source;
 mod surroundings;
+mod tokens;
 pub mod training;
 mod wiring;
 

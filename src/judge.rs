@@ -27,4 +27,5 @@ pub mod run;
 pub mod samples;
 pub mod settle;
 pub mod source;
+pub mod tokens;
 pub mod unread;

@@ -14,6 +14,7 @@ pub mod parameter;
 pub mod performance;
 pub mod setting;
 pub mod similarity;
+pub mod tokens;
 pub mod unit;
 pub mod weight_sync;
 pub mod whole;

@@ -91,12 +91,12 @@ pub struct Policy {
     pub monitor: monitor::MonitorPolicy,
     /// Evaluations.
     pub evaluation: evaluation::EvaluationPolicy,
-    /// Rollout against training.
-    pub tokens: tokens::TokensPolicy,
     /// Several runs of a side.
     pub samples: samples::SamplesPolicy,
     /// Parallel layouts of both runs.
     pub layout: layout::LayoutPolicy,
+    /// Log-probabilities by token.
+    pub tokens: tokens::TokensPolicy,
     /// Operator tests.
     pub operators: operators::OperatorsPolicy,
     /// Profiles.
@@ -178,6 +178,10 @@ impl Policy {
         if let Some((index, name, reason)) = policy.dump.contradiction() {
             let path = Path::new(&[key("dump"), key("limits"), Step::Index(index), key(name)]);
             return Err(file.refuse(&path, reason).with_help(LIMITS));
+        }
+        if let Some((name, reason)) = policy.tokens.contradiction() {
+            let path = Path::new(&[key("tokens"), key(name)]);
+            return Err(file.refuse(&path, reason).with_help("for example `tokens: {warn: 2.5, fail: 5}`"));
         }
         let is_idle = |waiver: &waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
         if let Some((index, waiver)) = policy.waivers.iter().enumerate().find(|(_, waiver)| is_idle(waiver)) {
@@ -264,11 +268,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

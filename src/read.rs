@@ -31,5 +31,6 @@ pub mod source;
 pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;
+pub mod tokens;
 mod torch;
 pub mod weight_sync;

@@ -16,6 +16,7 @@ mod gradient_reduction;
 mod hyperparameters_differ;
 mod input_differs;
 mod learning_rate_zero;
+mod log_base;
 mod lost_update;
 mod missing_collective;
 mod missing_operations;
@@ -24,13 +25,18 @@ mod operator_inaccurate;
 mod optimizer_differs;
 mod other_algorithm;
 mod other_tensor;
+mod other_weights;
 mod overflow;
 mod overwritten;
 mod padding;
 mod parameter_frozen;
 mod parameters_never_move;
 mod permuted;
+mod position;
+mod prefix_cache;
+mod prompt;
 mod randomness;
+mod rank_weights;
 mod reduced_precision;
 mod replicas_differ;
 mod reward_dead;
@@ -38,9 +44,15 @@ mod rollout_mismatch;
 mod same_mask;
 mod saturation;
 mod scaled;
+mod sequences;
 mod shape_differs;
+mod shifted;
 mod silent_corruption;
+mod stale_weights;
+mod temperature;
+mod token_row;
 mod trainable_differs;
+mod truncated_sampling;
 mod updates_skipped;
 mod wrong_split;
 mod wrong_weights_or_data;
@@ -51,9 +63,21 @@ pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 42] = [
+pub const ALL: [&Cause; 54] = [
     &missing_collective::CAUSE,
     &padding::CAUSE,
+    &prompt::CAUSE,
+    &shifted::CAUSE,
+    &log_base::CAUSE,
+    &temperature::CAUSE,
+    &truncated_sampling::CAUSE,
+    &stale_weights::CAUSE,
+    &rank_weights::CAUSE,
+    &token_row::CAUSE,
+    &prefix_cache::CAUSE,
+    &sequences::CAUSE,
+    &position::CAUSE,
+    &other_weights::CAUSE,
     &updates_skipped::CAUSE,
     &gradient_non_finite::CAUSE,
     &learning_rate_zero::CAUSE,

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::curves::Curves;
 use super::rl::Rollouts;
 use crate::judge::rule::Rule;
-use crate::result::diagnosis::Diagnosis;
+use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::Finding;
 
 /// One cause: how it is recognised, and what joins it.
@@ -26,6 +26,10 @@ pub struct Cause {
     pub(super) shown_by: &'static [&'static Rule],
     /// Whether such a finding is this cause, where several causes show in it.
     pub(super) in_run: fn(&Finding) -> bool,
+    /// How sure such a finding makes it.
+    pub(super) run_sureness: Sureness,
+    /// Code of the advice where such a finding shows it; that of the cause where empty.
+    pub(super) run_advice: &'static str,
     /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
     /// left when nothing more specific fits.
     pub(super) is_last_resort: bool,
@@ -47,6 +51,8 @@ impl Cause {
             in_config: |_| None,
             shown_by: &[],
             in_run: |_| true,
+            run_sureness: Sureness::Certain,
+            run_advice: "",
             is_last_resort: false,
             explained_by: &[],
             supported_by: &[],

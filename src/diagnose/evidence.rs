@@ -3,12 +3,17 @@
 use super::entry::Cause;
 use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
-use crate::result::finding::Finding;
+use crate::result::finding::{Fact, Finding};
 
 /// A value that an operation made which nothing dumped.
 pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
 /// A gradient that was lost between two operations.
 pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
+
+/// Whether a finding names a cause by its code.
+pub(super) fn names_cause(finding: &Finding, code: &str) -> bool {
+    matches!(finding.facts.get("pattern"), Some(Fact::Text(pattern)) if pattern == code)
+}
 
 impl Diagnosis {
     /// A diagnosis of `cause` at `place`, with the cause's general advice.

@@ -7,7 +7,7 @@ use super::entry::Cause;
 use super::evidence::finding_as_evidence;
 use super::faults::step_of;
 use super::rl::Rollouts;
-use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::Finding;
 use crate::result::unit::{Check, dumps as dumps_of};
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -80,8 +80,9 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
 fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
     let counts = |finding: &&Finding| cause.is_shown_by(finding) && finding.severity >= Severity::Warn;
     let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
-    let diagnosis = Diagnosis::new(cause, finding.place.as_str(), Sureness::Certain);
-    Some(diagnosis.because(finding_as_evidence(finding)))
+    let diagnosis = Diagnosis::new(cause, finding.place.as_str(), cause.run_sureness);
+    let diagnosis = diagnosis.because(finding_as_evidence(finding));
+    Some(if cause.run_advice.is_empty() { diagnosis } else { diagnosis.advise(Statement::new(cause.run_advice)) })
 }
 
 /// Adds a diagnosis, or its evidence to one of the same cause; what curves show may be explained by another cause too.

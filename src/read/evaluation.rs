@@ -6,14 +6,14 @@
 mod ais_bench;
 mod answer;
 mod assemble;
-mod cursor;
+pub(super) mod cursor;
 mod damage;
 mod digest;
 mod document;
 mod eval_scope;
 mod generation;
 mod kind;
-mod lines;
+pub(super) mod lines;
 mod lm_eval;
 mod names;
 mod place;

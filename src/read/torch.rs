@@ -10,6 +10,7 @@ mod container;
 mod distributed;
 mod numpy;
 mod storage;
+mod tree;
 
 use super::pickle::{Node, Value};
 use super::tensor::{Placement, Stored, TensorData};
@@ -18,7 +19,8 @@ use crate::fetch::{Budget, Source};
 use callable::{DICTIONARIES, FROM_TYPE, NAMESPACE, REBUILD, SHAPE, UNREAD, WRAPPERS, is_allowed};
 use storage::{Content, Reference, element_type, unsigned};
 
-pub(crate) use container::{holds_storages, recognise};
+pub(crate) use container::{holds_storages, mentions, recognise};
+pub(crate) use tree::Tree;
 
 /// Deepest nesting of dictionaries and lists that is followed, for names as in nested optimizer states.
 const MAX_DEPTH: usize = 64;
@@ -35,6 +37,18 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
 /// [`open`] that also gives the arguments of a run, each by its name, and shapes that stand by themselves.
 pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
     walk(source, Detail::Facts)
+}
+
+/// Opens a torch file as the value that was pickled, lists of numbers as numbers.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_tree(source: Source) -> Result<Tree> {
+    let content = container::open(&source)?;
+    let budget = Budget::of(source.as_ref());
+    let detail = Detail::Tensors;
+    let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0, budget, detail };
+    walk.grow(content.graph.root(), 0)
 }
 
 /// Detail in which values that are no tensors are given.
@@ -99,6 +113,49 @@ impl Walk<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The value as a tree; what is neither a tensor, a number nor a container is passed over.
+    fn grow(&mut self, value: &Value, depth: usize) -> Result<Tree> {
+        self.visited += 1;
+        if depth > MAX_DEPTH || self.visited > MAX_VALUES {
+            let message = format!("nests deeper than {MAX_DEPTH} or holds more than {MAX_VALUES} values");
+            return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+        }
+        self.budget.take_one::<Tree>(0)?;
+        let content = self.content;
+        if let Some(number) = number(value) {
+            return Ok(Tree::Number(number));
+        }
+        match content.graph.node(value) {
+            Some(Node::Tuple(items) | Node::List(items)) => {
+                let numbers: Option<Vec<f64>> = items.iter().map(number_or_nothing).collect();
+                if let Some(numbers) = numbers {
+                    self.budget.take(numbers.len().saturating_mul(size_of::<f64>()))?;
+                    return Ok(Tree::Numbers(numbers));
+                }
+                let grown: Result<Vec<Tree>> = items.iter().map(|item| self.grow(item, depth + 1)).collect();
+                Ok(Tree::List(grown?))
+            }
+            Some(Node::Dict(items)) => self.grow_items(items, depth),
+            Some(Node::Call { callable, items, .. }) if DICTIONARIES.contains(&callable.as_ref()) => {
+                self.grow_items(items, depth)
+            }
+            Some(Node::Call { .. }) => Ok(match self.leaf(value)? {
+                Stored::Tensor(tensor) => Tree::Tensor(tensor),
+                Stored::Unsupported(_) | Stored::Part(_) => Tree::Unread,
+                Stored::Plain(_) | Stored::Shape(_) => Tree::Other,
+            }),
+            _ => Ok(match value {
+                Value::Text(text) => Tree::Text(text.chars().take(MAX_TEXT).collect()),
+                _ => Tree::Other,
+            }),
+        }
+    }
+
+    fn grow_items(&mut self, items: &[(Value, Value)], depth: usize) -> Result<Tree> {
+        let grown = items.iter().map(|(key, item)| Ok((key_text(key), self.grow(item, depth + 1)?)));
+        Ok(Tree::Map(grown.collect::<Result<_>>()?))
     }
 
     fn visit_items(&mut self, path: &mut Vec<String>, items: &[(Value, Value)]) -> Result<()> {
@@ -251,6 +308,22 @@ impl Walk<'_> {
     fn corrupt(&self, message: &str) -> Error {
         Error::corrupt(self.source.name(), format!("its pickle describes {message}"))
     }
+}
+
+/// A plain value as a number.
+fn number(value: &Value) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss, reason = "token ids, lengths and steps are far below 2^53")]
+    match value {
+        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
+        Value::Int(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// [`number`], with NaN for None: a list of log-probabilities begins with one.
+fn number_or_nothing(value: &Value) -> Option<f64> {
+    if *value == Value::None { Some(f64::NAN) } else { number(value) }
 }
 
 fn key_text(key: &Value) -> String {

@@ -17,6 +17,7 @@ mod rollout;
 mod sample;
 mod source;
 mod sync;
+mod tokens;
 
 use std::ops::{Deref, DerefMut};
 
@@ -50,6 +51,7 @@ pub use rollout::{RolloutKind, RolloutUnit};
 pub use sample::{SampleRule, SampleSteps, SampleUnit, Seeds};
 pub use source::SourceUnit;
 pub use sync::{SyncDifference, SyncKind, SyncUnit};
+pub use tokens::{LogprobsKind, LogprobsSide, LogprobsUnit, LoudToken, MapRow, NoiseSource, RankLevel, StepLevel};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,6 +152,8 @@ units! {
     Rollout(RolloutUnit) in rollouts,
     /// A synchronisation of weights.
     Sync(SyncUnit) in synchronisations,
+    /// Log-probabilities by token.
+    Logprobs(LogprobsUnit) in logprobs,
     /// A file of source.
     Source(SourceUnit) in sources,
 }

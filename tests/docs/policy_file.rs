@@ -13,7 +13,7 @@ use super::pages::slug;
 const SHOWN: usize = 6;
 
 /// Pages that explain a section.
-const PAGES: [(&str, &str); 15] = [
+const PAGES: [(&str, &str); 16] = [
     ("reference", "dump.md#a-third-run"),
     ("baselines", "baselines.md"),
     ("waivers[]", "policy.md#waivers"),
@@ -24,6 +24,7 @@ const PAGES: [(&str, &str); 15] = [
     ("monitor", "monitor.md"),
     ("evaluation", "evaluation.md#policy"),
     ("operators", "operators.md#policy"),
+    ("tokens", "tokens.md#policy"),
     ("performance", "performance-check.md#policy"),
     ("source", "source.md#policy"),
     ("publish", "publish.md"),

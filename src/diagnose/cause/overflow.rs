@@ -12,6 +12,7 @@ use super::saturation::saturated;
 use crate::judge::config::rules as config_rules;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::loss::code as curve_rules;
+use crate::judge::tokens::rules::NON_FINITE;
 use crate::read::dump::Leaf;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Side;
@@ -19,6 +20,8 @@ use crate::verdict::Side;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_curves,
+    shown_by: &[&NON_FINITE],
+    run_advice: "overflow-in-tokens",
     explained_by: &["saturation", "silent-corruption"],
     supported_by: &[&config_rules::WEIGHTS_BROKE],
     links: &[ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],

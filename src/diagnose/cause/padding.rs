@@ -5,9 +5,17 @@
 
 use super::super::context::Context;
 use super::super::entry::Cause;
+use super::super::evidence::names_cause;
+use crate::judge::tokens::rules::DIVERGE;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
-pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("padding") };
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    shown_by: &[&DIVERGE],
+    in_run: |finding| names_cause(finding, "padding"),
+    run_advice: "padding-in-tokens",
+    ..Cause::new("padding")
+};
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;

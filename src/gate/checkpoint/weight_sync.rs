@@ -14,6 +14,7 @@ use crate::judge::checkpoint::weight_sync::{
 use crate::pair::checkpoint::{NameRule, aligned};
 use crate::pair::weight_sync::{NamePairs, SyncLink, is_embedding, is_output, name_pairs, sync_links};
 use crate::policy::Policy;
+use crate::policy::tokens::CastType;
 use crate::read::checkpoint::{Checkpoint, Parameter};
 use crate::read::weight_sync::{NamedTensors, Stage, SyncDamage, SyncFile, SyncRecord, SyncRecords, TensorDigest};
 use crate::read::weight_sync::{named_tensors, sync_records};
@@ -112,7 +113,7 @@ impl Run<'_> {
             Ok(judged) => judged,
             Err(findings) => return JudgedSync { unit, findings },
         };
-        let cast = self.policy.tokens.cast.map(|dtype| dtype.0);
+        let cast = self.policy.tokens.cast.as_ref().and_then(CastType::dtype);
         let fallbacks = std::mem::take(&mut unit.evidence);
         let sync = Synchronisation { unit, comparisons: &comparisons, missing, extra, left_out, cast };
         let mut judged = judge_sync(sync);

@@ -302,6 +302,9 @@ fn of_probabilities(unit: &GenerationUnit, agreement: &Agreement, policy: &Polic
         }
         if let Some((scale, _)) = scale {
             finding = finding.with("scale", scale);
+            if is_scaled {
+                finding = finding.with("factor", scale).with("pattern", "temperature");
+            }
         }
         findings.push(finding);
     }

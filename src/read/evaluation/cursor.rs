@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 512;
 
 /// Place and kind of an error in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(in crate::read) struct Fault {
     at: usize,
     expected: &'static str,
     found: Option<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Fault {
 
 impl Fault {
     /// Reason in words.
-    pub(super) fn reason(&self) -> String {
+    pub(in crate::read) fn reason(&self) -> String {
         let found = match self.found {
             Some(byte) if byte.is_ascii_graphic() => format!("found `{}`", byte as char),
             Some(byte) => format!("found byte 0x{byte:02x}"),
@@ -28,28 +28,28 @@ impl Fault {
 }
 
 /// Result of reading JSON.
-pub(super) type Parsed<T> = Result<T, Fault>;
+pub(in crate::read) type Parsed<T> = Result<T, Fault>;
 
 /// Position in JSON.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
+pub(in crate::read) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// Starts before the first value of `bytes`.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::read) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// The error of not finding `expected` at the position.
-    pub(super) fn fault(&self, expected: &'static str) -> Fault {
+    pub(in crate::read) fn fault(&self, expected: &'static str) -> Fault {
         Fault { at: self.at, expected, found: self.bytes.get(self.at).copied() }
     }
 
     /// The next byte that is not white space, unread.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(in crate::read) fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
             self.at += 1;
         }
@@ -65,12 +65,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Demands that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Parsed<()> {
+    pub(in crate::read) fn end(&mut self) -> Parsed<()> {
         if self.peek().is_some() { Err(self.fault("the end of the line")) } else { Ok(()) }
     }
 
     /// Reads an object, calling `entry` with each key; `entry` must read exactly one value.
-    pub(super) fn object(&mut self, mut entry: impl FnMut(&str, &mut Self) -> Parsed<()>) -> Parsed<()> {
+    pub(in crate::read) fn object(&mut self, mut entry: impl FnMut(&str, &mut Self) -> Parsed<()>) -> Parsed<()> {
         self.take(b'{', "`{`")?;
         if self.peek() != Some(b'}') {
             loop {
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an array, calling `item` at each item; `item` must read exactly one value.
-    pub(super) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
+    pub(in crate::read) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
         self.take(b'[', "`[`")?;
         if self.peek() != Some(b']') {
             loop {
@@ -111,12 +111,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// All bytes from the position on.
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(in crate::read) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
     /// Passes over a value and gives its bytes.
-    pub(super) fn raw(&mut self) -> Parsed<&'a [u8]> {
+    pub(in crate::read) fn raw(&mut self) -> Parsed<&'a [u8]> {
         self.peek();
         let start = self.at;
         self.pass(0)?;
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over a value.
-    pub(super) fn skip(&mut self) -> Parsed<()> {
+    pub(in crate::read) fn skip(&mut self) -> Parsed<()> {
         self.pass(0)
     }
 
@@ -176,7 +176,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a number, or a boolean as 1 and 0; `None` for any other value, which is passed over.
-    pub(super) fn number(&mut self) -> Parsed<Option<f64>> {
+    pub(in crate::read) fn number(&mut self) -> Parsed<Option<f64>> {
         let raw = self.raw()?;
         Ok(match raw {
             b"true" => Some(1.0),
@@ -210,7 +210,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string.
-    pub(super) fn text(&mut self) -> Parsed<Cow<'a, str>> {
+    pub(in crate::read) fn text(&mut self) -> Parsed<Cow<'a, str>> {
         let fault = self.fault("a string in UTF-8 with valid escapes");
         let (bytes, is_escaped) = self.string()?;
         let text = std::str::from_utf8(bytes).map_err(|_| fault)?;

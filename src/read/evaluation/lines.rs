@@ -6,19 +6,19 @@ use crate::fetch::ByteSource;
 /// Bytes read at once.
 const BLOCK: usize = 4 << 20;
 /// Longest line; a longer one is damage.
-pub(super) const MAX_LINE: usize = 16 << 20;
+pub(in crate::read) const MAX_LINE: usize = 16 << 20;
 /// Mark at the start of a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One line that is not empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(in crate::read) struct Line<'a> {
     /// Its number, from 1.
-    pub(super) number: u64,
+    pub(in crate::read) number: u64,
     /// Offset of its first byte in the file.
-    pub(super) offset: u64,
+    pub(in crate::read) offset: u64,
     /// Its bytes without the line break; `None` where it is longer than [`MAX_LINE`].
-    pub(super) bytes: Option<&'a [u8]>,
+    pub(in crate::read) bytes: Option<&'a [u8]>,
 }
 
 /// State between two blocks.
@@ -37,7 +37,7 @@ struct Reading {
 ///
 /// # Errors
 /// Those of reading the source; what stood before was given.
-pub(super) fn for_each_block(source: &dyn ByteSource, mut block: impl FnMut(&[Line<'_>])) -> Result<()> {
+pub(in crate::read) fn for_each_block(source: &dyn ByteSource, mut block: impl FnMut(&[Line<'_>])) -> Result<()> {
     let mut next = 0;
     let mut reading = Reading { kept: Vec::new(), offset: 0, number: 1, is_passing: false };
     while next < source.len() {

@@ -19,6 +19,8 @@ use crate::read::tensor::ByteOrder;
 const ZIP: &[u8] = b"PK\x03\x04";
 /// Starts the format before torch 1.6: protocol 2 and the pickled number 0x1950a86a20f9469cfc6c.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+/// Bytes of a pickle that are searched for a word.
+const MOST_SEARCHED: u64 = 8 << 20;
 /// Bytes fetched at once while an archive's directory is read.
 const FETCH: usize = 16 << 10;
 
@@ -32,6 +34,30 @@ pub(crate) fn holds_storages(source: &Source) -> Option<bool> {
     let archive = directory(source).ok()?;
     let inner = |name: &str| archive.file_names().flatten().any(|member| member.contains(name));
     inner("/data.pkl").then(|| inner("/data/"))
+}
+
+/// Whether the pickle of a torch file has one of `words` in it, as a key would stand there. Of the older container, and of a
+/// pickle longer than [`MOST_SEARCHED`], its beginning is searched.
+pub(crate) fn mentions(source: &Source, words: &[&str]) -> bool {
+    let searched = |offset: u64, len: u64| {
+        let len = len.min(MOST_SEARCHED).min(source.len().saturating_sub(offset));
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        let is_read = source.read_at(offset, &mut bytes).is_ok();
+        is_read && words.iter().any(|word| memchr::memmem::find(&bytes, word.as_bytes()).is_some())
+    };
+    let mut head = [0; 4];
+    if source.read_at(0, &mut head).is_err() {
+        return false;
+    }
+    if head != ZIP {
+        return searched(0, source.len());
+    }
+    let Ok(mut archive) = directory(source) else { return false };
+    (0..archive.len()).any(|index| {
+        let Ok(entry) = archive.by_index_raw(index) else { return false };
+        let is_pickle = entry.name().is_ok_and(|name| name.ends_with("/data.pkl"));
+        is_pickle && entry.data_start().is_some_and(|start| searched(start, entry.size()))
+    })
 }
 
 fn directory(source: &Source) -> ZipResult<ZipArchive<Sequential<'_>>> {

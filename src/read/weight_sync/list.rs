@@ -80,6 +80,8 @@ fn parameter(stored: Stored) -> Option<Parameter> {
     match stored {
         Stored::Tensor(tensor) => Some(Parameter::Tensor(tensor)),
         Stored::Unsupported(reason) => Some(Parameter::Unread(reason)),
+        Stored::Part(part) if part.tensor.shape == part.shape => Some(Parameter::Tensor(part.tensor)),
+        Stored::Part(part) => Some(Parameter::Unread(format!("it is a part of a tensor of {:?}", part.shape))),
         Stored::Plain(_) | Stored::Shape(_) => None,
     }
 }

@@ -1,0 +1,389 @@
+//! Records of a side, or of both, measured an answer at a time.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::meter::{About, Meter};
+use super::notes::{Notes, Part};
+use super::quantity::Quantity;
+use crate::error::Result;
+use crate::pair::tokens::{Aligned, RowIndex, RowKey, RowPlace, index};
+use crate::read::tokens::{Holds, Row, Scratch, Table};
+
+/// Largest value that is still a log-probability: what rounding adds to 0.
+const MOST: f64 = 1e-6;
+/// Fewest tokens of a step that say that a quantity is one number.
+const FEWEST_EQUAL: u64 = 8;
+
+/// A comparison, measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its numbers.
+    pub meter: Meter,
+    /// Notes beside them.
+    pub notes: Notes,
+    /// Quantities that some answer has.
+    pub holds: Holds,
+    /// Answers that were measured.
+    pub measured: u64,
+}
+
+impl Measured {
+    fn new(noise: f64) -> Self {
+        let notes = Notes { are_probabilities: true, ..Notes::default() };
+        Self { meter: Meter::new(noise), notes, holds: Holds::default(), measured: 0 }
+    }
+
+    /// Takes out steps in which a quantity is one number.
+    fn drop_constant(&mut self) {
+        let mut found = Vec::new();
+        for (step, sums) in &self.meter.steps {
+            let ranges = [(Quantity::Engine, sums.range_a), (Quantity::Trainer, sums.range_b)];
+            let constant = ranges.into_iter().find(|(_, [least, most])| least.to_bits() == most.to_bits());
+            if let Some((quantity, [value, _])) = constant.filter(|_| sums.tokens >= FEWEST_EQUAL) {
+                found.push((step.clone(), quantity, value));
+            }
+        }
+        for (step, ..) in &found {
+            let before = self.meter.sequences.len();
+            self.meter.forget(step);
+            self.measured = self.measured.saturating_sub((before - self.meter.sequences.len()) as u64);
+        }
+        self.notes.constant = found;
+    }
+}
+
+/// Both sides held against each other.
+#[derive(Clone, Debug)]
+pub struct Across {
+    /// Quantity of the candidate, and of the baseline.
+    pub quantities: [Quantity; 2],
+    /// The comparison.
+    pub measured: Measured,
+    /// Answers of the candidate that the baseline has too.
+    pub shared: u64,
+    /// Answers of the candidate, and of the baseline, that have the quantity.
+    pub answers: [u64; 2],
+}
+
+/// State of measuring the records of one side.
+struct Walk<'t> {
+    tables: &'t [Table],
+    measured: Measured,
+    scratch: Scratch,
+    aligned: Aligned,
+    /// By part, the number of its answers so far.
+    seen: HashMap<(Part, RowKey), (usize, u64)>,
+}
+
+/// Holds the engine's log-probabilities of a side against its trainer's.
+///
+/// # Errors
+/// Those of reading that concern more than one answer.
+pub fn own(tables: &[Table], noise: f64) -> Result<Measured> {
+    let mut walk = Walk {
+        tables,
+        measured: Measured::new(noise),
+        scratch: Scratch::default(),
+        aligned: Aligned::default(),
+        seen: HashMap::new(),
+    };
+    let is_alone = |holds: Holds| holds.engine && !holds.trainer;
+    let mut engines = index(tables, |row| is_alone(row.has))?;
+    let mut row = Row::default();
+    // Answers of both come first: what an engine alone recorded of them is a second witness, and no partner for others.
+    for is_trainer_alone in [false, true] {
+        for (nth, table) in tables.iter().enumerate() {
+            for number in 0..table.rows() {
+                let holds = table.holds(number);
+                if is_alone(holds) || is_trainer_alone != (holds.trainer && !holds.engine) {
+                    continue;
+                }
+                walk.answer(RowPlace { table: nth, row: number }, &mut engines, &mut row);
+            }
+        }
+    }
+    walk.lonely_engines(&mut engines, &mut row);
+    let mut measured = walk.measured;
+    measured.drop_constant();
+    Ok(measured)
+}
+
+impl Walk<'_> {
+    fn part(&self, place: RowPlace) -> Option<(&Table, Part)> {
+        let table = self.tables.get(place.table)?;
+        Some((table, Part { step: table.step(place.row), rank: table.rank(place.row) }))
+    }
+
+    /// Counts an answer; gives its number among those of its part.
+    fn count(&mut self, part: &Part) -> u64 {
+        let count = self.measured.notes.answers.entry(part.clone()).or_default();
+        *count += 1;
+        *count - 1
+    }
+
+    /// Reads an answer; `false` where it cannot be read, which is noted.
+    fn read(&mut self, place: RowPlace, row: &mut Row) -> bool {
+        let Some(table) = self.tables.get(place.table) else { return false };
+        match table.read(place.row, &mut self.scratch, row) {
+            Ok(()) => true,
+            Err(error) => {
+                self.measured.notes.unreadable.add(&table.path, error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Measures an answer that has both quantities, or the trainer's, whose partner is among `engines`.
+    fn answer(&mut self, place: RowPlace, engines: &mut RowIndex, row: &mut Row) {
+        let Some((_, part)) = self.part(place) else { return };
+        if !self.read(place, row) {
+            self.count(&part);
+            return;
+        }
+        let key = RowKey::of(row);
+        if self.is_repeat(place, &part, key, row) {
+            return;
+        }
+        let number = self.count(&part);
+        let witness = key.and_then(|key| engines.take(&part.step, key, !row.prompt.is_empty()));
+        let mut engine = Row::default();
+        let witness = witness.filter(|place| self.read(*place, &mut engine)).map(|_| &engine);
+        self.add_holds(row.has);
+        let (holds, notes) = (row.has, &mut self.measured.notes);
+        let place = format!("{part}, answer {}", row.index.unwrap_or(number));
+        if let Some(lengths) = row.lengths {
+            notes.lengths.add(&place, lengths);
+            return;
+        }
+        if let Some(difference) = row.prompt_difference {
+            notes.prompts.add(&place, difference);
+        }
+        match (holds.engine && holds.trainer, witness) {
+            (true, Some(witness)) if witness.lengths.is_none() => {
+                if witness.engine.len() == row.engine.len() {
+                    // Masked like the trainer's, and as often: the engine's own word for its values.
+                    self.aligned.of((&row.engine, row), (&row.trainer, witness));
+                } else {
+                    self.aligned.own(row);
+                }
+            }
+            (true, _) => self.aligned.own(row),
+            (false, Some(witness)) if witness.lengths.is_none() => {
+                self.aligned.of((&witness.engine, witness), (&row.trainer, row));
+            }
+            (false, _) if holds.difference => self.aligned.of((&row.difference, row), (&row.difference, row)),
+            (false, _) => {
+                let [_, trainers] = &mut self.measured.notes.lonely;
+                *trainers += 1;
+                return;
+            }
+        }
+        let about = about(&part, number, row, witness);
+        self.note_lag(&part, row, witness);
+        self.add(&about, &place, holds.difference && !(holds.engine || holds.trainer));
+    }
+
+    fn add_holds(&mut self, holds: Holds) {
+        let all = &mut self.measured.holds;
+        all.engine |= holds.engine;
+        all.trainer |= holds.trainer;
+        all.difference |= holds.difference;
+        all.mask |= holds.mask;
+    }
+
+    /// Whether another file of the same part has the same answer with the same values; one with other values is noted.
+    fn is_repeat(&mut self, place: RowPlace, part: &Part, key: Option<RowKey>, row: &Row) -> bool {
+        let Some(key) = key else { return false };
+        let mut hasher = DefaultHasher::new();
+        for values in [&row.engine, &row.trainer, &row.difference] {
+            values.len().hash(&mut hasher);
+            values.iter().for_each(|value| value.to_bits().hash(&mut hasher));
+        }
+        let values = hasher.finish();
+        match self.seen.get(&(part.clone(), key)) {
+            Some((table, _)) if *table == place.table => false,
+            Some((_, known)) if *known == values => true,
+            Some((table, _)) => {
+                let path = |table: usize| self.tables.get(table).map_or("", |table| &table.path);
+                let files = format!("{} and {}", path(*table), path(place.table));
+                self.measured.notes.contradicting.add(part, files);
+                false
+            }
+            None => {
+                self.seen.insert((part.clone(), key), (place.table, values));
+                false
+            }
+        }
+    }
+
+    fn note_lag(&mut self, part: &Part, row: &Row, witness: Option<&Row>) {
+        let version = row.version.or(witness.and_then(|witness| witness.version));
+        let (Some(step), Some(version)) = (part.step.number(), version) else { return };
+        let lag = step.cast_signed().saturating_sub(version.cast_signed());
+        let known = self.measured.notes.lags.entry(step).or_insert(lag);
+        *known = lag.max(*known);
+    }
+
+    /// Adds what is aligned to the sums.
+    fn add(&mut self, about: &About<'_>, place: &str, is_difference: bool) {
+        let Self { aligned, measured, .. } = self;
+        let Measured { meter, notes, measured, .. } = measured;
+        measure(aligned, about, place, is_difference, (meter, notes, measured));
+    }
+
+    /// Notes engines' answers without a trainer's.
+    fn lonely_engines(&mut self, engines: &mut RowIndex, row: &mut Row) {
+        for nth in 0..self.tables.len() {
+            let rows = self.tables.get(nth).map_or(0, Table::rows);
+            for number in 0..rows {
+                let place = RowPlace { table: nth, row: number };
+                let Some((table, part)) = self.part(place) else { continue };
+                let holds = table.holds(number);
+                if holds.trainer || !holds.engine || !self.read(place, row) {
+                    continue;
+                }
+                self.add_holds(row.has);
+                let rest = RowKey::of(row).map(|key| engines.take(&part.step, key, !row.prompt.is_empty()));
+                // Of one that was taken, another with the same ids may be left.
+                if rest.is_none_or(|left| left.is_some()) {
+                    let [engines, _] = &mut self.measured.notes.lonely;
+                    *engines += 1;
+                }
+            }
+        }
+    }
+}
+
+fn about<'r>(part: &Part, number: u64, row: &'r Row, witness: Option<&Row>) -> About<'r> {
+    About {
+        step: part.step.clone(),
+        rank: part.rank,
+        index: row.index.or(witness.and_then(|witness| witness.index)).unwrap_or(number),
+        padding: row.padding,
+        cached: row.cached.or(witness.and_then(|witness| witness.cached)).unwrap_or(0),
+        ids: [&row.prompt, &row.response],
+    }
+}
+
+/// Adds aligned values to the sums, unless they are no log-probabilities.
+fn measure(
+    aligned: &Aligned,
+    about: &About<'_>,
+    place: &str,
+    is_difference: bool,
+    (meter, notes, measured): (&mut Meter, &mut Notes, &mut u64),
+) {
+    if aligned.masks_apart > 0 {
+        notes.masks.add(place, aligned.masks_apart);
+    }
+    if aligned.unmasked_zeros > 0 {
+        notes.zeros.add(place, aligned.unmasked_zeros);
+    }
+    if is_difference {
+        meter.add_differences(about, &aligned.a, &aligned.judged);
+        *measured += 1;
+        return;
+    }
+    let judged = |values: &[f64]| {
+        let judged = values.iter().zip(&aligned.judged).filter(|(_, judged)| **judged);
+        judged.map(|(value, _)| *value).filter(|value| value.is_finite()).collect::<Vec<f64>>()
+    };
+    for (quantity, values) in [(Quantity::Engine, judged(&aligned.a)), (Quantity::Trainer, judged(&aligned.b))] {
+        if let Some(value) = values.iter().find(|value| **value > MOST) {
+            notes.positive.add(place, (quantity, *value));
+            notes.are_probabilities &= values.iter().all(|value| (0.0..=1.0).contains(value));
+            return;
+        }
+    }
+    meter.add(about, (&aligned.a, &aligned.b), &aligned.judged);
+    *measured += 1;
+}
+
+/// Holds the answers that both sides have against each other: the same quantity where both have it, else the engine's of one
+/// against the trainer's of the other.
+///
+/// # Errors
+/// Those of reading that concern more than one answer.
+pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Result<Vec<Across>> {
+    let held = |tables: &[Table]| {
+        let mut all = Holds::default();
+        for table in tables {
+            for row in 0..table.rows() {
+                let holds = table.holds(row);
+                (all.engine, all.trainer) = (all.engine || holds.engine, all.trainer || holds.trainer);
+            }
+        }
+        all
+    };
+    let (ours, theirs) = (held(candidate), held(baseline));
+    let both = [Quantity::Engine, Quantity::Trainer];
+    let mut pairs: Vec<[Quantity; 2]> = Vec::new();
+    pairs.extend(both.into_iter().filter(|one| one.is_in(ours) && one.is_in(theirs)).map(|one| [one, one]));
+    if pairs.is_empty() {
+        let mixed = [[Quantity::Engine, Quantity::Trainer], [Quantity::Trainer, Quantity::Engine]];
+        pairs.extend(mixed.into_iter().filter(|[our, their]| our.is_in(ours) && their.is_in(theirs)));
+    }
+    pairs.into_iter().map(|quantities| hold_across(baseline, candidate, quantities, noise)).collect()
+}
+
+fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Result<Across> {
+    let [our, their] = quantities;
+    // What an engine alone recorded beside both is a second record of the same answers.
+    let is_taken = |tables: &[Table], quantity: Quantity| {
+        let of_both = |holds: Holds| holds.engine && holds.trainer;
+        let has_both = tables.iter().any(|table| (0..table.rows()).any(|row| of_both(table.holds(row))));
+        move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
+    };
+    let (is_ours, is_theirs) = (is_taken(candidate, our), is_taken(baseline, their));
+    let mut found = index(baseline, |row| is_theirs(row.has))?;
+    let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
+    let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
+    let (mut row, mut other) = (Row::default(), Row::default());
+    let [ours, theirs] = &mut across.answers;
+    *theirs = counted(baseline, is_theirs);
+    for table in candidate {
+        for number in (0..table.rows()).filter(|row| is_ours(table.holds(*row))) {
+            let part = Part { step: table.step(number), rank: table.rank(number) };
+            *ours += 1;
+            let notes = &mut across.measured.notes;
+            let nth = notes.answers.entry(part.clone()).or_default();
+            *nth += 1;
+            let nth = *nth - 1;
+            if table.read(number, &mut scratch, &mut row).is_err() {
+                continue;
+            }
+            let has_prompt = !row.prompt.is_empty();
+            let partner = RowKey::of(&row).and_then(|key| found.take(&part.step, key, has_prompt));
+            let Some(partner) = partner else { continue };
+            let Some(theirs) = baseline.get(partner.table) else { continue };
+            if theirs.read(partner.row, &mut scratch, &mut other).is_err() {
+                continue;
+            }
+            across.shared += 1;
+            let place = format!("{part}, answer {}", row.index.unwrap_or(nth));
+            let lengths = row.lengths.or(other.lengths);
+            if let Some(lengths) = lengths {
+                notes.lengths.add(&place, lengths);
+                continue;
+            }
+            // Of two quantities the engine's is a.
+            if our == their || our == Quantity::Engine {
+                aligned.of((our.of(&row), &row), (their.of(&other), &other));
+            } else {
+                aligned.of((their.of(&other), &other), (our.of(&row), &row));
+            }
+            let about = about(&part, nth, &row, None);
+            let Measured { meter, notes, measured, .. } = &mut across.measured;
+            measure(&aligned, &about, &place, false, (meter, notes, measured));
+        }
+    }
+    across.measured.drop_constant();
+    Ok(across)
+}
+
+/// Answers that are taken.
+fn counted(tables: &[Table], is_taken: impl Fn(Holds) -> bool) -> u64 {
+    let of = |table: &Table| (0..table.rows()).filter(|row| is_taken(table.holds(*row))).count() as u64;
+    tables.iter().map(of).sum()
+}

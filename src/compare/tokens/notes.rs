@@ -1,0 +1,110 @@
+//! Notes that aligning answers takes, beside their numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::meter::TokenPlace;
+use super::quantity::Quantity;
+use crate::read::tokens::{PromptDifference, Step};
+
+/// Count of something that was found, with the first place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted<T> {
+    /// Its count.
+    pub count: u64,
+    /// First place, with what stood there.
+    pub first: Option<(String, T)>,
+}
+
+impl<T> Default for Noted<T> {
+    fn default() -> Self {
+        Self { count: 0, first: None }
+    }
+}
+
+impl<T> Noted<T> {
+    /// Notes one more, at a place.
+    pub fn add(&mut self, place: impl fmt::Display, what: T) {
+        self.count += 1;
+        if self.first.is_none() {
+            self.first = Some((place.to_string(), what));
+        }
+    }
+}
+
+/// A step and rank.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part {
+    /// The step.
+    pub step: Step,
+    /// The rank; `None` where there is only one process.
+    pub rank: Option<u64>,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.step, self.rank) {
+            (Step::Number(step), Some(rank)) => write!(f, "step {step} rank {rank}"),
+            (Step::Number(step), None) => write!(f, "step {step}"),
+            (Step::Name(name), Some(rank)) => write!(f, "{name} rank {rank}"),
+            (Step::Name(name), None) => f.write_str(name),
+        }
+    }
+}
+
+/// Notes about the answers of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// Answers that each part has, measured or not.
+    pub answers: BTreeMap<Part, u64>,
+    /// Answers that could not be read.
+    pub unreadable: Noted<String>,
+    /// Answers whose arrays have other lengths.
+    pub lengths: Noted<[(&'static str, u64); 2]>,
+    /// Answers that two masks treat differently, and tokens that only one of both lets through.
+    pub masks: Noted<u64>,
+    /// Answers that end in zeros that no mask leaves out.
+    pub zeros: Noted<u64>,
+    /// Answers whose sequence is another one for the trainer.
+    pub prompts: Noted<PromptDifference>,
+    /// Answers with a value that is no log-probability.
+    pub positive: Noted<(Quantity, f64)>,
+    /// Whether all values of such answers lie in 0 to 1, as probabilities do.
+    pub are_probabilities: bool,
+    /// Steps in which a quantity is one number throughout.
+    pub constant: Vec<(Step, Quantity, f64)>,
+    /// Answers of two files of one part that differ.
+    pub contradicting: Noted<String>,
+    /// Answers of the engine, and of the trainer, that the other does not have.
+    pub lonely: [u64; 2],
+    /// The largest lag of a weight version behind its step, by step.
+    pub lags: BTreeMap<u64, i64>,
+}
+
+impl Notes {
+    /// Ranks of each step.
+    pub fn ranks(&self) -> BTreeMap<&Step, BTreeSet<Option<u64>>> {
+        let mut ranks: BTreeMap<&Step, BTreeSet<Option<u64>>> = BTreeMap::new();
+        for part in self.answers.keys() {
+            ranks.entry(&part.step).or_default().insert(part.rank);
+        }
+        ranks
+    }
+
+    /// Answers of each step.
+    pub fn by_step(&self) -> BTreeMap<&Step, u64> {
+        let mut steps: BTreeMap<&Step, u64> = BTreeMap::new();
+        for (part, count) in &self.answers {
+            *steps.entry(&part.step).or_default() += count;
+        }
+        steps
+    }
+}
+
+/// Place of a token in words.
+impl fmt::Display for TokenPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = Part { step: self.step.clone(), rank: self.rank };
+        write!(f, "{part}, answer {}, position {}", self.sequence, self.position)
+    }
+}

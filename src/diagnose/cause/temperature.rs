@@ -1,0 +1,14 @@
+//! A temperature that one of both divides its logits by.
+
+use super::super::entry::Cause;
+use super::super::evidence::names_cause;
+use crate::judge::evaluation::rules::LOGPROBS_DIFFER;
+use crate::judge::tokens::rules;
+use crate::result::diagnosis::Sureness;
+
+pub(super) const CAUSE: Cause = Cause {
+    shown_by: &[&rules::DIVERGE, &LOGPROBS_DIFFER],
+    in_run: |finding| names_cause(finding, "temperature"),
+    run_sureness: Sureness::Likely,
+    ..Cause::new("temperature")
+};

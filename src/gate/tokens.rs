@@ -1,0 +1,176 @@
+//! The check of log-probabilities: records of both sides, or of the candidate alone, to a verdict per comparison.
+
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::outcome::{CheckOutcome, damaged};
+use super::wiring::GateCheck;
+use crate::compare::tokens::{self as compare, Across, Measured};
+use crate::error::Error;
+use crate::fetch::progress::Progress;
+use crate::judge::rule::artifacts::{DAMAGED, NEEDS_BASELINE};
+use crate::judge::tokens::{JudgedTokens, Noise, Reference, TokensContext, judge_across, judge_own, rules};
+use crate::policy::Policy;
+use crate::read::tokens::{self as read, Opened, Table, TokensFile};
+use crate::result::finding::Finding;
+use crate::result::unit::{LogprobsSide, Unit};
+use crate::verdict::{CheckId, PerSide, Side};
+
+/// The check of log-probabilities.
+pub(super) const CHECK: GateCheck = GateCheck {
+    // Their keys say more than what a checkpoint or a curve is known by.
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    health: Some(health),
+    several: None,
+    measure: None,
+    of_tree: None,
+};
+
+const ID: CheckId = CheckId::Tokens;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let file = read::recognise(sample.path, sample.head, sample.source, sample.files.as_ref())?;
+    Some(Recognised::read(file.format.name(), file))
+}
+
+/// Judges the records of a candidate without a baseline.
+fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    if !candidate.has_read(ID) {
+        return outcome;
+    }
+    progress.begin("comparing log-probabilities", 0);
+    let records = Records::open(candidate, Side::Candidate, &mut outcome);
+    let noise = Noise::of(&policy.tokens, None);
+    let context = TokensContext { policy: &policy.tokens, noise, reference: None };
+    let Some(measured) = records.own(noise, &mut outcome) else { return outcome };
+    let is_comparable = measured.measured > 0 || measured.meter.non_finite.first.is_some() || is_explained(&measured);
+    add(&mut outcome, &records, judge_own(LogprobsSide::Candidate, &measured, context));
+    if !is_comparable {
+        let finding = Finding::new(&NEEDS_BASELINE, ID.as_str()).of_check(ID).with("check", ID.as_str());
+        outcome.say([finding]);
+    }
+    outcome
+}
+
+/// Whether a finding says why nothing was measured.
+fn is_explained(measured: &Measured) -> bool {
+    let notes = &measured.notes;
+    let noted = [notes.lengths.count, notes.positive.count, notes.unreadable.count, notes.constant.len() as u64];
+    noted.into_iter().sum::<u64>() > 0
+}
+
+/// Judges the records of both sides.
+fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    // A side without any record is told as such.
+    if !baseline.has(ID) || !candidate.has(ID) {
+        return outcome;
+    }
+    progress.begin("comparing log-probabilities", 0);
+    let records = PerSide {
+        baseline: Records::open(baseline, Side::Baseline, &mut outcome),
+        candidate: Records::open(candidate, Side::Candidate, &mut outcome),
+    };
+    let unknown = Noise::of(&policy.tokens, None);
+    let Some(reference) = records.baseline.own(unknown, &mut outcome) else { return outcome };
+    let of_baseline = reference.meter.all();
+    let mean = (of_baseline.tokens > 0).then(|| of_baseline.measures().mean_abs);
+    let noise = Noise::of(&policy.tokens, mean);
+    let is_known = reference.measured > 0;
+    let known = Reference { measures: of_baseline.measures(), notes: &reference.notes };
+    let context = TokensContext { policy: &policy.tokens, noise, reference: is_known.then_some(known) };
+    let Some(own) = records.candidate.own(noise, &mut outcome) else { return outcome };
+    let is_own = own.measured > 0 || own.meter.non_finite.first.is_some() || is_explained(&own);
+    if is_own {
+        add(&mut outcome, &records.candidate, judge_own(LogprobsSide::Candidate, &own, context));
+    }
+    if is_known || is_explained(&reference) {
+        add(&mut outcome, &records.baseline, judge_own(LogprobsSide::Baseline, &reference, context));
+    }
+    let differences = own.holds.difference && reference.holds.difference;
+    match compare::across(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats) {
+        Ok(all) => {
+            let judged = all.iter().map(|across| (across, is_own));
+            judge_shared(&mut outcome, &records.candidate, judged, context, differences);
+        }
+        Err(error) => outcome.say([damaged(ID, Side::Candidate, &error)]),
+    }
+    outcome
+}
+
+/// Judges what both sides have; where a side's own comparison carries the verdict, other answers are no fault.
+fn judge_shared<'a>(
+    outcome: &mut CheckOutcome,
+    records: &Records,
+    all: impl Iterator<Item = (&'a Across, bool)>,
+    context: TokensContext<'_>,
+    is_of_differences: bool,
+) {
+    let (mut is_told, mut is_any) = (false, false);
+    for (across, is_own) in all {
+        is_any = true;
+        let [ours, theirs] = across.answers;
+        let is_most = across.shared > 0 && 2 * across.shared >= ours.min(theirs);
+        if is_most || (!is_own && across.shared > 0) {
+            add(outcome, records, judge_across(across, is_own, context));
+        } else if !is_told {
+            is_told = true;
+            let rule = if is_own { &rules::RESAMPLED } else { &rules::NOT_COMPARABLE };
+            let finding = Finding::new(rule, ID.as_str()).with("shared", across.shared);
+            outcome.say([finding.with("answers", ours).with("baseline_answers", theirs)]);
+        }
+    }
+    if !is_any && !is_of_differences && outcome.check.units.is_empty() {
+        outcome.say([Finding::new(&rules::NOT_COMPARABLE, ID.as_str()).with("shared", 0_u64)]);
+    }
+}
+
+/// Adds a comparison, with what could not be read of its records.
+fn add(outcome: &mut CheckOutcome, records: &Records, judged: JudgedTokens) {
+    let JudgedTokens { mut unit, mut findings } = judged;
+    if unit.side != LogprobsSide::Across {
+        let lines =
+            records.opened.tables.iter().flat_map(|table| table.damages.iter().map(move |damage| (table, damage)));
+        for (table, damage) in lines {
+            unit.evidence.damaged += 1;
+            let place = damage.line.map_or_else(|| table.path.clone(), |line| format!("{}:{line}", table.path));
+            unit.evidence.example("damaged", format!("{place}: {}", damage.reason));
+        }
+        let first = records.opened.tables.iter().find_map(|table| Some((table, table.damages.first()?)));
+        if let Some((table, damage)) = first {
+            let place = damage.line.map_or_else(|| table.path.clone(), |line| format!("{}, line {line}", table.path));
+            let finding = Finding::new(&DAMAGED, place).of_check(ID).with("side", records.side.as_str());
+            findings.push(finding.with("reason", damage.reason.as_str()).with("help", ""));
+        }
+        for table in &records.opened.tables {
+            unit.evidence.unread += table.unread.len() as u64;
+            table.unread.iter().for_each(|name| unit.evidence.example("unread", name.as_str()));
+        }
+    }
+    outcome.add_unit(Unit::Logprobs(Box::new(unit)), findings);
+}
+
+/// Records of a side.
+struct Records {
+    opened: Opened,
+    side: Side,
+}
+
+impl Records {
+    /// Opens them; says what cannot be opened.
+    fn open(inventory: &Inventory, side: Side, outcome: &mut CheckOutcome) -> Self {
+        let opened = read::open_all(inventory.all_files(), inventory.all::<TokensFile>());
+        outcome.say(opened.damaged.iter().map(|(_, error)| damaged(ID, side, error)));
+        Self { opened, side }
+    }
+
+    /// Their own comparison; `None` where reading failed, which is said.
+    fn own(&self, noise: Noise, outcome: &mut CheckOutcome) -> Option<Measured> {
+        let measured = compare::own(self.tables(), noise.nats);
+        measured.map_err(|error: Error| outcome.say([damaged(ID, self.side, &error)])).ok()
+    }
+
+    fn tables(&self) -> &[Table] {
+        &self.opened.tables
+    }
+}

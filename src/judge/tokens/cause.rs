@@ -1,0 +1,232 @@
+//! Causes of a mismatch, in the order in which they are looked for: the first that holds is told.
+
+use std::collections::BTreeMap;
+
+use super::groups::{Loudness, RankClass, median};
+use super::noise::Level;
+use crate::compare::tokens::{FEWEST_TOKENS, Meter, Sums};
+use crate::read::tokens::Step;
+
+/// Times the noise above which a step is looked into.
+const LOUD: f64 = 2.5;
+/// Part of the level that a shifted array is held to.
+const SHIFTED: f64 = 0.2;
+/// Distance of a factor from 1 that says something.
+const OFF: f64 = 0.05;
+/// Part of the mean |a| that a factor may leave.
+const LEFT: f64 = 0.02;
+/// Share of the variance that a parabola explains where a temperature differs.
+const EXPLAINED: f64 = 0.6;
+/// Most tokens that lie below where sampling was cut off.
+const BELOW: f64 = 0.02;
+/// Times the loudest step before that all steps exceed once weights are old, and its least, as a part of the noise.
+const STALE: f64 = 3.0;
+const LEAST_BEFORE: f64 = 0.2;
+/// Fewest steps with old weights.
+const FEWEST_STALE: usize = 2;
+/// Times the first such step that the last one reaches where the engine keeps its weights.
+const GROWS: f64 = 1.5;
+/// Fewest positions behind the first that is off.
+const FEWEST_BEHIND: usize = 3;
+
+/// A cause.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TokenCause {
+    /// The trainer's prompt is another one.
+    Prompt,
+    /// NaN or infinity.
+    Overflow,
+    /// An array is shifted: the engine's values belong to the token that many places on.
+    Shifted {
+        /// Places.
+        shift: i64,
+    },
+    /// Logarithms to another base.
+    LogBase {
+        /// The engine's are this many times the trainer's.
+        factor: f64,
+    },
+    /// A temperature on one side.
+    Temperature,
+    /// Log-probabilities after top-k or top-p.
+    TruncatedSampling,
+    /// Weights of an earlier step.
+    StaleWeights {
+        /// The first step with them.
+        first_step: Step,
+        /// Whether the difference grows, as where the engine keeps its weights.
+        grows: bool,
+    },
+    /// Positions or mask of padded prompts.
+    Padding,
+    /// One rank has other weights.
+    RankWeights {
+        /// The rank.
+        class: RankClass,
+    },
+    /// The row of one token.
+    TokenRow {
+        /// The token.
+        token: i64,
+    },
+    /// Prompts that came from a cache.
+    PrefixCache,
+    /// Some answers.
+    Sequences,
+    /// From a position on.
+    Position {
+        /// The position, from 0.
+        first_position: u64,
+    },
+    /// Other weights, an adapter, a matrix, a scale.
+    OtherWeights,
+}
+
+impl TokenCause {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Overflow => "overflow",
+            Self::Shifted { .. } => "shifted",
+            Self::LogBase { .. } => "log-base",
+            Self::Temperature => "temperature",
+            Self::TruncatedSampling => "truncated-sampling",
+            Self::StaleWeights { .. } => "stale-weights",
+            Self::Padding => "padding",
+            Self::RankWeights { .. } => "rank-weights",
+            Self::TokenRow { .. } => "token-row",
+            Self::PrefixCache => "prefix-cache",
+            Self::Sequences => "sequences",
+            Self::Position { .. } => "position",
+            Self::OtherWeights => "other-weights",
+        }
+    }
+}
+
+/// The cause of what was measured, for a noise in nats; `level` is how far the loudest step lies above its limits.
+pub fn cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: Level) -> Option<TokenCause> {
+    let loudest = meter.steps.values().filter(|sums| sums.measures().mean_abs > LOUD * noise);
+    let loudest = loudest.max_by(|x, y| x.measures().mean_abs.total_cmp(&y.measures().mean_abs));
+    loudest
+        .and_then(|sums| of_shape(sums, noise))
+        .or_else(|| stale(&meter.steps, noise))
+        .or_else(|| loudness.is_padding().then_some(TokenCause::Padding))
+        .or_else(|| loudness.rank().map(|class| TokenCause::RankWeights { class }))
+        .or_else(|| loudness.token().map(|token| TokenCause::TokenRow { token }))
+        .or_else(|| loudness.is_cached().then_some(TokenCause::PrefixCache))
+        .or_else(|| (loudness.count() >= 2 && loudness.stands_out()).then_some(TokenCause::Sequences))
+        .or_else(|| position(&meter.positions, noise))
+        .or_else(|| (level == Level::Fail).then_some(TokenCause::OtherWeights))
+}
+
+/// Causes that show in how a and b lie to each other.
+fn of_shape(sums: &Sums, noise: f64) -> Option<TokenCause> {
+    let (measures, moments) = (sums.measures(), &sums.moments);
+    if let Some([next, before]) = moments.shifted() {
+        let is_shifted = |mean: f64| mean < LOUD * noise && mean < SHIFTED * measures.mean_abs;
+        if is_shifted(next) || is_shifted(before) {
+            return Some(TokenCause::Shifted { shift: if next <= before { 1 } else { -1 } });
+        }
+    }
+    if let Some(scale) = moments.scale() {
+        let is_left = scale.residual < (noise / 2.0).max(LEFT * scale.mean_abs_a);
+        if (scale.factor - 1.0).abs() > OFF && is_left {
+            return Some(TokenCause::LogBase { factor: scale.factor });
+        }
+    }
+    let is_bent = moments.parabola().is_some_and(|share| share > EXPLAINED);
+    if is_bent && moments.slope().is_some_and(|slope| (slope - 1.0).abs() > OFF) {
+        return Some(TokenCause::Temperature);
+    }
+    (moments.share_below() <= BELOW && measures.bias > LOUD * noise).then_some(TokenCause::TruncatedSampling)
+}
+
+/// The first step from which on all are far louder than all before.
+fn stale(steps: &BTreeMap<Step, Sums>, noise: f64) -> Option<TokenCause> {
+    let known = steps.iter().map(|(step, sums)| (step, sums.measures().mean_abs)).filter(|(_, mean)| !mean.is_nan());
+    let levels: Vec<(&Step, f64)> = known.collect();
+    let mut loudest = 0.0_f64;
+    for (place, (step, mean)) in levels.iter().enumerate() {
+        let after = levels.get(place..).unwrap_or_default();
+        let limit = STALE * loudest.max(LEAST_BEFORE * noise);
+        let is_first = place > 0 && loudest <= LOUD * noise && after.len() >= FEWEST_STALE;
+        if is_first && after.iter().all(|(_, mean)| *mean > limit) && after.iter().any(|(_, mean)| *mean > noise) {
+            let last = after.last().map_or(0.0, |(_, mean)| *mean);
+            return Some(TokenCause::StaleWeights { first_step: (*step).clone(), grows: last >= GROWS * mean });
+        }
+        loudest = loudest.max(*mean);
+    }
+    None
+}
+
+/// The first position from which on answers are off.
+fn position(positions: &[(u64, f64)], noise: f64) -> Option<TokenCause> {
+    #[allow(clippy::cast_precision_loss, reason = "no run has 2^53 answers")]
+    let mean = |(count, sum): &(u64, f64)| (*count >= FEWEST_TOKENS).then(|| sum / *count as f64);
+    let means: Vec<(usize, f64)> =
+        positions.iter().enumerate().filter_map(|(place, one)| Some((place, mean(one)?))).collect();
+    let values: Vec<f64> = means.iter().map(|(_, mean)| *mean).collect();
+    for (at, (place, _)) in means.iter().enumerate().filter(|(_, (_, mean))| *mean > LOUD * noise) {
+        let (before, behind) = (values.get(..at)?, values.get(at + 1..)?);
+        let typical = median(behind);
+        if behind.len() < FEWEST_BEHIND || typical <= LOUD * noise {
+            continue;
+        }
+        #[allow(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
+        let level = before.iter().sum::<f64>() / before.len() as f64;
+        // Without a position before it, the first one is where answers begin.
+        return (level < SHIFTED * typical).then(|| TokenCause::Position { first_position: *place as u64 });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOISE: f64 = 0.012;
+
+    fn steps(levels: &[f64]) -> BTreeMap<Step, Sums> {
+        let of = |mean: &f64| {
+            let mut sums = Sums::default();
+            (0..16).for_each(|nth| sums.add(-2.0 - mean - f64::from(nth) * 0.1, -2.0 - f64::from(nth) * 0.1, NOISE));
+            sums
+        };
+        (0..).map(Step::Number).zip(levels.iter().map(of)).collect()
+    }
+
+    fn stale_of(levels: &[f64]) -> Option<(u64, bool)> {
+        match stale(&steps(levels), NOISE)? {
+            TokenCause::StaleWeights { first_step: Step::Number(step), grows } => Some((step, grows)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn old_weights_show_as_a_step_up_that_stays() {
+        assert_eq!(stale_of(&[4e-7, 0.03, 0.05, 0.08]), Some((1, true)));
+        assert_eq!(stale_of(&[0.008, 0.009, 0.04, 0.041, 0.039]), Some((2, false)));
+        assert_eq!(stale_of(&[0.008, 0.009, 0.04]), None, "one step is no trend");
+        assert_eq!(stale_of(&[0.008, 0.04, 0.009, 0.04]), None, "it came back");
+        assert_eq!(stale_of(&[0.2, 0.9, 0.9]), None, "loud before");
+        assert_eq!(stale_of(&[4e-7, 0.0001, 0.0001]), None, "far below noise");
+    }
+
+    fn position_of(means: &[f64]) -> Option<u64> {
+        let positions: Vec<(u64, f64)> = means.iter().map(|mean| (8, 8.0 * mean)).collect();
+        match position(&positions, NOISE)? {
+            TokenCause::Position { first_position } => Some(first_position),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_first_position_that_is_off_has_quiet_ones_before_and_loud_ones_behind() {
+        assert_eq!(position_of(&[4e-7, 0.2, 0.1, 0.3, 0.2]), Some(1));
+        assert_eq!(position_of(&[0.008, 0.05, 0.008, 0.009, 0.008, 0.009, 0.008, 0.2, 0.2, 0.3, 0.2]), Some(7));
+        assert_eq!(position_of(&[0.2, 0.2, 0.1, 0.3, 0.2]), None);
+        assert_eq!(position_of(&[0.01, 0.01, 0.01, 0.2]), None);
+        assert_eq!(position_of(&[0.025, 0.025, 0.1, 0.1, 0.1, 0.1]), None, "noisy from the beginning");
+    }
+}

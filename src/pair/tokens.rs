@@ -1,0 +1,219 @@
+//! Log-probabilities: which answers of two records are the same, and which of their tokens can be held against each other.
+//!
+//! Answers pair by the ids of prompt and answer, never by their place; of equal ones by order. A token is held against itself
+//! only where every mask lets it through; what stands behind an answer's end is no token.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::error::Result;
+use crate::read::tokens::{Row, Scratch, Step, Table};
+
+/// Place of an answer: its table, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowPlace {
+    /// The table.
+    pub table: usize,
+    /// Its number, from 0.
+    pub row: u64,
+}
+
+/// An answer by what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowKey {
+    whole: u64,
+    response: u64,
+}
+
+impl RowKey {
+    /// The key of an answer; `None` where the record has no ids.
+    pub fn of(row: &Row) -> Option<Self> {
+        let digest = |prompt: &[i64]| {
+            let mut hasher = DefaultHasher::new();
+            (prompt, &row.response[..]).hash(&mut hasher);
+            hasher.finish()
+        };
+        (!row.response.is_empty()).then(|| Self { whole: digest(&row.prompt), response: digest(&[]) })
+    }
+}
+
+/// Answers of a side by step and key, each given once.
+#[derive(Default)]
+pub struct RowIndex {
+    by_step: BTreeMap<Step, StepIndex>,
+    /// Whether every answer has a prompt.
+    has_prompts: bool,
+}
+
+#[derive(Default)]
+struct StepIndex {
+    by_whole: HashMap<u64, VecDeque<RowPlace>>,
+    by_response: HashMap<u64, VecDeque<RowPlace>>,
+}
+
+impl RowIndex {
+    /// An index of no answer.
+    pub fn new() -> Self {
+        Self { by_step: BTreeMap::new(), has_prompts: true }
+    }
+
+    /// Adds an answer.
+    pub fn add(&mut self, step: Step, key: RowKey, has_prompt: bool, place: RowPlace) {
+        self.has_prompts &= has_prompt;
+        let index = self.by_step.entry(step).or_default();
+        index.by_whole.entry(key.whole).or_default().push_back(place);
+        index.by_response.entry(key.response).or_default().push_back(place);
+    }
+
+    /// Takes the next answer of a step with the same ids; only the answer's count where a side has no prompts.
+    pub fn take(&mut self, step: &Step, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
+        let by_whole = has_prompt && self.has_prompts;
+        let index = self.by_step.get_mut(step)?;
+        if by_whole {
+            return index.by_whole.get_mut(&key.whole)?.pop_front();
+        }
+        index.by_response.get_mut(&key.response)?.pop_front()
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.by_step.keys()
+    }
+}
+
+/// Indexes the answers of all tables that `wanted` takes.
+///
+/// # Errors
+/// Those of reading.
+pub fn index(tables: &[Table], wanted: impl Fn(&Row) -> bool) -> Result<RowIndex> {
+    let mut index = RowIndex::new();
+    let (mut scratch, mut row) = (Scratch::default(), Row::default());
+    for (nth, table) in tables.iter().enumerate() {
+        for number in 0..table.rows() {
+            table.read(number, &mut scratch, &mut row)?;
+            if let Some(key) = RowKey::of(&row).filter(|_| wanted(&row)) {
+                index.add(table.step(number), key, !row.prompt.is_empty(), RowPlace { table: nth, row: number });
+            }
+        }
+    }
+    Ok(index)
+}
+
+/// Two log-probabilities of each token of an answer, and which tokens are judged.
+#[derive(Debug, Default)]
+pub struct Aligned {
+    /// Of the engine, or of the candidate.
+    pub a: Vec<f64>,
+    /// Of the trainer, or of the baseline.
+    pub b: Vec<f64>,
+    /// Tokens that are judged.
+    pub judged: Vec<bool>,
+    /// Tokens that only one of both masks lets through.
+    pub masks_apart: u64,
+    /// Tokens at the end of the answer that are zero, and that no mask leaves out.
+    pub unmasked_zeros: u64,
+}
+
+impl Aligned {
+    /// Puts the two quantities of one row side by side.
+    pub fn own(&mut self, row: &Row) {
+        self.fill(&row.engine, &row.trainer, row, None);
+    }
+
+    /// Puts quantities of two rows side by side, masked by both.
+    pub fn of(&mut self, (a, of_a): (&[f64], &Row), (b, of_b): (&[f64], &Row)) {
+        self.fill(a, b, of_a, Some(of_b));
+    }
+
+    fn fill(&mut self, a: &[f64], b: &[f64], row: &Row, other: Option<&Row>) {
+        let len = a.len().min(b.len());
+        let refill = |to: &mut Vec<f64>, from: &[f64]| {
+            to.clear();
+            to.extend(from.iter().take(len));
+        };
+        refill(&mut self.a, a);
+        refill(&mut self.b, b);
+        self.judged.clear();
+        self.judged.extend(row.judged.iter().copied().take(len));
+        self.judged.resize(len, true);
+        (self.masks_apart, self.unmasked_zeros) = (row.masks_apart, 0);
+        if let Some(other) = other {
+            self.masks_apart += other.masks_apart;
+            let are_masked = row.has.mask && other.has.mask;
+            for (judged, theirs) in self.judged.iter_mut().zip(&other.judged) {
+                self.masks_apart += u64::from(are_masked && *judged != *theirs);
+                *judged &= *theirs;
+            }
+        }
+        let has_mask = row.has.mask || other.is_some_and(|other| other.has.mask);
+        self.drop_end(has_mask);
+    }
+
+    /// Leaves out zeros at the end: behind a mask where both are zero, which is padding that it lets through; without a mask
+    /// where either is.
+    fn drop_end(&mut self, has_mask: bool) {
+        let is_padding = |a: f64, b: f64| if has_mask { a == 0.0 && b == 0.0 } else { a == 0.0 || b == 0.0 };
+        let last = (0..self.a.len()).rev().find(|place| {
+            let both = self.a.get(*place).zip(self.b.get(*place));
+            both.is_some_and(|(a, b)| !is_padding(*a, *b))
+        });
+        // An array of zeros alone was not filled in.
+        let Some(last) = last else { return };
+        for judged in self.judged.iter_mut().skip(last + 1).filter(|judged| **judged) {
+            *judged = false;
+            self.unmasked_zeros += u64::from(!has_mask);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::tokens::Holds;
+
+    fn row(mask: Option<&[bool]>, engine: &[f64], trainer: &[f64]) -> Row {
+        let judged = mask.map_or_else(|| vec![true; engine.len()], <[bool]>::to_vec);
+        let has = Holds { engine: true, trainer: true, difference: false, mask: mask.is_some() };
+        Row { engine: engine.to_vec(), trainer: trainer.to_vec(), judged, has, ..Row::default() }
+    }
+
+    fn own(row: &Row) -> (Vec<bool>, u64) {
+        let mut aligned = Aligned::default();
+        aligned.own(row);
+        (aligned.judged, aligned.unmasked_zeros)
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_padding_and_those_within_are_not() {
+        let (engine, trainer) = ([-1.0, 0.0, -2.0, 0.0, 0.0], [-1.0, -0.5, -2.0, -3.0, 0.0]);
+        assert_eq!(own(&row(None, &engine, &trainer)), (vec![true, true, true, false, false], 2));
+        // A mask that was widened over padding counts as before.
+        assert_eq!(own(&row(Some(&[true; 5]), &engine, &trainer)), (vec![true, true, true, true, false], 0));
+        assert_eq!(own(&row(None, &[0.0; 3], &[0.0; 3])), (vec![true; 3], 0));
+    }
+
+    #[test]
+    fn equal_answers_are_taken_by_order_and_once() {
+        let answer = Row { prompt: vec![1], response: vec![2, 3], ..Row::default() };
+        let key = RowKey::of(&answer).expect("ids");
+        let step = Step::Number(1);
+        let mut index = RowIndex::new();
+        for row in 0..2 {
+            index.add(step.clone(), key, true, RowPlace { table: 0, row });
+        }
+        let mut take = |step: &Step| index.take(step, key, true).map(|place| place.row);
+        assert_eq!((take(&Step::Number(2)), take(&step), take(&step), take(&step)), (None, Some(0), Some(1), None));
+    }
+
+    #[test]
+    fn the_answer_alone_pairs_where_a_side_has_no_prompt() {
+        let with = Row { prompt: vec![1], response: vec![2, 3], ..Row::default() };
+        let without = Row { response: vec![2, 3], ..Row::default() };
+        let (ours, theirs) = (RowKey::of(&with).expect("ids"), RowKey::of(&without).expect("ids"));
+        let step = Step::Number(1);
+        let mut index = RowIndex::new();
+        index.add(step.clone(), ours, true, RowPlace { table: 0, row: 0 });
+        assert!(index.take(&step, theirs, false).is_some());
+        assert!(RowKey::of(&Row::default()).is_none());
+    }
+}

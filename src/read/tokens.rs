@@ -1,0 +1,21 @@
+//! Log-probabilities by token, of a rollout engine, of the trainer, or of both.
+//!
+//! docs/formats/tokens.md has the layouts. A file is recognised by its keys; a table gives one answer at a time, so that a batch
+//! of any size is measured in bounded memory.
+
+mod cells;
+mod columns;
+mod keys;
+mod lines;
+mod open;
+mod place;
+mod raw;
+mod recognise;
+mod row;
+mod table;
+
+pub use open::{Opened, open_all};
+pub use place::{RecordDamage, Step, TokensFile, TokensFormat};
+pub use recognise::recognise;
+pub use row::{Holds, PromptDifference, Row};
+pub use table::{Scratch, Table};

@@ -1,0 +1,355 @@
+//! Arrays of many answers: a batch, lists of one array per answer, or packed sequences.
+
+use super::cells::{Cells, is_readable};
+use super::keys::{Role, role};
+use super::raw::{Numbers, Raw, whole};
+use super::row::Holds;
+use crate::error::{Error, Result};
+use crate::read::tensor::TensorData;
+use crate::read::torch::Tree;
+
+/// Longest row in tokens; a longer one is damage.
+const MOST_TOKENS: u64 = 1 << 22;
+/// Most rows of one file.
+const MOST_ROWS: u64 = 1 << 22;
+
+/// Arrays by what they hold.
+#[derive(Default)]
+pub(super) struct Columns {
+    arrays: Vec<(Role, Column)>,
+    masks: Vec<Column>,
+    boundaries: Option<Vec<f64>>,
+    lengths: Option<Vec<f64>>,
+    index: Option<Vec<f64>>,
+    version: Option<Vec<f64>>,
+    cached: Option<Vec<f64>>,
+    rows: u64,
+}
+
+/// Numbers of many answers.
+enum Column {
+    /// One row of `width` numbers per answer.
+    Matrix { cells: Cells, rows: u64, width: u64 },
+    /// One array per answer.
+    Ragged(Vec<Cells>),
+}
+
+/// Arrays of a file, and what stands beside them.
+#[derive(Default)]
+pub(super) struct Built {
+    pub(super) columns: Columns,
+    pub(super) step: Option<u64>,
+    pub(super) rank: Option<u64>,
+    /// Numeric members that are not read.
+    pub(super) unread: Vec<String>,
+}
+
+impl Built {
+    /// Takes the step or the rank that stands around the arrays.
+    pub(super) fn take_place(&mut self, key: &str, value: &Tree) {
+        let Tree::Number(value) = value else { return };
+        match role(key) {
+            Some((Role::Step, _)) => self.step = self.step.or(whole(*value)),
+            Some((Role::Rank, _)) => self.rank = self.rank.or(whole(*value)),
+            _ => {}
+        }
+    }
+}
+
+impl Columns {
+    /// Number of answers.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Quantities that every answer has.
+    pub(super) fn holds(&self) -> Holds {
+        let has = |role: Role| self.get(role).is_some();
+        let mask = !self.masks.is_empty() || has(Role::Attention);
+        Holds { engine: has(Role::Engine), trainer: has(Role::Trainer), difference: has(Role::Difference), mask }
+    }
+
+    /// Arranges the entries of a dictionary.
+    ///
+    /// # Errors
+    /// `Corrupt` where arrays hold another number of answers, or more than is read; those of reading.
+    pub(super) fn build(name: &str, entries: Vec<(String, Tree)>) -> Result<Built> {
+        let mut built = Built::default();
+        let columns = &mut built.columns;
+        let mut places: Vec<(Role, usize)> = Vec::new();
+        for (key, tree) in entries {
+            let Some((role, place)) = role(&key) else {
+                if is_numeric(&tree) {
+                    built.unread.push(key);
+                }
+                continue;
+            };
+            match role {
+                Role::Step => built.step = built.step.or(number(&tree)?),
+                Role::Rank => built.rank = built.rank.or(number(&tree)?),
+                Role::Lengths => columns.lengths = scalars(tree)?,
+                Role::Index => columns.index = scalars(tree)?,
+                Role::Version => columns.version = scalars(tree)?,
+                Role::Cached => columns.cached = scalars(tree)?,
+                Role::Boundaries => columns.boundaries = scalars(tree)?,
+                Role::Mask => columns.masks.extend(column(tree)),
+                _ => {
+                    let known = places.iter().position(|(known, _)| *known == role);
+                    let is_better = known.and_then(|at| places.get(at)).is_none_or(|(_, before)| place < *before);
+                    let Some(column) = column(tree).filter(|_| is_better) else {
+                        built.unread.push(key);
+                        continue;
+                    };
+                    columns.arrays.retain(|(of, _)| *of != role);
+                    columns.arrays.push((role, column));
+                    places.retain(|(of, _)| *of != role);
+                    places.push((role, place));
+                }
+            }
+        }
+        columns.count(name)?;
+        Ok(built)
+    }
+
+    /// Joins dictionaries, one per answer.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build).
+    pub(super) fn of_samples(name: &str, samples: Vec<Vec<(String, Tree)>>) -> Result<Built> {
+        let mut keys: Vec<String> = Vec::new();
+        for (key, _) in samples.iter().flatten() {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        let mut all: Vec<(String, Tree)> = keys.into_iter().map(|key| (key, Tree::List(Vec::new()))).collect();
+        for (nth, sample) in samples.into_iter().enumerate() {
+            for (key, value) in sample {
+                let known = all.iter_mut().find(|(known, _)| *known == key);
+                if let Some((_, Tree::List(items))) = known {
+                    items.resize_with(nth, || Tree::Other);
+                    items.push(value);
+                }
+            }
+        }
+        // A step or a rank that every sample repeats is that of the file.
+        let first = |role_of: Role| {
+            let key = all.iter().find(|(key, _)| role(key).is_some_and(|(role, _)| role == role_of));
+            key.and_then(|(_, tree)| if let Tree::List(items) = tree { items.first() } else { None })
+        };
+        let (step, rank) = (first(Role::Step).map(number), first(Role::Rank).map(number));
+        let (step, rank) = (step.transpose()?.flatten(), rank.transpose()?.flatten());
+        all.retain(|(key, _)| !role(key).is_some_and(|(role, _)| matches!(role, Role::Step | Role::Rank)));
+        let built = Self::build(name, all)?;
+        Ok(Built { step, rank, ..built })
+    }
+
+    fn get(&self, role: Role) -> Option<&Column> {
+        self.arrays.iter().find(|(of, _)| *of == role).map(|(_, column)| column)
+    }
+
+    /// Counts the answers, and demands that all arrays hold as many.
+    fn count(&mut self, name: &str) -> Result<()> {
+        let measured = [Role::Engine, Role::Trainer, Role::Difference].into_iter().find_map(|role| self.get(role));
+        let Some(measured) = measured else { return Err(Error::corrupt(name, "holds no log-probabilities")) };
+        self.rows = match &self.boundaries {
+            Some(boundaries) => boundaries.len().saturating_sub(1) as u64,
+            None => measured.rows(),
+        };
+        let other = self.arrays.iter().map(|(_, column)| column).chain(&self.masks);
+        let differing = other.map(Column::rows).find(|rows| self.boundaries.is_none() && *rows != self.rows);
+        if let Some(rows) = differing {
+            let message = format!("holds arrays of {} and of {rows} answers", self.rows);
+            return Err(Error::corrupt(name, message).with_help("save all arrays of one batch, whole"));
+        }
+        if self.rows > MOST_ROWS {
+            let message = format!("holds {} answers, and up to {MOST_ROWS} are read", self.rows);
+            return Err(Error::corrupt(name, message));
+        }
+        Ok(())
+    }
+
+    /// Fills in the numbers of an answer.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn fill(&self, row: u64, raw: &mut Raw, bytes: &mut Vec<u8>) -> Result<()> {
+        raw.clear();
+        let nth = usize::try_from(row).unwrap_or(usize::MAX);
+        let scalar = |of: &Option<Vec<f64>>| of.as_ref().and_then(|numbers| numbers.get(nth).copied());
+        (raw.length, raw.index) = (scalar(&self.lengths), scalar(&self.index));
+        (raw.version, raw.cached) = (scalar(&self.version), scalar(&self.cached));
+        if self.boundaries.is_some() {
+            return self.fill_packed(nth, raw, bytes);
+        }
+        for (role, column) in &self.arrays {
+            if let Some(numbers) = numbers_of(raw, *role) {
+                column.read(row, bytes, numbers.fill())?;
+            }
+        }
+        for column in &self.masks {
+            let mut mask = Numbers::default();
+            column.read(row, bytes, mask.fill())?;
+            raw.masks.push(mask);
+        }
+        Ok(())
+    }
+
+    /// Cuts an answer out of packed sequences: the mask says where it begins.
+    fn fill_packed(&self, nth: usize, raw: &mut Raw, bytes: &mut Vec<u8>) -> Result<()> {
+        let boundary = |at: usize| self.boundaries.as_ref().and_then(|all| whole(*all.get(at)?));
+        let (Some(start), Some(end)) = (boundary(nth), boundary(nth + 1)) else {
+            return Err(Error::corrupt("cu_seqlens", "holds numbers that are no places"));
+        };
+        if end < start || end - start > MOST_TOKENS {
+            return Err(Error::corrupt("cu_seqlens", format!("cuts from {start} to {end}")));
+        }
+        let mut cut = |column: &Column, out: &mut Vec<f64>| -> Result<()> {
+            let Column::Matrix { cells, .. } = column else { return Ok(()) };
+            cells.read(start.min(cells.len()), end.min(cells.len()), bytes, out)
+        };
+        for (role, column) in &self.arrays {
+            if let Some(numbers) = numbers_of(raw, *role) {
+                cut(column, numbers.fill())?;
+            }
+        }
+        for column in &self.masks {
+            let mut mask = Numbers::default();
+            cut(column, mask.fill())?;
+            raw.masks.push(mask);
+        }
+        let begins = raw.masks.iter().filter_map(|mask| mask.values.iter().position(|value| *value != 0.0)).min();
+        let begin = if raw.masks.is_empty() { 0 } else { begins.unwrap_or(raw.engine.values.len()) };
+        raw.cut_prompt(begin);
+        Ok(())
+    }
+}
+
+impl Raw {
+    /// Takes the first `begin` places for the prompt, in arrays over prompt and answer.
+    fn cut_prompt(&mut self, begin: usize) {
+        let Self { engine, trainer, difference, response, attention, masks, .. } = self;
+        for numbers in [engine, trainer, difference, response].into_iter().chain(masks) {
+            numbers.values.drain(..begin.min(numbers.values.len()));
+        }
+        // Sequences that are packed have no padding between them.
+        attention.is_there = false;
+        if self.whole.is_there && !self.tokens.is_there {
+            std::mem::swap(&mut self.whole, &mut self.tokens);
+        }
+    }
+}
+
+/// The numbers of an answer that stand for a role.
+fn numbers_of(raw: &mut Raw, role: Role) -> Option<&mut Numbers> {
+    Some(match role {
+        Role::Engine => &mut raw.engine,
+        Role::Trainer => &mut raw.trainer,
+        Role::Difference => &mut raw.difference,
+        Role::Response => &mut raw.response,
+        Role::Prompt => &mut raw.prompt,
+        Role::Whole => &mut raw.whole,
+        Role::Tokens => &mut raw.tokens,
+        Role::Attention => &mut raw.attention,
+        Role::PromptMask => &mut raw.prompt_mask,
+        _ => return None,
+    })
+}
+
+impl Column {
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Matrix { rows, .. } => *rows,
+            Self::Ragged(rows) => rows.len() as u64,
+        }
+    }
+
+    fn read(&self, row: u64, bytes: &mut Vec<u8>, out: &mut Vec<f64>) -> Result<()> {
+        let too_long =
+            |width: u64| Error::corrupt("a row", format!("holds {width} tokens, up to {MOST_TOKENS} are read"));
+        match self {
+            Self::Matrix { width, .. } if *width > MOST_TOKENS => Err(too_long(*width)),
+            Self::Matrix { cells, width, .. } => {
+                let start = row.saturating_mul(*width);
+                cells.read(start, start.saturating_add(*width), bytes, out)
+            }
+            Self::Ragged(rows) => {
+                let cells = usize::try_from(row).ok().and_then(|row| rows.get(row));
+                let Some(cells) = cells else { return Ok(()) };
+                if cells.len() > MOST_TOKENS {
+                    Err(too_long(cells.len()))
+                } else {
+                    cells.read(0, cells.len(), bytes, out)
+                }
+            }
+        }
+    }
+}
+
+/// Numbers of many answers; `None` for what holds none.
+fn column(tree: Tree) -> Option<Column> {
+    match tree {
+        Tree::Tensor(tensor) if is_readable(tensor.dtype) => {
+            let rows = if tensor.shape.len() < 2 { 1 } else { *tensor.shape.first()? };
+            let width = if rows == 0 { 0 } else { tensor.elements() / rows };
+            Some(Column::Matrix { cells: Cells::Tensor(tensor), rows, width })
+        }
+        Tree::Numbers(numbers) => {
+            let width = numbers.len() as u64;
+            Some(Column::Matrix { cells: Cells::Numbers(numbers), rows: 1, width })
+        }
+        Tree::List(items) => {
+            let cells = items.into_iter().map(|item| match item {
+                Tree::Tensor(tensor) if is_readable(tensor.dtype) => Cells::Tensor(tensor),
+                Tree::Numbers(numbers) => Cells::Numbers(numbers),
+                Tree::Number(number) => Cells::Numbers(vec![number]),
+                _ => Cells::Numbers(Vec::new()),
+            });
+            Some(Column::Ragged(cells.collect()))
+        }
+        _ => None,
+    }
+}
+
+/// One number per answer: of several, as of weights that changed while an answer was sampled, the largest.
+fn scalars(tree: Tree) -> Result<Option<Vec<f64>>> {
+    Ok(match tree {
+        Tree::Tensor(tensor) if is_readable(tensor.dtype) => Some(Cells::Tensor(tensor).all(MOST_ROWS)?),
+        Tree::Numbers(numbers) => Some(numbers),
+        Tree::List(items) => Some(items.into_iter().map(largest).collect()),
+        _ => None,
+    })
+}
+
+fn largest(tree: Tree) -> f64 {
+    match tree {
+        Tree::Number(number) => number,
+        Tree::Numbers(numbers) => numbers.into_iter().fold(f64::NAN, f64::max),
+        Tree::Text(text) => text.trim().parse().unwrap_or(f64::NAN),
+        Tree::List(items) => items.into_iter().map(largest).fold(f64::NAN, f64::max),
+        _ => f64::NAN,
+    }
+}
+
+/// A whole number by itself.
+fn number(tree: &Tree) -> Result<Option<u64>> {
+    Ok(match tree {
+        Tree::Number(number) => whole(*number),
+        Tree::Tensor(tensor) if tensor.elements() == 1 && is_readable(tensor.dtype) => {
+            Cells::Tensor(again(tensor)).all(1)?.first().copied().and_then(whole)
+        }
+        _ => None,
+    })
+}
+
+fn again(tensor: &TensorData) -> TensorData {
+    tensor.again()
+}
+
+fn is_numeric(tree: &Tree) -> bool {
+    match tree {
+        Tree::Tensor(_) | Tree::Unread | Tree::Numbers(_) | Tree::Number(_) => true,
+        Tree::List(items) => items.iter().any(is_numeric),
+        Tree::Text(_) | Tree::Map(_) | Tree::Other => false,
+    }
+}

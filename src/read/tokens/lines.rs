@@ -1,0 +1,219 @@
+//! JSON lines of one answer each.
+
+use super::keys::{Role, role};
+use super::place::{RecordDamage, Step};
+use super::raw::{Numbers, Raw, whole};
+use super::row::Holds;
+use crate::error::{Error, Result};
+use crate::fetch::Source;
+use crate::read::evaluation::cursor::{Cursor, Parsed};
+use crate::read::evaluation::lines::{MAX_LINE, for_each_block};
+
+/// Lines of a file that hold an answer.
+pub(super) struct Lines {
+    source: Source,
+    lines: Vec<Span>,
+}
+
+/// One line.
+struct Span {
+    offset: u64,
+    len: u32,
+    number: u64,
+    about: Place,
+}
+
+/// Step, rank and quantities of an answer.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    step: Option<u64>,
+    rank: Option<u64>,
+    holds: Holds,
+}
+
+/// Lines of a file, and what could not be read of it.
+pub(super) struct Found {
+    pub(super) lines: Lines,
+    pub(super) damages: Vec<RecordDamage>,
+    pub(super) unread: Vec<String>,
+}
+
+/// Most kinds of members that are counted as unread.
+const MOST_UNREAD: usize = 64;
+
+impl Lines {
+    /// Looks through the lines of `source`.
+    ///
+    /// # Errors
+    /// Those of reading the source.
+    pub(super) fn open(source: Source) -> Result<Found> {
+        let mut found = Found {
+            lines: Self { source: source.clone(), lines: Vec::new() },
+            damages: Vec::new(),
+            unread: Vec::new(),
+        };
+        for_each_block(source.as_ref(), |lines| {
+            for line in lines {
+                let Some(bytes) = line.bytes else {
+                    let reason = format!("is longer than {MAX_LINE} bytes, the most that is read");
+                    found.damages.push(RecordDamage { line: Some(line.number), reason });
+                    continue;
+                };
+                match look(bytes, &mut found.unread) {
+                    Ok(about) => found.lines.lines.push(Span {
+                        offset: line.offset,
+                        len: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                        number: line.number,
+                        about,
+                    }),
+                    Err(reason) => found.damages.push(RecordDamage { line: Some(line.number), reason }),
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.lines.len() as u64
+    }
+
+    fn line(&self, row: u64) -> Option<&Span> {
+        self.lines.get(usize::try_from(row).ok()?)
+    }
+
+    /// The step that a line names.
+    pub(super) fn step(&self, row: u64) -> Option<Step> {
+        self.line(row)?.about.step.map(Step::Number)
+    }
+
+    /// The rank that a line names.
+    pub(super) fn rank(&self, row: u64) -> Option<u64> {
+        self.line(row)?.about.rank
+    }
+
+    /// Quantities of a line.
+    pub(super) fn holds(&self, row: u64) -> Holds {
+        self.line(row).map(|line| line.about.holds).unwrap_or_default()
+    }
+
+    /// Fills in the numbers of an answer.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn fill(&self, row: u64, raw: &mut Raw, bytes: &mut Vec<u8>) -> Result<()> {
+        raw.clear();
+        let Some(line) = self.line(row) else { return Err(Error::corrupt(self.source.name(), "has no such line")) };
+        bytes.clear();
+        bytes.resize(line.len as usize, 0);
+        self.source.read_at(line.offset, bytes)?;
+        fill(bytes, raw).map_err(|reason| Error::corrupt(self.source.name(), format!("line {}: {reason}", line.number)))
+    }
+}
+
+/// Place of a line that is sound and holds log-probabilities.
+fn look(bytes: &[u8], unread: &mut Vec<String>) -> std::result::Result<Place, String> {
+    let mut place = Place::default();
+    let mut cursor = Cursor::new(bytes);
+    let read: Parsed<()> = cursor
+        .object(|key, cursor| {
+            let is_list = cursor.peek() == Some(b'[');
+            match role(key).map(|(role, _)| role) {
+                Some(Role::Step) => place.step = place.step.or(cursor.number()?.and_then(whole)),
+                Some(Role::Rank) => place.rank = place.rank.or(cursor.number()?.and_then(whole)),
+                known => {
+                    match known {
+                        Some(Role::Engine) => place.holds.engine |= is_list,
+                        Some(Role::Trainer) => place.holds.trainer |= is_list,
+                        Some(Role::Difference) => place.holds.difference |= is_list,
+                        Some(Role::Mask | Role::Attention) => place.holds.mask |= is_list,
+                        Some(_) => {}
+                        None => {
+                            let is_number = matches!(cursor.peek(), Some(b'[' | b'-' | b'0'..=b'9'));
+                            if is_number && unread.len() < MOST_UNREAD && !unread.iter().any(|known| known == key) {
+                                unread.push(key.to_owned());
+                            }
+                        }
+                    }
+                    cursor.skip()?;
+                }
+            }
+            Ok(())
+        })
+        .and_then(|()| cursor.end());
+    read.map_err(|fault| fault.reason())?;
+    let Holds { engine, trainer, difference, .. } = place.holds;
+    if engine || trainer || difference {
+        Ok(place)
+    } else {
+        Err("expected a list of log-probabilities, found none".to_owned())
+    }
+}
+
+/// Reads the numbers of a line.
+fn fill(bytes: &[u8], raw: &mut Raw) -> std::result::Result<(), String> {
+    let mut places: Vec<(Role, usize)> = Vec::new();
+    let mut cursor = Cursor::new(bytes);
+    let read: Parsed<()> = cursor.object(|key, cursor| {
+        let Some((role, place)) = role(key) else { return cursor.skip() };
+        let before = places.iter().find(|(known, _)| *known == role).map(|(_, place)| *place);
+        if before.is_some_and(|before| before < place) && role != Role::Mask {
+            return cursor.skip();
+        }
+        places.retain(|(known, _)| *known != role);
+        places.push((role, place));
+        let numbers = match role {
+            Role::Engine => &mut raw.engine,
+            Role::Trainer => &mut raw.trainer,
+            Role::Difference => &mut raw.difference,
+            Role::Response => &mut raw.response,
+            Role::Prompt => &mut raw.prompt,
+            Role::Whole => &mut raw.whole,
+            Role::Tokens => &mut raw.tokens,
+            Role::Attention => &mut raw.attention,
+            Role::PromptMask => &mut raw.prompt_mask,
+            Role::Mask => {
+                let mut mask = Numbers::default();
+                list(cursor, mask.fill())?;
+                raw.masks.push(mask);
+                return Ok(());
+            }
+            Role::Lengths => return scalar(cursor, &mut raw.length),
+            Role::Index => return scalar(cursor, &mut raw.index),
+            Role::Version => return scalar(cursor, &mut raw.version),
+            Role::Cached => return scalar(cursor, &mut raw.cached),
+            Role::Boundaries | Role::Step | Role::Rank => return cursor.skip(),
+        };
+        list(cursor, numbers.fill())
+    });
+    read.map_err(|fault| fault.reason())
+}
+
+/// A list of numbers; null is NaN.
+fn list(cursor: &mut Cursor<'_>, out: &mut Vec<f64>) -> Parsed<()> {
+    if cursor.peek() != Some(b'[') {
+        return cursor.skip();
+    }
+    cursor.array(|cursor| {
+        out.push(cursor.number()?.unwrap_or(f64::NAN));
+        Ok(())
+    })
+}
+
+/// A number, a text of one, or the largest of a list.
+fn scalar(cursor: &mut Cursor<'_>, out: &mut Option<f64>) -> Parsed<()> {
+    match cursor.peek() {
+        Some(b'[') => {
+            let mut largest = f64::NAN;
+            cursor.array(|cursor| {
+                let mut one = None;
+                scalar(cursor, &mut one)?;
+                largest = largest.max(one.unwrap_or(f64::NAN));
+                Ok(())
+            })?;
+            *out = Some(largest);
+        }
+        Some(b'"') => *out = cursor.text()?.trim().parse().ok(),
+        _ => *out = cursor.number()?,
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Files of log-probabilities, opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::columns::{Built, Columns};
+use super::keys::{is_measured, role};
+use super::lines::Lines;
+use super::place::{RecordDamage, TokensFile, TokensFormat, key_of, rank_of, stem, step_of};
+use super::table::{Content, Table};
+use crate::error::{Error, Result};
+use crate::fetch::{Files, Memory, Source, bounded};
+use crate::read::archive::{Archive, Limits};
+use crate::read::npy;
+use crate::read::safetensors;
+use crate::read::tensor::{Stored, TensorData};
+use crate::read::torch::{self, Tree};
+
+/// Most members of an archive of arrays.
+const MOST_MEMBERS: usize = 4096;
+
+/// Files of a side that hold log-probabilities, opened in the order of their paths, and those that cannot be.
+#[derive(Default)]
+pub struct Opened {
+    /// Those that could be opened.
+    pub tables: Vec<Table>,
+    /// The others, each with the reason.
+    pub damaged: Vec<(String, Error)>,
+}
+
+/// Opens all of `files`. Arrays that lie in `.npy` files of their own are put together by folder, step and rank.
+pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> Opened {
+    let mut opened = Opened::default();
+    let mut groups: BTreeMap<(String, String, Option<u64>), Vec<&TokensFile>> = BTreeMap::new();
+    for file in all {
+        if let TokensFormat::Npy(_) = file.format {
+            let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            // Without a number the whole stem but the key tells arrays of one batch apart from another's.
+            let step = match step_of(&file.path).number() {
+                Some(number) => number.to_string(),
+                None => stem(&file.path).replacen(key_of(&file.path), "", 1),
+            };
+            groups.entry((folder.to_owned(), step, rank_of(&file.path))).or_default().push(file);
+            continue;
+        }
+        match open(files, file) {
+            Ok(table) => opened.tables.push(table),
+            Err(error) => opened.damaged.push((file.path.clone(), error)),
+        }
+    }
+    for group in groups.into_values() {
+        open_group(files, &group, &mut opened);
+    }
+    opened
+}
+
+/// Arrays of one batch, each in a file of its own.
+fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut Opened) {
+    let mut entries = Vec::new();
+    let mut path: Option<&str> = None;
+    let mut damages = Vec::new();
+    for file in group {
+        let TokensFormat::Npy(key) = &file.format else { continue };
+        if is_measured(key) || path.is_none() {
+            path = Some(&file.path);
+        }
+        match files.open(&file.path).and_then(npy::open) {
+            Ok(tensor) => entries.push((key.clone(), Tree::Tensor(tensor))),
+            Err(error) => damages.push((file.path.clone(), error)),
+        }
+    }
+    let Some(path) = path else { return };
+    let is_there = entries.iter().any(|(key, _)| is_measured(key));
+    opened.damaged.extend(damages);
+    if !is_there {
+        return;
+    }
+    match Columns::build(path, entries) {
+        Ok(built) => opened.tables.push(table(path, built)),
+        Err(error) => opened.damaged.push((path.to_owned(), error)),
+    }
+}
+
+/// Opens one file.
+fn open(files: &dyn Files, file: &TokensFile) -> Result<Table> {
+    let source = files.open(&file.path)?;
+    let built = match &file.format {
+        TokensFormat::Torch => of_tree(&file.path, torch::open_tree(source)?)?,
+        TokensFormat::Npz => Columns::build(&file.path, npz(&source)?)?,
+        TokensFormat::Safetensors => Columns::build(&file.path, of_stored(safetensors::open(source)?))?,
+        TokensFormat::Npy(key) => Columns::build(&file.path, vec![(key.clone(), Tree::Tensor(npy::open(source)?))])?,
+        TokensFormat::Lines => {
+            let found = Lines::open(source)?;
+            let mut table = table(&file.path, Built::default());
+            (table.damages, table.unread) = (found.damages, found.unread);
+            table.content = Content::Lines(found.lines);
+            return Ok(table);
+        }
+    };
+    Ok(table(&file.path, built))
+}
+
+fn table(path: &str, built: Built) -> Table {
+    Table {
+        path: path.to_owned(),
+        damages: Vec::<RecordDamage>::new(),
+        unread: built.unread,
+        step: built.step.map_or_else(|| step_of(path), super::place::Step::Number),
+        rank: built.rank.or_else(|| rank_of(path)),
+        content: Content::Arrays(built.columns),
+    }
+}
+
+/// Arrays of a numpy archive, expanded.
+fn npz(source: &Source) -> Result<Vec<(String, Tree)>> {
+    let limits = Limits { members: MOST_MEMBERS, total_bytes: source.memory() };
+    let archive = Archive::open(source.clone(), limits)?;
+    let mut entries = Vec::new();
+    for member in archive.members() {
+        let Some(key) = member.name().strip_suffix(".npy") else { continue };
+        // What no role needs is not expanded.
+        if role(key).is_none() {
+            entries.push((key.to_owned(), Tree::Unread));
+            continue;
+        }
+        let bytes = archive.read(member, source.memory())?;
+        let name = archive.full_name(member);
+        let source = bounded(Arc::new(Memory::new(name, bytes)), source.memory());
+        let tensor: TensorData = npy::open(source)?;
+        entries.push((key.to_owned(), Tree::Tensor(tensor)));
+    }
+    Ok(entries)
+}
+
+fn of_stored(stored: Vec<(String, Stored)>) -> Vec<(String, Tree)> {
+    let tree = |stored: Stored| match stored {
+        Stored::Tensor(tensor) => Tree::Tensor(tensor),
+        Stored::Unsupported(_) | Stored::Part(_) => Tree::Unread,
+        Stored::Plain(_) | Stored::Shape(_) => Tree::Other,
+    };
+    stored.into_iter().map(|(key, stored)| (key, tree(stored))).collect()
+}
+
+/// The dictionary of arrays in a pickled value, or the samples in it.
+fn of_tree(path: &str, tree: Tree) -> Result<Built> {
+    let none = || {
+        Error::corrupt(path, "holds no arrays of log-probabilities where its keys promise them")
+            .with_help("save a plain dictionary of tensors, or of lists of tensors")
+    };
+    search(path, tree)?.ok_or_else(none)
+}
+
+fn search(path: &str, tree: Tree) -> Result<Option<Built>> {
+    match tree {
+        Tree::Map(entries) if holds_arrays(&entries) => Columns::build(path, entries).map(Some),
+        Tree::Map(entries) => {
+            let scalars: Vec<(String, Tree)> = entries
+                .iter()
+                .filter_map(|(key, tree)| match tree {
+                    Tree::Number(number) => Some((key.clone(), Tree::Number(*number))),
+                    _ => None,
+                })
+                .collect();
+            for (_, inner) in entries {
+                if let Some(mut built) = search(path, inner)? {
+                    for (key, tree) in scalars {
+                        built.take_place(&key, &tree);
+                    }
+                    return Ok(Some(built));
+                }
+            }
+            Ok(None)
+        }
+        Tree::List(items) => {
+            let is_sample = |item: &Tree| matches!(item, Tree::Map(entries) if holds_arrays(entries));
+            if items.iter().any(is_sample) {
+                let samples =
+                    items.into_iter().map(|item| if let Tree::Map(entries) = item { entries } else { vec![] });
+                return Columns::of_samples(path, samples.collect()).map(Some);
+            }
+            for item in items {
+                if let Some(built) = search(path, item)? {
+                    return Ok(Some(built));
+                }
+            }
+            Ok(None)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether a pickled value holds arrays of log-probabilities.
+pub(super) fn holds_records(tree: &Tree) -> bool {
+    match tree {
+        Tree::Map(entries) => holds_arrays(entries) || entries.iter().any(|(_, inner)| holds_records(inner)),
+        Tree::List(items) => items.iter().any(holds_records),
+        _ => false,
+    }
+}
+
+/// Whether a dictionary holds arrays of log-probabilities.
+fn holds_arrays(entries: &[(String, Tree)]) -> bool {
+    let is_array = |tree: &Tree| matches!(tree, Tree::Tensor(_) | Tree::Numbers(_) | Tree::List(_));
+    entries.iter().any(|(key, tree)| is_measured(key) && is_array(tree))
+}

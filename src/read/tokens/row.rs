@@ -1,0 +1,128 @@
+//! One answer as it was recorded.
+
+/// One answer. A table fills it again for the next, so that its parts keep their memory.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Ids of the prompt, without padding; empty where none are recorded.
+    pub prompt: Vec<i64>,
+    /// Ids of the answer up to its last token, padding left out; empty where none are recorded.
+    pub response: Vec<i64>,
+    /// Log-probabilities of the engine; empty where none are recorded.
+    pub engine: Vec<f64>,
+    /// Log-probabilities of the trainer; empty where none are recorded.
+    pub trainer: Vec<f64>,
+    /// Absolute differences of probabilities; empty where none are recorded.
+    pub difference: Vec<f64>,
+    /// Whether a token is to be judged, by all masks that are there.
+    pub judged: Vec<bool>,
+    /// Whether the record holds the quantity, which an empty answer does not show.
+    pub has: Holds,
+    /// Tokens that one mask of the record leaves out, and another does not.
+    pub masks_apart: u64,
+    /// Padding in front of the prompt; `None` where the record has none by its form.
+    pub padding: Option<u64>,
+    /// Number of the sample.
+    pub index: Option<u64>,
+    /// Version of the weights that sampled it.
+    pub version: Option<u64>,
+    /// Tokens of the prompt that came from a cache.
+    pub cached: Option<u64>,
+    /// Lengths of two arrays of the row that differ, each with its key.
+    pub lengths: Option<[(&'static str, u64); 2]>,
+    /// Difference of the sequence that the trainer has.
+    pub prompt_difference: Option<PromptDifference>,
+}
+
+/// Quantities of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// Log-probabilities of the engine.
+    pub engine: bool,
+    /// Log-probabilities of the trainer.
+    pub trainer: bool,
+    /// Differences of probabilities.
+    pub difference: bool,
+    /// A mask.
+    pub mask: bool,
+}
+
+/// Difference of the trainer's sequence from the engine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptDifference {
+    /// The trainer's lacks the engine's first token.
+    FirstMissing {
+        /// The token.
+        token: i64,
+    },
+    /// The trainer's has a token in front of the engine's first.
+    FirstAdded {
+        /// The token.
+        token: i64,
+    },
+    /// Another token, or none, at a place.
+    At {
+        /// The place, from 0.
+        place: u64,
+        /// Token of the engine; `None` behind its end.
+        engine: Option<i64>,
+        /// Token of the trainer; `None` behind its end.
+        trainer: Option<i64>,
+    },
+}
+
+impl PromptDifference {
+    /// The difference of the trainer's sequence from the engine's; what stands behind the engine's end is padding.
+    pub(super) fn between(prompt: &[i64], response: &[i64], trainer: &[i64]) -> Option<Self> {
+        let engine = || prompt.iter().chain(response).copied();
+        let len = prompt.len() + response.len();
+        let first = engine().next()?;
+        if trainer.len() >= len && engine().eq(trainer.iter().copied().take(len)) {
+            return None;
+        }
+        if trainer.len() + 1 >= len && engine().skip(1).eq(trainer.iter().copied().take(len - 1)) {
+            return Some(Self::FirstMissing { token: first });
+        }
+        if let Some((added, rest)) = trainer.split_first()
+            && rest.len() >= len
+            && engine().eq(rest.iter().copied().take(len))
+        {
+            return Some(Self::FirstAdded { token: *added });
+        }
+        let same = engine().zip(trainer.iter().copied()).take_while(|(a, b)| a == b).count();
+        Some(Self::At { place: same as u64, engine: engine().nth(same), trainer: trainer.get(same).copied() })
+    }
+}
+
+impl Row {
+    /// Empties it, keeping its memory.
+    pub(super) fn clear(&mut self) {
+        for ids in [&mut self.prompt, &mut self.response] {
+            ids.clear();
+        }
+        for values in [&mut self.engine, &mut self.trainer, &mut self.difference] {
+            values.clear();
+        }
+        self.judged.clear();
+        (self.has, self.masks_apart, self.padding) = (Holds::default(), 0, None);
+        (self.index, self.version, self.cached) = (None, None, None);
+        (self.lengths, self.prompt_difference) = (None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_of_two_sequences_is_named() {
+        let of = |trainer: &[i64]| PromptDifference::between(&[1, 5, 6], &[7, 8], trainer);
+        assert_eq!(of(&[1, 5, 6, 7, 8]), None);
+        assert_eq!(of(&[1, 5, 6, 7, 8, 0, 0]), None);
+        assert_eq!(of(&[5, 6, 7, 8]), Some(PromptDifference::FirstMissing { token: 1 }));
+        assert_eq!(of(&[2, 1, 5, 6, 7, 8]), Some(PromptDifference::FirstAdded { token: 2 }));
+        let at = |place, engine, trainer| Some(PromptDifference::At { place, engine, trainer });
+        assert_eq!(of(&[1, 9, 6, 7, 8]), at(1, Some(5), Some(9)));
+        assert_eq!(of(&[1, 5]), at(2, Some(6), None));
+        assert_eq!(PromptDifference::between(&[], &[], &[1]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! A file of log-probabilities, given one answer at a time.
+
+use super::columns::Columns;
+use super::lines::Lines;
+use super::place::{RecordDamage, Step};
+use super::raw::Raw;
+use super::row::{Holds, Row};
+use crate::error::Result;
+
+/// A file, or several `.npy` files of one step, open.
+pub struct Table {
+    /// Its path below the side's root.
+    pub path: String,
+    /// Parts of it that could not be read.
+    pub damages: Vec<RecordDamage>,
+    /// Numeric members that are not read.
+    pub unread: Vec<String>,
+    pub(super) step: Step,
+    pub(super) rank: Option<u64>,
+    pub(super) content: Content,
+}
+
+/// Answers of a file.
+pub(super) enum Content {
+    /// Arrays.
+    Arrays(Columns),
+    /// JSON lines.
+    Lines(Lines),
+}
+
+/// Memory that reading an answer uses again for the next.
+#[derive(Default)]
+pub struct Scratch {
+    raw: Raw,
+    bytes: Vec<u8>,
+}
+
+impl Table {
+    /// Number of answers.
+    pub fn rows(&self) -> u64 {
+        match &self.content {
+            Content::Arrays(columns) => columns.rows(),
+            Content::Lines(lines) => lines.rows(),
+        }
+    }
+
+    /// The step of an answer.
+    pub fn step(&self, row: u64) -> Step {
+        let own = if let Content::Lines(lines) = &self.content { lines.step(row) } else { None };
+        own.unwrap_or_else(|| self.step.clone())
+    }
+
+    /// The rank of an answer.
+    pub fn rank(&self, row: u64) -> Option<u64> {
+        let own = if let Content::Lines(lines) = &self.content { lines.rank(row) } else { None };
+        own.or(self.rank)
+    }
+
+    /// Quantities of an answer.
+    pub fn holds(&self, row: u64) -> Holds {
+        match &self.content {
+            Content::Arrays(columns) => columns.holds(),
+            Content::Lines(lines) => lines.holds(row),
+        }
+    }
+
+    /// Reads an answer in place of what `row` held.
+    ///
+    /// # Errors
+    /// Those of reading; `row` is empty then.
+    pub fn read(&self, nth: u64, scratch: &mut Scratch, row: &mut Row) -> Result<()> {
+        let filled = match &self.content {
+            Content::Arrays(columns) => columns.fill(nth, &mut scratch.raw, &mut scratch.bytes),
+            Content::Lines(lines) => lines.fill(nth, &mut scratch.raw, &mut scratch.bytes),
+        };
+        row.clear();
+        if filled.is_ok() {
+            scratch.raw.assemble(row);
+        }
+        filled
+    }
+}
