@@ -174,6 +174,48 @@ fn what_trains_on_the_candidate_alone_is_named() {
 }
 
 #[test]
+fn an_optimizer_is_judged_by_its_updates() {
+    let outcome = |result: &GateResult| {
+        let rules = unit(result).rules.iter();
+        rules.filter(|rule| rule.rule == "monitor_update").map(|rule| rule.verdict).collect::<Vec<_>>()
+    };
+    let pattern = |result: &GateResult| {
+        let found = result.findings.iter().find(|finding| finding.code == "monitor-update-differs")?;
+        let fact = |name: &str| serde_json::to_value(found.facts.get(name)).expect("JSON");
+        Some((fact("pattern"), fact("ratio").as_f64()))
+    };
+    let case = cases().join("lr-x10-at-1e-6-v2");
+    let result = judge(&case.join("gpu"), &case.join("npu"), "");
+    let (found, ratio) = pattern(&result).expect("a rate of another size");
+    assert!(found == "scaled" && ratio.is_some_and(|ratio| (ratio - 10.0).abs() < 0.5), "{found} {ratio:?}");
+    assert_eq!(outcome(&result), [Verdict::Fail]);
+    let accepted = judge(&case.join("gpu"), &case.join("npu"), "severity: {monitor-update-differs: info}");
+    assert!(!has(&accepted, "monitor-noise-horizon"), "{:?}", accepted.findings);
+    let healthy = cases().join("ok-sdpa-against-math-v2");
+    let edited = |change: &dyn Fn(&str, f64) -> f64| {
+        let npu = TempDir::new().expect("a folder");
+        copied(&healthy.join("npu"), npu.path(), &|_, titles, cells| {
+            let at = |title: &str| column(titles, title);
+            if titles.iter().any(|title| title == "scope")
+                && cells[at("scope")] == "param_updated"
+                && cells[at("step")] == "0"
+            {
+                for statistic in ["norm", "min", "max", "mean"] {
+                    let value: f64 = cells[at(statistic)].parse().expect("a number");
+                    cells[at(statistic)] = change(&cells[at("module_name")], value).to_string();
+                }
+            }
+        });
+        judge(&healthy.join("gpu"), npu.path(), "")
+    };
+    let untouched = edited(&|_, value| value);
+    assert_eq!((untouched.verdict, outcome(&untouched)), (Verdict::Pass, vec![Verdict::Pass]));
+    let decayed = edited(&|name, value| if name.ends_with("weight") { value * (1.0 - 1e-4) } else { value });
+    assert_eq!(pattern(&decayed).map(|(found, _)| found), Some(Value::from("decay")), "{:?}", decayed.findings);
+    assert_eq!(culprit(&decayed)["kind"], "param_updated");
+}
+
+#[test]
 fn a_single_rank_has_no_reduction_to_blame() {
     let case = cases().join("loss-scale-half-v1/gpu");
     let npu = TempDir::new().expect("a folder");
