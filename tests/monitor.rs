@@ -136,15 +136,15 @@ fn wrappers_of_one_side_are_the_same_model() {
         move |name: &str| if name.starts_with('.') { format!("{part}{name}") } else { format!("{part}.{name}") }
     };
     let inside = |name: &str| name.replacen("blk.0.", "blk.0._checkpoint_wrapped_module.", 1);
-    let both: [(&str, Box<dyn Fn(&str) -> String>); 4] = [
-        ("module", Box::new(wrapped("module"))),
-        ("_orig_mod", Box::new(wrapped("_orig_mod"))),
-        ("_orig_mod.module", Box::new(wrapped("_orig_mod.module"))),
-        ("inside", Box::new(inside)),
+    let all: [(&str, &dyn Fn(&str) -> String); 4] = [
+        ("module", &wrapped("module")),
+        ("_orig_mod", &wrapped("_orig_mod")),
+        ("_orig_mod.module", &wrapped("_orig_mod.module")),
+        ("inside", &inside),
     ];
-    for (what, rename) in both {
+    for (what, rename) in all {
         let npu = TempDir::new().expect("a folder");
-        renamed(&case.join("npu"), npu.path(), &rename);
+        renamed(&case.join("npu"), npu.path(), rename);
         let result = judge(&case.join("gpu"), npu.path(), "");
         assert_eq!((result.verdict, culprit(&result)), (Verdict::Pass, Value::Null), "{what}: {:?}", result.findings);
         let unit = unit(&result);
