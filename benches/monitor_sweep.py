@@ -155,16 +155,16 @@ def main():
         if v not in ("pass",):
             alarms += 1; print(f"healthy {seed}: {v} {kind} lr {lr:.1e} V{version}{' bf16' * HALF[0]}: {c.get('kind')} {c.get('name')} step {c.get('step')} {c.get('metrics')}")
     print(f"healthy: {healthy - alarms} of {healthy} pass")
-    found = named = n = 0
+    found = named = n = half = 0
     for name, wrong in WRONG.items():
         done = 0; seed = 1000
         while done < seeds:
             seed += 1
             if not applies(name, KINDS[seed % 3]): continue
-            kind, lr, wd, version, v, c = judge(exe, seed, wrong); done += 1; n += 1
+            kind, lr, wd, version, v, c = judge(exe, seed, wrong); done += 1; n += 1; half += HALF[0]
             ok = v == "fail"; found += ok; at = ok and c.get("cause") == "optimizer"; named += at
             if not at: print(f"{name} {seed}: {v} {kind} lr {lr:.1e} V{version}{' bf16' * HALF[0]}: {c.get('kind')} {c.get('name')} step {c.get('step')} {c.get('cause')}")
-    print(f"wrong optimizers: {found} of {n} fail, {named} named as such")
+    print(f"wrong optimizers: {found} of {n} fail, {named} named as such; {half} of them in bf16")
 
 
 if __name__ == "__main__":

@@ -136,15 +136,15 @@ fn wrappers_of_one_side_are_the_same_model() {
         move |name: &str| if name.starts_with('.') { format!("{part}{name}") } else { format!("{part}.{name}") }
     };
     let inside = |name: &str| name.replacen("blk.0.", "blk.0._checkpoint_wrapped_module.", 1);
-    let both: [(&str, Box<dyn Fn(&str) -> String>); 4] = [
-        ("module", Box::new(wrapped("module"))),
-        ("_orig_mod", Box::new(wrapped("_orig_mod"))),
-        ("_orig_mod.module", Box::new(wrapped("_orig_mod.module"))),
-        ("inside", Box::new(inside)),
+    let all: [(&str, &dyn Fn(&str) -> String); 4] = [
+        ("module", &wrapped("module")),
+        ("_orig_mod", &wrapped("_orig_mod")),
+        ("_orig_mod.module", &wrapped("_orig_mod.module")),
+        ("inside", &inside),
     ];
-    for (what, rename) in both {
+    for (what, rename) in all {
         let npu = TempDir::new().expect("a folder");
-        renamed(&case.join("npu"), npu.path(), &rename);
+        renamed(&case.join("npu"), npu.path(), rename);
         let result = judge(&case.join("gpu"), npu.path(), "");
         assert_eq!((result.verdict, culprit(&result)), (Verdict::Pass, Value::Null), "{what}: {:?}", result.findings);
         let unit = unit(&result);
@@ -171,6 +171,48 @@ fn what_trains_on_the_candidate_alone_is_named() {
     assert!(result.verdict == Verdict::Fail && has(&result, "monitor-trainable-differs"), "{:?}", result.findings);
     assert_eq!(culprit(&result)["cause"], "optimizer");
     assert!(!has(&judge(&case.join("npu"), &case.join("gpu"), ""), "monitor-trainable-differs"));
+}
+
+#[test]
+fn an_optimizer_is_judged_by_its_updates() {
+    let outcome = |result: &GateResult| {
+        let rules = unit(result).rules.iter();
+        rules.filter(|rule| rule.rule == "monitor_update").map(|rule| rule.verdict).collect::<Vec<_>>()
+    };
+    let pattern = |result: &GateResult| {
+        let found = result.findings.iter().find(|finding| finding.code == "monitor-update-differs")?;
+        let fact = |name: &str| serde_json::to_value(found.facts.get(name)).expect("JSON");
+        Some((fact("pattern"), fact("ratio").as_f64()))
+    };
+    let case = cases().join("lr-x10-at-1e-6-v2");
+    let result = judge(&case.join("gpu"), &case.join("npu"), "");
+    let (found, ratio) = pattern(&result).expect("a rate of another size");
+    assert!(found == "scaled" && ratio.is_some_and(|ratio| (ratio - 10.0).abs() < 0.5), "{found} {ratio:?}");
+    assert_eq!(outcome(&result), [Verdict::Fail]);
+    let accepted = judge(&case.join("gpu"), &case.join("npu"), "severity: {monitor-update-differs: info}");
+    assert!(!has(&accepted, "monitor-noise-horizon"), "{:?}", accepted.findings);
+    let healthy = cases().join("ok-sdpa-against-math-v2");
+    let edited = |change: &dyn Fn(&str, f64) -> f64| {
+        let npu = TempDir::new().expect("a folder");
+        copied(&healthy.join("npu"), npu.path(), &|_, titles, cells| {
+            let at = |title: &str| column(titles, title);
+            if titles.iter().any(|title| title == "scope")
+                && cells[at("scope")] == "param_updated"
+                && cells[at("step")] == "0"
+            {
+                for statistic in ["norm", "min", "max", "mean"] {
+                    let value: f64 = cells[at(statistic)].parse().expect("a number");
+                    cells[at(statistic)] = change(&cells[at("module_name")], value).to_string();
+                }
+            }
+        });
+        judge(&healthy.join("gpu"), npu.path(), "")
+    };
+    let untouched = edited(&|_, value| value);
+    assert_eq!((untouched.verdict, outcome(&untouched)), (Verdict::Pass, vec![Verdict::Pass]));
+    let decayed = edited(&|name, value| if name.ends_with("weight") { value * (1.0 - 1e-4) } else { value });
+    assert_eq!(pattern(&decayed).map(|(found, _)| found), Some(Value::from("decay")), "{:?}", decayed.findings);
+    assert_eq!(culprit(&decayed)["kind"], "param_updated");
 }
 
 #[test]

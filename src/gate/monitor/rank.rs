@@ -47,7 +47,7 @@ pub(super) struct Judged {
 pub(super) struct Ranks {
     /// Room for what documents draw.
     pub(super) room: Room,
-    /// What both sides' ranks hold, where they are put together.
+    /// Widths of tensors that both sides' ranks hold, where they are put together.
     pub(super) widths: Option<Widths>,
     /// Whether both sides recorded a single rank.
     pub(super) is_alone: bool,

@@ -216,7 +216,7 @@ impl Motion {
         }
     }
 
-    /// What an update changed; `None` where too little of it stands out of rounding.
+    /// Changes by an update; `None` where too little of it stands out of rounding.
     fn update(&self, pair: &RowPair, at: Circumstances) -> Option<Update> {
         let before = self.last.get(&pair.key.parameter())?;
         let change = |statistic: Statistic| {
@@ -400,5 +400,44 @@ impl Parted {
     /// Whether a part of this parameter is noise.
     pub(super) fn has(&self, parameter: &Parameter) -> bool {
         has_key_part(&parameter.name) || self.0.contains(parameter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn biases_of_projections_in_one_have_a_part_of_keys() {
+        for name in
+            ["blk.0.qkv.bias", "enc.self_attn.in_proj_bias", "h.3.attn.c_attn.bias", "layers.1.query_key_value.bias"]
+        {
+            assert!(has_key_part(name), "{name}");
+        }
+        for name in ["blk.0.qkv.weight", "layers.0.attn.q.bias", "mlp.fc1.bias", "ln.bias"] {
+            assert!(!has_key_part(name), "{name}");
+        }
+    }
+
+    fn update(changes: &[(f64, f64)]) -> Update {
+        let change = |(statistic, (baseline, candidate)): (Statistic, &(f64, f64))| Change {
+            statistic,
+            of: PerSide { baseline: *baseline, candidate: *candidate },
+            floor: 1e-8,
+        };
+        let parameter = Parameter { model: 0, stage: 0, name: "fc.weight".into() };
+        Update { parameter, changes: FOLLOWED.into_iter().zip(changes).map(change).collect() }
+    }
+
+    #[test]
+    fn all_statistics_of_an_update_have_to_differ() {
+        let twice = update(&[(1e-4, 2e-4), (-1e-5, -2e-5), (1e-5, 2e-5)]);
+        assert!((twice.error() - 0.5).abs() < 1e-3);
+        let turned = update(&[(1e-4, 1e-4), (-1e-5, 1e-5), (1e-5, -1e-5)]);
+        assert!(turned.error() <= 0.0, "one statistic agrees");
+        let frozen = update(&[(1e-4, 0.0), (-1e-5, 0.0), (1e-5, 0.0)]);
+        assert!(frozen.is_one_sided() && frozen.error() > ONE_SIDED && !twice.is_one_sided());
+        assert_eq!(pattern([&twice, &twice].into_iter()).0, Pattern::Scaled);
+        assert_eq!(pattern([&frozen].into_iter()), (Pattern::Stands, None));
     }
 }

@@ -50,7 +50,7 @@ impl Folder {
         self.shapes.iter().any(differs)
     }
 
-    /// How much it has in common with a folder of the other side: equal tensors, then shapes.
+    /// Likeness to a folder of the other side: equal tensors, then shapes.
     fn likeness(&self, other: &Self) -> (usize, usize) {
         let shapes = self.shapes.iter().filter(|(name, shape)| other.shapes.get(*name) == Some(*shape)).count();
         (self.ends.intersection(&other.ends).count(), shapes)
