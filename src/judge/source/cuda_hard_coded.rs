@@ -53,7 +53,8 @@ const TOLD: &[&str] = &["torch.cuda.device_count", "torch.cuda.get_device_name",
 /// Tests after which the number of devices is asked for on purpose.
 const COUNT_TEST: &[&str] = &["npu", "ascend", "cuda", "is_available", "nvidia"];
 /// Names of functions that write messages.
-const MESSAGES: &[&str] = &["print", "debug", "info", "warning", "error", "write", "log", "print_rank_0", "format"];
+const MESSAGES: &[&str] =
+    &["print", "debug", "info", "warning", "error", "write", "log", "skipUnless", "skipIf", "print_rank_0", "format"];
 /// Mixed precision, about which another rule speaks in a project for NPUs.
 const MIXED: &[&str] = &[
     "torch.autocast",
@@ -112,7 +113,18 @@ fn defaults(file: &File<'_>) -> Vec<NodeId> {
     };
     // A device that is made of a text is a place by itself.
     let is_cuda = |value: &NodeId| file.text_of(*value).is_some() && file.is_device(*value, "cuda");
-    values.filter(is_cuda).filter(is_open).collect()
+    let mut found: Vec<NodeId> = values.filter(is_cuda).filter(is_open).collect();
+    found
+        .extend(file.assignments().filter(|(_, target, value)| is_last_choice(file, *target, *value)).map(|one| one.2));
+    found
+}
+
+/// Whether a device is CUDA where it is no other accelerator: `"xpu" if has_xpu() else "cuda"`.
+fn is_last_choice(file: &File<'_>, target: NodeId, value: NodeId) -> bool {
+    let is_named = file.tree.last_name(target).is_some_and(|name| has_word(name, &["device"]));
+    let Kind::Conditional { test, body, otherwise } = file.tree.kind(value) else { return false };
+    let is_other = matches!(file.text_of(*body), Some("xpu" | "mps" | "mlu" | "hpu" | "musa" | "xla"));
+    is_named && is_other && file.is_device(*otherwise, "cuda") && !file.tree.mentions(*test, NPU)
 }
 
 /// Statements that end the program without CUDA: assertions, and branches that raise.
@@ -169,7 +181,9 @@ fn naming_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argum
         return Some(accelerator);
     }
     let takes_device = || file.is_any(function, TAKES_DEVICE);
-    let is_named = by_method || file.is_any(function, OF_CUDA) || arguments.iter().any(is_cuda) && takes_device();
+    let is_named = by_method
+        || file.is_any(function, OF_CUDA)
+        || arguments.iter().any(is_cuda) && (takes_device() || file.is_any(function, MIXED));
     is_named.then_some(id)
 }
 
@@ -232,8 +246,10 @@ torch.cuda.cudart().cudaProfilerStart()
 state = {'cuda': torch.cuda.get_rng_state_all()}
 scaler = torch.cuda.amp.GradScaler()
 trainer = pl.Trainer(accelerator='gpu')
+with torch.amp.autocast('cuda'): pass
+device_type = 'xpu' if has_xpu() else 'cuda'
 ";
-        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21]);
+        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21, 22]);
     }
 
     #[test]
