@@ -14,11 +14,11 @@ use crate::fetch::progress::Progress;
 use crate::history::record::Facts;
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE};
 use crate::judge::settle::settle;
-use crate::judge::source::{Context, Flags, Looked, findings, look};
+use crate::judge::source::{Context, Flags, Looked, findings, look, look_other};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
-use crate::read::source::files::{self, Found};
-use crate::read::source::{MOST_BYTES, Module, Touched};
+use crate::read::source::files::{self, Found, Kind};
+use crate::read::source::{MOST_BYTES, Module, Touched, notebook};
 use crate::report::Judged;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
@@ -81,12 +81,18 @@ fn judge(tree: &SourceTree, policy: &Policy, memory: u64, progress: &dyn Progres
     };
     let mut outcome = CheckOutcome::new(ID);
     let (mut read, mut total) = (0_usize, 0_usize);
-    for LookedAt { file, looked, touched } in looked {
+    // Of files that are not Python those are told that have something to tell.
+    let others = look_at_others(&found, tree, source, memory)?;
+    let others = others.into_iter().filter(|at| at.looked.is_told());
+    for LookedAt { file, looked, touched } in looked.into_iter().chain(others) {
         if !looked.is_judged {
             continue;
         }
-        total += 1;
-        read += usize::from(looked.is_read());
+        // Without any Python nothing was judged, whatever lies beside it.
+        if matches!(Kind::of(file), None | Some(Kind::Python)) {
+            total += 1;
+            read += usize::from(looked.is_read());
+        }
         let is_read = looked.is_read();
         let of_file = findings(file, looked, &context, source, touched);
         let unit = SourceUnit { file: file.to_owned(), verdict: Verdict::Skipped, findings: 0, is_read };
@@ -128,6 +134,32 @@ fn look_at_all<'a>(
         LookedAt { file, looked, touched }
     };
     Ok(threads.install(|| found.files.par_iter().with_max_len(AT_ONCE).map(look_at).collect()))
+}
+
+/// Looks at the files that are not Python, in the order of their paths; what is too large, or no text, holds data.
+fn look_at_others<'a>(
+    found: &'a Found,
+    tree: &'a SourceTree,
+    policy: &SourcePolicy,
+    memory: u64,
+) -> Result<Vec<LookedAt<'a>>> {
+    if found.others.is_empty() {
+        return Ok(Vec::new());
+    }
+    let threads = rayon::ThreadPoolBuilder::new().stack_size(STACK).num_threads(rayon::current_num_threads()).build();
+    let threads = threads.map_err(|error| Error::new(ErrorKind::Unavailable, "threads", error))?;
+    let look_at = |file: &'a String| {
+        let kind = Kind::of(file).filter(|_| policy.covers(file))?;
+        let content = found.content(file, kind.most().min(memory / COST)).ok()?;
+        let touched = tree.change.as_ref().map(|change| change.touched(found, file, Some(&content)));
+        let text = String::from_utf8(content).ok()?;
+        let looked = match kind {
+            Kind::Notebook => look(&Module::parse(file, notebook::code(&text).into_bytes()), true),
+            kind => look_other(file, kind, &text),
+        };
+        Some(LookedAt { file, looked, touched })
+    };
+    Ok(threads.install(|| found.others.par_iter().with_max_len(AT_ONCE).filter_map(look_at).collect()))
 }
 
 /// Bytes above which a file is large.

@@ -38,6 +38,7 @@ mod nccl_compared;
 mod nccl_hard_coded;
 mod no_seed;
 mod order;
+mod other;
 mod partial_seed;
 mod platform;
 mod platform_constant;
@@ -65,12 +66,18 @@ pub use flags::Flags;
 pub use rule::{Family, SourceRule};
 
 use crate::judge::rule::Rule;
+use crate::read::source::files::Kind as FileKind;
 use crate::read::source::{Module, Unread};
 use collect::Finder;
 
 /// Looks at a file that was read, or not; of one that is not judged, only its facts for the tree count.
 pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
     collect::look(read, is_judged, FINDERS)
+}
+
+/// Looks at a file that is not Python.
+pub fn look_other(path: &str, kind: FileKind, text: &str) -> Looked {
+    other::look(path, kind, text)
 }
 
 /// The rule about source with this code.

@@ -14,6 +14,7 @@ pub mod files;
 mod lines;
 pub mod module;
 mod names;
+pub mod notebook;
 mod touched;
 pub mod tree;
 pub mod words;

@@ -99,7 +99,7 @@ pub enum Cut {
 }
 
 impl Part {
-    /// Where the part of `rank` begins in the whole, and its lengths; `None` where the mesh has no such rank.
+    /// Start of the part of `rank` in the whole, and its lengths; `None` where the mesh has no such rank.
     pub(crate) fn place(&self, rank: u32) -> Option<(Vec<u64>, Vec<u64>)> {
         let coordinate = match &self.coordinate {
             Some(coordinate) => coordinate.clone(),

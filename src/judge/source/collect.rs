@@ -28,6 +28,28 @@ pub struct Looked {
 }
 
 impl Looked {
+    /// Lines of a file that is not Python.
+    pub(super) fn of_lines(hits: Vec<Placed>, ignores: Vec<Comment>) -> Self {
+        Self { flags: Flags::default(), is_judged: true, hits, ignores, unread: None }
+    }
+
+    /// Whether there is anything to tell about the file.
+    pub fn is_told(&self) -> bool {
+        !self.hits.is_empty() || !self.ignores.is_empty() || self.unread.is_some()
+    }
+
+    /// Lines and codes, for tests.
+    #[cfg(test)]
+    pub(super) fn told(&self) -> Vec<String> {
+        self.hits.iter().map(|hit| format!("{} {}", hit.line, hit.rule.rule.code)).collect()
+    }
+
+    /// Number of comments that accept findings, for tests.
+    #[cfg(test)]
+    pub(super) fn ignored(&self) -> usize {
+        self.ignores.len()
+    }
+
     /// Whether the file could be read.
     pub fn is_read(&self) -> bool {
         self.unread.is_none()

@@ -50,8 +50,11 @@ const OF_CUDA: &[&str] = &[
 ];
 /// Functions whose call in a message decides nothing.
 const TOLD: &[&str] = &["torch.cuda.device_count", "torch.cuda.get_device_name", "torch.cuda.get_device_properties"];
+/// Tests after which the number of devices is asked for on purpose.
+const COUNT_TEST: &[&str] = &["npu", "ascend", "cuda", "is_available", "nvidia"];
 /// Names of functions that write messages.
-const MESSAGES: &[&str] = &["print", "debug", "info", "warning", "error", "write", "log", "print_rank_0", "format"];
+const MESSAGES: &[&str] =
+    &["print", "debug", "info", "warning", "error", "write", "log", "skipUnless", "skipIf", "print_rank_0", "format"];
 /// Mixed precision, about which another rule speaks in a project for NPUs.
 const MIXED: &[&str] = &[
     "torch.autocast",
@@ -75,7 +78,9 @@ const MIXED_OF_CUDA: &[&str] = &[
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         let Some(place) = naming_cuda(file, id, function, arguments) else { continue };
-        if file.is_vendor_place(id) || is_meant(file, id) {
+        let is_count = file.is_any(function, TOLD);
+        let is_meant = if is_count { is_guarded(file, id, COUNT_TEST) } else { is_meant(file, id) };
+        if file.is_vendor_place(id) || is_meant {
             continue;
         }
         let mut hit = Hit::new(&RULE, place).unless(Flags::TRANSFER);
@@ -98,17 +103,36 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 /// Values that name CUDA where nobody names another device: defaults of parameters and options, fields, attributes.
 fn defaults(file: &File<'_>) -> Vec<NodeId> {
     let is_named = |name: &str| has_word(name, &["device", "devices"]) || name == "map_location";
-    let given = given(file).into_iter().filter(|given| is_named(given.name));
+    let values = given(file).into_iter().filter(|given| is_named(given.name)).map(|given| given.value);
+    // Who tests for another device knows that there are several.
+    let is_open = |value: &NodeId| {
+        let function = file.tree.node(file.tree.node(*value).parent).parent;
+        let is_parameter = matches!(file.tree.kind(function), Kind::Function { .. });
+        let says_cpu = |id: NodeId| file.text_of(id).is_some_and(|text| text == "cpu");
+        !is_parameter || !file.tree.within(function).any(says_cpu)
+    };
     // A device that is made of a text is a place by itself.
-    given
-        .map(|given| given.value)
-        .filter(|value| file.text_of(*value).is_some() && file.is_device(*value, "cuda"))
-        .collect()
+    let is_cuda = |value: &NodeId| file.text_of(*value).is_some() && file.is_device(*value, "cuda");
+    let mut found: Vec<NodeId> = values.filter(is_cuda).filter(is_open).collect();
+    found
+        .extend(file.assignments().filter(|(_, target, value)| is_last_choice(file, *target, *value)).map(|one| one.2));
+    found
+}
+
+/// Whether a device is CUDA where it is no other accelerator: `"xpu" if has_xpu() else "cuda"`.
+fn is_last_choice(file: &File<'_>, target: NodeId, value: NodeId) -> bool {
+    let is_named = file.tree.last_name(target).is_some_and(|name| has_word(name, &["device"]));
+    let Kind::Conditional { test, body, otherwise } = file.tree.kind(value) else { return false };
+    let is_other = matches!(file.text_of(*body), Some("xpu" | "mps" | "mlu" | "hpu" | "musa" | "xla"));
+    is_named && is_other && file.is_device(*otherwise, "cuda") && !file.tree.mentions(*test, NPU)
 }
 
 /// Statements that end the program without CUDA: assertions, and branches that raise.
 fn demands(file: &File<'_>) -> Vec<NodeId> {
     let asks = |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"));
+    // Behind another test it is a demand of that choice alone.
+    let is_outer =
+        |id: &NodeId| matches!(file.tree.kind(file.tree.node(*id).parent), Kind::Module { .. } | Kind::Function { .. });
     let is_demand = |id: &NodeId| match file.tree.kind(*id) {
         Kind::Assert => file.tree.within(*id).any(asks) && !file.tree.mentions(*id, NPU),
         Kind::If(branches) => branches.first().is_some_and(|first| {
@@ -118,7 +142,7 @@ fn demands(file: &File<'_>) -> Vec<NodeId> {
         }),
         _ => false,
     };
-    file.tree.ids().filter(is_demand).collect()
+    file.tree.ids().filter(is_demand).filter(is_outer).collect()
 }
 
 /// Whether a call stands in a message.
@@ -157,7 +181,9 @@ fn naming_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argum
         return Some(accelerator);
     }
     let takes_device = || file.is_any(function, TAKES_DEVICE);
-    let is_named = by_method || file.is_any(function, OF_CUDA) || arguments.iter().any(is_cuda) && takes_device();
+    let is_named = by_method
+        || file.is_any(function, OF_CUDA)
+        || arguments.iter().any(is_cuda) && (takes_device() || file.is_any(function, MIXED));
     is_named.then_some(id)
 }
 
@@ -220,8 +246,10 @@ torch.cuda.cudart().cudaProfilerStart()
 state = {'cuda': torch.cuda.get_rng_state_all()}
 scaler = torch.cuda.amp.GradScaler()
 trainer = pl.Trainer(accelerator='gpu')
+with torch.amp.autocast('cuda'): pass
+device_type = 'xpu' if has_xpu() else 'cuda'
 ";
-        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21]);
+        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21, 22]);
     }
 
     #[test]

@@ -379,7 +379,8 @@ impl<'a> File<'a> {
     }
 }
 
-fn is_of_vendor(name: &str) -> bool {
+/// Whether a name says that something is meant for one vendor's device.
+pub(super) fn is_of_vendor(name: &str) -> bool {
     let is_architecture = |name: &str| {
         name.split(|character: char| !character.is_ascii_alphanumeric()).any(|part| {
             let rest = part.strip_prefix("sm").or_else(|| part.strip_prefix("SM"));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::defaults::given;
 use super::file::File;
 use super::flags::Flags;
-use super::guard::is_guarded;
+use super::guard::{is_guarded, is_tested};
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use super::words::CUDA_TEST;
@@ -107,7 +107,7 @@ fn is_optional(file: &File<'_>, id: NodeId) -> bool {
         }
         Kind::If(_) | Kind::Conditional { .. } | Kind::Match { .. } => true,
         _ => false,
-    }) || is_guarded(file, id, OPTIONAL)
+    }) || is_tested(file, id, OPTIONAL)
 }
 
 /// Values that ask a library for such a package: an implementation of attention, an optimizer by name.
@@ -115,21 +115,21 @@ fn by_text<'a>(file: &'a File<'_>) -> impl Iterator<Item = (NodeId, &'static str
     let called = file.calls().flat_map(|(_, _, arguments)| arguments.iter());
     let named = called.filter_map(|argument| Some((argument.name.as_deref()?, argument.value)));
     let given = given(file).into_iter().map(|given| (given.name, given.value));
-    named.chain(given).filter_map(|(name, value)| {
-        let text = file.text_of(value)?;
-        let is_named = |names: &[&str]| names.contains(&name.trim_start_matches('_'));
-        let known = |table: &[(&str, &'static str)]| {
-            table.iter().find(|(known, _)| *known == text).map(|(_, package)| *package)
-        };
-        let package = if is_named(&["attn_implementation", "attn-implementation", "attn_impl"]) {
-            known(ATTENTION)
-        } else if is_named(&["optim", "optimizer", "optimizer_type"]) {
-            known(OPTIMIZERS)
-        } else {
-            None
-        };
-        Some((value, package?))
-    })
+    named.chain(given).filter_map(|(name, value)| Some((value, package_of(name, file.text_of(value)?)?)))
+}
+
+/// The package that a setting asks for.
+pub(super) fn package_of(name: &str, text: &str) -> Option<&'static str> {
+    let is_named = |names: &[&str]| names.contains(&name.trim_start_matches('_'));
+    let known =
+        |table: &[(&str, &'static str)]| table.iter().find(|(known, _)| *known == text).map(|(_, package)| *package);
+    if is_named(&["attn_implementation", "attn-implementation", "attn_impl", "flash_attn"]) {
+        known(ATTENTION)
+    } else if is_named(&["optim", "optimizer", "optimizer_type"]) {
+        known(OPTIMIZERS)
+    } else {
+        None
+    }
 }
 
 /// Implementations of attention that need a package.

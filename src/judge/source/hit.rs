@@ -140,6 +140,25 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// A line of a file that is not Python.
+    pub(super) fn of_line(rule: &'static SourceRule, line: u64, column: u64, code: &str) -> Self {
+        let facts = BTreeMap::from([("code", Fact::Text(quoted(code)))]);
+        let lines = vec![(line, line)];
+        Self { rule, line, column, lines, facts, is_milder: false, fix: None, demands: Demands::default() }
+    }
+
+    #[must_use]
+    pub(super) fn unless(mut self, flag: Flags) -> Self {
+        self.demands.unless = self.demands.unless.with(flag);
+        self
+    }
+
+    #[must_use]
+    pub(super) fn with(mut self, name: &'static str, fact: impl Into<Fact>) -> Self {
+        self.facts.insert(name, fact.into());
+        self
+    }
+
     /// Whether it holds in a tree.
     pub(super) fn holds(&self, context: &Context) -> bool {
         let Demands { needs, unless, foreign } = &self.demands;

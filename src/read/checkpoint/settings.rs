@@ -188,7 +188,7 @@ fn text(value: &Json, depth: usize) -> String {
             format!("[{}]", items.join(", "))
         }
         Json::Array(items) => format!("a list of {}", items.len()),
-        Json::Object(items) => format!("an object of {}", items.iter().count()),
+        Json::Object(items) => format!("an object of {}", items.len()),
     }
 }
 

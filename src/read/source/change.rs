@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::MOST_BYTES;
 use super::blob::{has_lines_of, is_blob};
 use super::diff::Diff;
-use super::files::Found;
+use super::files::{Found, Kind};
 use super::lines::Lines;
 use super::touched::Touched;
 use crate::fetch::writable::{Blobs, ChangedFile, Commits, Entry, EntryKind};
@@ -154,13 +154,13 @@ fn is_stored(path: &Path, id: &str) -> bool {
     open().unwrap_or(false)
 }
 
-/// The lines of a file that differ. Only those of Python files are asked for.
+/// The lines of a file that differ. Only those of files that are judged are asked for.
 fn between(file: &ChangedFile, blobs: &mut Blobs) -> Touched {
     if file.old == file.new {
         return Touched::Nothing;
     }
-    let is_python = file.path.as_ref().is_some_and(|path| path.ends_with(".py"));
-    if !is_python || file.old.kind != EntryKind::File || file.new.kind != EntryKind::File {
+    let is_judged = file.path.as_ref().is_some_and(|path| path.ends_with(".py") || Kind::of(path).is_some());
+    if !is_judged || file.old.kind != EntryKind::File || file.new.kind != EntryKind::File {
         return Touched::Whole;
     }
     match (blobs.content(&file.old.id, MOST_BYTES), blobs.content(&file.new.id, MOST_BYTES)) {

@@ -33,7 +33,7 @@ pub struct Ignore {
 
 impl Ignore {
     /// Findings that the text of a comment accepts.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub fn of(text: &str) -> Option<Self> {
         // Most comments are about something else.
         if !text.contains("precision-gate") {
             return None;

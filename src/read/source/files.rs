@@ -14,11 +14,62 @@ const MOST_FOLDERS: usize = 100;
 /// Entries that are looked at: fifty times the largest project that was measured.
 const MOST_ENTRIES: usize = 5_000_000;
 
-/// Python files of a tree.
+/// Kind of a file, which its name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Python.
+    Python,
+    /// Cells of Python.
+    Notebook,
+    /// A configuration.
+    Yaml,
+    /// A configuration.
+    Json,
+    /// A script of a shell.
+    Shell,
+    /// Packages to install.
+    Requirements,
+    /// Steps that make an image.
+    Image,
+}
+
+impl Kind {
+    /// The kind of a file by its name; `None` for one that says nothing about devices.
+    pub fn of(name: &str) -> Option<Self> {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let lower = name.to_ascii_lowercase();
+        let ending = lower.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let is_requirements = lower.starts_with("requirements") || lower.ends_with("requirements.txt");
+        match ending {
+            _ if name.starts_with('.') => None,
+            "py" => is_judged(name).then_some(Self::Python),
+            "ipynb" => Some(Self::Notebook),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            "sh" | "bash" | "slurm" | "sbatch" => Some(Self::Shell),
+            "txt" | "in" if is_requirements => Some(Self::Requirements),
+            "dockerfile" => Some(Self::Image),
+            _ if lower.starts_with("dockerfile") || lower == "containerfile" => Some(Self::Image),
+            _ => None,
+        }
+    }
+
+    /// Largest file of the kind that is read, in bytes; a larger one holds data.
+    pub fn most(self) -> u64 {
+        match self {
+            Self::Python | Self::Notebook => super::MOST_BYTES,
+            _ => 256 << 10,
+        }
+    }
+}
+
+/// Files of a tree.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Paths below the folder, `/`-separated, in order.
     pub files: Vec<String>,
+    /// The same of files that are not Python.
+    pub others: Vec<String>,
     /// Names of packages and modules at the root, or below its `src`.
     pub packages: BTreeSet<String>,
     /// Folder that the paths are below.
@@ -40,7 +91,10 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
     if fs::metadata(path)?.is_file() {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut found = Found { files: vec![name.clone()], root: root.to_owned(), ..Found::default() };
+        let is_other = !matches!(Kind::of(&name), None | Some(Kind::Python));
+        let (files, others) =
+            if is_other { (Vec::new(), vec![name.clone()]) } else { (vec![name.clone()], Vec::new()) };
+        let mut found = Found { files, others, root: root.to_owned(), ..Found::default() };
         if path.is_symlink() {
             found.links.insert(name, fs::canonicalize(path)?);
         }
@@ -60,6 +114,7 @@ pub fn find(path: &Path) -> std::io::Result<Found> {
     }
     let mut found = search.found;
     found.files.sort_unstable();
+    found.others.sort_unstable();
     Ok(found)
 }
 
@@ -111,6 +166,9 @@ impl Search {
                 } else if is_judged(&name) && self.is_file(&below, kind, is_linked) {
                     self.found.note_package(&folder, name.trim_end_matches(".py"));
                     self.found.files.push(below);
+                } else if !matches!(Kind::of(&name), None | Some(Kind::Python)) && self.is_file(&below, kind, is_linked)
+                {
+                    self.found.others.push(below);
                 }
             }
         }

@@ -56,7 +56,7 @@ pub(super) fn local<'a>(graph: &'a Graph, state: &'a Value) -> Option<&'a Value>
     field(graph, state, "_spec").and_then(|_| field(graph, state, "_local_tensor"))
 }
 
-/// Where the part of this rank lies in the whole of `shape`; `None` where the pickle does not tell.
+/// Place of the part of this rank in the whole of `shape`; `None` where the pickle does not tell.
 pub(super) fn part(graph: &Graph, state: &Value, shape: Vec<u64>, tensor: TensorData) -> Option<Part> {
     let spec = field(graph, state, "_spec")?;
     let mesh = field(graph, spec, "mesh")?;
