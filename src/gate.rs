@@ -23,6 +23,7 @@ mod known_defects;
 mod label;
 mod location;
 pub mod loss;
+mod members;
 pub mod monitor;
 pub mod noise;
 mod one_by_one;

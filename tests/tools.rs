@@ -204,9 +204,12 @@ fn cut(file: &Path) {
     fs::write(file, &bytes[..bytes.len() * 2 / 3]).expect("a cut");
 }
 
+/// A way of damaging a file, and its name.
+type Change = (&'static str, fn(&Path));
+
 #[test]
 fn taking_away_and_cutting_improves_no_verdict() {
-    let changes: [(&str, fn(&Path)); 3] = [
+    let changes: [Change; 3] = [
         ("removed", |file| fs::remove_file(file).expect("gone")),
         ("cut", cut),
         ("emptied", |file| fs::write(file, "").expect("empty")),

@@ -58,7 +58,7 @@ fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
     let policy = &shared.request.policy.arrays;
     let alone = of_baseline.chain(of_candidate).filter(|(file, _)| {
         // Drawings of one side alone are no result of the run.
-        !policy.ignores(&file.path) && !(judging.shows_images && file.picture.is_some())
+        !(policy.ignores(&file.path) || judging.shows_images && file.picture.is_some())
     });
     let missing: Vec<Finding> = alone.map(|(file, side)| missing(&file.path, side)).collect();
     outcome.say(missing);

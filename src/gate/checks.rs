@@ -11,7 +11,7 @@ macro_rules! tables {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
         const CHECKS: &[&GateCheck] = &[$(&super::$name::CHECK),+];
         /// The recognisers of all checks, in the order of reports.
-        const RECOGNISERS: &[Recogniser] = &[$(super::$name::CHECK.recogniser,)+ super::dump::MEMBERS];
+        const RECOGNISERS: &[Recogniser] = &[$(super::$name::CHECK.recogniser,)+ super::members::MEMBERS];
     };
 }
 

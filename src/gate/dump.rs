@@ -37,7 +37,7 @@ use crate::pair::dump::Renaming;
 use crate::pair::layout::Signs;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
-use crate::read::dump::{self, DumpFolder, ToolPart};
+use crate::read::dump::{self, DumpFolder};
 use crate::report::sink::Dropped;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Finding;
@@ -66,20 +66,8 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     match dump::recognise(sample.files, sample.path, sample.head) {
         Some(folder) => Some(Recognised::read("dump", folder)),
         None if dump::is_part(sample.files.as_ref(), sample.path) => Some(Recognised::part("dump", "part of a dump")),
-        None => of_tool(dump::recognise_tool(sample.path, sample.head, sample.source)?),
+        None => super::members::of_tool(sample),
     }
-}
-
-/// The recogniser of files whose members show that they are a dump, and that are asked after all others.
-pub(super) const MEMBERS: Recogniser =
-    Recogniser { by: discover::Evidence::Signature, look: recognise_members, ..CHECK.recogniser };
-
-fn recognise_members(sample: &Sample<'_>) -> Option<Recognised> {
-    of_tool(dump::recognise_members(sample.path, sample.head, sample.source)?)
-}
-
-fn of_tool(part: Result<ToolPart>) -> Option<Recognised> {
-    Some(Recognised::of("dump", part))
 }
 
 /// Measures every unit; what cannot be read is found again, and said, when the parts are judged.

@@ -9,7 +9,7 @@ use super::value::Pattern;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Images {
-    /// Where nothing else was given: beside other artifacts they are drawings of these.
+    /// Judged where nothing else was given: beside other artifacts they are drawings of these.
     #[default]
     Auto,
     /// Always.

@@ -62,14 +62,14 @@ fn is_one_colour(picture: &Picture) -> bool {
 mod tests {
     use super::*;
 
-    fn picture(of: impl Fn(usize) -> [u8; 3]) -> Picture {
-        Picture { width: 8, height: 8, pixels: (0..64).flat_map(of).collect() }
+    fn picture(of: impl Fn(u8) -> [u8; 3]) -> Picture {
+        Picture { width: 8, height: 8, pixels: (0..64_u8).flat_map(of).collect() }
     }
 
     #[test]
     fn one_grey_level_is_48_decibels() {
-        let ours = picture(|place| [place as u8, 2 * place as u8, 7]);
-        let theirs = picture(|place| [place as u8 + 1, 2 * place as u8 + 1, 8]);
+        let ours = picture(|place| [place, 2 * place, 7]);
+        let theirs = picture(|place| [place + 1, 2 * place + 1, 8]);
         let measure = pictures(&ours, &theirs);
         assert!((measure.psnr - 48.13).abs() < 0.01 && !measure.is_trivial, "{measure:?}");
         assert!(pictures(&ours, &ours).psnr.is_infinite());
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn swapped_channels_are_named() {
-        let ours = picture(|place| [place as u8, 200, 3 * place as u8]);
-        let theirs = picture(|place| [3 * place as u8, 200, place as u8]);
+        let ours = picture(|place| [place, 200, 3 * place]);
+        let theirs = picture(|place| [3 * place, 200, place]);
         let measure = pictures(&ours, &theirs);
         assert_eq!(measure.order.map(|(order, _)| order), Some([2, 1, 0]));
         assert!(measure.order.is_some_and(|(_, psnr)| psnr.is_infinite()));

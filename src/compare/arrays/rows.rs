@@ -97,6 +97,9 @@ impl RowsMeasure {
     }
 }
 
+/// The number of the first row, and the rows of both sides.
+type Piece<'a> = (u64, &'a [f64], &'a [f64]);
+
 /// Rows of both sides, some at a time.
 struct Pieces<'a> {
     tensors: [&'a TensorData; 2],
@@ -113,7 +116,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The number of the first row, and the rows of both sides; `None` behind the last.
-    fn next_piece(&mut self) -> Result<Option<(u64, &[f64], &[f64])>> {
+    fn next_piece(&mut self) -> Result<Option<Piece<'_>>> {
         let first = self.next;
         let many = (PIECE / self.width).max(1);
         let count = usize::try_from(self.rows - first).map_or(many, |left| left.min(many));

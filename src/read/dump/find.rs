@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::folder::{DumpFolder, DumpFormat};
 use super::name::OpName;
 use super::ptdbg;
-use super::tools::{self, ToolDump, ToolPart};
+use super::tools::{ToolDump, ToolPart};
 use crate::error::Error;
 use crate::fetch::{Files, Memory};
 use crate::read::json::{Json, Parser};
@@ -60,7 +60,7 @@ pub fn of_tools(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
         assembled: None,
         of_tool: Some(Arc::new(dump)),
     };
-    tools::units(files, parts).into_iter().map(folder).collect()
+    ToolDump::all(files, parts).into_iter().map(folder).collect()
 }
 
 /// Whether the file `name` of a dump's folder is the one that tells of records that are no longer there: call stacks and

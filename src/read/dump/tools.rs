@@ -1,7 +1,7 @@
 //! Dumps of tools other than msprobe (`docs/other-dumps.md`): which files are theirs, and reading a step and rank of them.
 //!
 //! A tool either writes one file per tensor, or a table or log with a row per statistic, or a tree of modules. [`recognise`]
-//! looks at one file; files of one step and rank are put together by [`units`].
+//! looks at one file; files of one step and rank are put together by [`ToolDump`].
 
 mod atb;
 mod cell;
@@ -23,7 +23,6 @@ use crate::fetch::Source;
 pub use names::{Activations, activations};
 pub use part::ToolPart;
 pub use unit::ToolDump;
-pub(super) use unit::units;
 
 /// The part of a tool's dump that the file at `path` is, which begins with `head`; `None` for any other file.
 pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<ToolPart>> {

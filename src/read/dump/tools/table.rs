@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) content: Content,
 }
 
-/// What was recorded of a value.
+/// Recorded content of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Tensor {

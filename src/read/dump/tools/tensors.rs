@@ -14,7 +14,7 @@ use crate::read::json::Json;
 use crate::read::tensor::{Stored, TensorData};
 use crate::read::tensor_file;
 
-/// Where a tensor lies.
+/// Place of a tensor.
 pub(super) enum TensorPlace {
     /// In a file of its own, under this name in it.
     File { path: String, member: String },

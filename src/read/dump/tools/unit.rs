@@ -28,33 +28,11 @@ pub struct ToolDump {
     files: Arc<dyn Files>,
     parts: Vec<ToolFile>,
     tables: Option<Arc<Tables>>,
-    /// Where each tensor lies, by its row; known once the dump was read.
+    /// Places of the tensors by their rows; known once the dump was read.
     places: OnceLock<HashMap<String, TensorPlace>>,
 }
 
 type Key = (Tool, String, u64, Option<u64>);
-
-/// The steps and ranks that the parts found on a side are of, in order.
-pub(in crate::read::dump) fn units(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<ToolDump> {
-    let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
-    let mut found = Vec::new();
-    for part in parts {
-        match part {
-            ToolPart::File(file) => {
-                units.entry((file.tool, file.group.clone(), file.step, file.rank)).or_default().push(file.clone());
-            }
-            ToolPart::Table(tables) => {
-                let unit = |(step, rank): &(u64, Option<u64>)| {
-                    let key = (tables.tool, tables.group.clone(), *step, *rank);
-                    ToolDump::new(files, key, Vec::new(), Some(tables.clone()))
-                };
-                found.extend(tables.units.keys().map(unit));
-            }
-        }
-    }
-    found.extend(units.into_iter().map(|(key, parts)| ToolDump::new(files, key, in_order(parts), None)));
-    found
-}
 
 /// Files in the order of execution where the tool says it, else by their paths, in which numbers count as such. A tree of
 /// statistics goes where one with all elements stands beside it.
@@ -97,6 +75,28 @@ fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
 }
 
 impl ToolDump {
+    /// The steps and ranks that the parts found on a side are of, in order.
+    pub fn all(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
+        let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
+        let mut found = Vec::new();
+        for part in parts {
+            match part {
+                ToolPart::File(file) => {
+                    units.entry((file.tool, file.group.clone(), file.step, file.rank)).or_default().push(file.clone());
+                }
+                ToolPart::Table(tables) => {
+                    let unit = |(step, rank): &(u64, Option<u64>)| {
+                        let key = (tables.tool, tables.group.clone(), *step, *rank);
+                        Self::new(files, key, Vec::new(), Some(tables.clone()))
+                    };
+                    found.extend(tables.units.keys().map(unit));
+                }
+            }
+        }
+        found.extend(units.into_iter().map(|(key, parts)| Self::new(files, key, in_order(parts), None)));
+        found
+    }
+
     fn new(files: &Arc<dyn Files>, key: Key, parts: Vec<ToolFile>, tables: Option<Arc<Tables>>) -> Self {
         let (tool, group, step, rank) = key;
         Self { tool, group, step, rank, files: files.clone(), parts, tables, places: OnceLock::new() }
