@@ -12,7 +12,7 @@ use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
 use crate::policy::location::Held;
 use crate::read::archive::folder;
-use crate::read::{pack, tensor_file};
+use crate::read::{pack, tensor_file, tokens};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
@@ -160,7 +160,8 @@ fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
     let source = files.open(path).ok()?;
     let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
     source.read_at(0, &mut head).ok()?;
-    let is_ours = || pack::recognise(&source) || tensor_file::holds_names(&head, &source);
+    let is_arrays = || tokens::recognise(path, &head, &source, files).is_some();
+    let is_ours = || pack::recognise(&source) || tensor_file::holds_names(&head, &source) || is_arrays();
     let is_archive =
         folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours()) && !folder::is_packed_text(&source, &head);
     is_archive.then_some((source, head))
