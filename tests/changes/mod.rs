@@ -57,6 +57,7 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Checkpoint(unit) => unit.evidence.clone(),
             Unit::Monitor(unit) => unit.evidence.clone(),
             Unit::Operators(unit) => unit.evidence.clone(),
+            Unit::Logprobs(unit) => unit.evidence.clone(),
             Unit::Sample(unit) => unit.evidence.clone(),
             Unit::Performance(unit) => {
                 let [baseline, candidate] = unit.steps;
