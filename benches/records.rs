@@ -35,6 +35,7 @@ fn main() {
         step: 0,
         rank: Some(0),
         assembled: None,
+        of_tool: None,
     });
     let mut stages = Stages::new();
     let left = baseline.read().expect("a dump");

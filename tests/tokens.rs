@@ -282,7 +282,11 @@ fn the_same_answers_in_five_forms_give_the_same_numbers_and_words() {
         for (name, bytes) in forms {
             let folder = folder(&[(name, &bytes)]);
             let (result, told) = judge_with(None, folder.path(), "");
-            assert_eq!((&result["verdict"], &told), (&first["verdict"], &headline), "{case} as {name}");
+            assert_eq!(
+                (&result["verdict"], told.replace("candidate", "NPU")),
+                (&first["verdict"], headline.clone()),
+                "{case} as {name}"
+            );
             let (ours, theirs) = (candidate(&result), candidate(&first));
             for key in ["cause", "tokens", "sequences", "sequences_off", "first_position", "step"] {
                 assert_eq!(ours[key], theirs[key], "{case} as {name}: {key}");

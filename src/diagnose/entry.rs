@@ -26,7 +26,7 @@ pub struct Cause {
     pub(super) shown_by: &'static [&'static Rule],
     /// Whether such a finding is this cause, where several causes show in it.
     pub(super) in_run: fn(&Finding) -> bool,
-    /// How sure such a finding makes it.
+    /// Sureness that such a finding gives it.
     pub(super) run_sureness: Sureness,
     /// Code of the advice where such a finding shows it; that of the cause where empty.
     pub(super) run_advice: &'static str,

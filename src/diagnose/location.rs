@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::dtype::Dtype;
     use crate::fetch::Memory;
-    use crate::read::tensor::{ByteOrder, Placement};
+    use crate::read::tensor::{ByteOrder, Placement, TensorData};
 
     /// A tensor of four heads, ten tokens and twelve channels, with an error that `change` makes of a place and its value.
     fn find(change: impl Fn([usize; 3], f32, &dyn Fn([usize; 3]) -> f32) -> f32) -> ErrorLocation {

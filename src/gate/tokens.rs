@@ -4,12 +4,11 @@ use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sampl
 use super::outcome::{CheckOutcome, damaged};
 use super::wiring::GateCheck;
 use crate::compare::tokens::{self as compare, Across, Measured};
-use crate::error::Error;
 use crate::fetch::progress::Progress;
 use crate::judge::rule::artifacts::{DAMAGED, NEEDS_BASELINE};
 use crate::judge::tokens::{JudgedTokens, Noise, Reference, TokensContext, judge_across, judge_own, rules};
 use crate::policy::Policy;
-use crate::read::tokens::{self as read, Opened, Table, TokensFile};
+use crate::read::tokens::{self as read, Opened, TokensFile};
 use crate::result::finding::Finding;
 use crate::result::unit::{LogprobsSide, Unit};
 use crate::verdict::{CheckId, PerSide, Side};
@@ -42,7 +41,7 @@ fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Ch
     let records = Records::open(candidate, Side::Candidate, &mut outcome);
     let noise = Noise::of(&policy.tokens, None);
     let context = TokensContext { policy: &policy.tokens, noise, reference: None };
-    let Some(measured) = records.own(noise, &mut outcome) else { return outcome };
+    let measured = records.own(noise);
     let is_comparable = measured.measured > 0 || measured.meter.non_finite.first.is_some() || is_explained(&measured);
     add(&mut outcome, &records, judge_own(LogprobsSide::Candidate, &measured, context));
     if !is_comparable {
@@ -72,14 +71,14 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
         candidate: Records::open(candidate, Side::Candidate, &mut outcome),
     };
     let unknown = Noise::of(&policy.tokens, None);
-    let Some(reference) = records.baseline.own(unknown, &mut outcome) else { return outcome };
+    let reference = records.baseline.own(unknown);
     let of_baseline = reference.meter.all();
     let mean = (of_baseline.tokens > 0).then(|| of_baseline.measures().mean_abs);
     let noise = Noise::of(&policy.tokens, mean);
     let is_known = reference.measured > 0;
     let known = Reference { measures: of_baseline.measures(), notes: &reference.notes };
     let context = TokensContext { policy: &policy.tokens, noise, reference: is_known.then_some(known) };
-    let Some(own) = records.candidate.own(noise, &mut outcome) else { return outcome };
+    let own = records.candidate.own(noise);
     let is_own = own.measured > 0 || own.meter.non_finite.first.is_some() || is_explained(&own);
     if is_own {
         add(&mut outcome, &records.candidate, judge_own(LogprobsSide::Candidate, &own, context));
@@ -88,13 +87,9 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
         add(&mut outcome, &records.baseline, judge_own(LogprobsSide::Baseline, &reference, context));
     }
     let differences = own.holds.difference && reference.holds.difference;
-    match compare::across(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats) {
-        Ok(all) => {
-            let judged = all.iter().map(|across| (across, is_own));
-            judge_shared(&mut outcome, &records.candidate, judged, context, differences);
-        }
-        Err(error) => outcome.say([damaged(ID, Side::Candidate, &error)]),
-    }
+    let all = compare::across(&records.baseline.opened.tables, &records.candidate.opened.tables, noise.nats);
+    let judged = all.iter().map(|across| (across, is_own));
+    judge_shared(&mut outcome, &records.candidate, judged, context, differences);
     outcome
 }
 
@@ -164,13 +159,8 @@ impl Records {
         Self { opened, side }
     }
 
-    /// Their own comparison; `None` where reading failed, which is said.
-    fn own(&self, noise: Noise, outcome: &mut CheckOutcome) -> Option<Measured> {
-        let measured = compare::own(self.tables(), noise.nats);
-        measured.map_err(|error: Error| outcome.say([damaged(ID, self.side, &error)])).ok()
-    }
-
-    fn tables(&self) -> &[Table] {
-        &self.opened.tables
+    /// Their own comparison.
+    fn own(&self, noise: Noise) -> Measured {
+        compare::own(&self.opened.tables, noise.nats)
     }
 }

@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::error::Result;
-use crate::read::tokens::{Row, Scratch, Step, Table};
+use crate::read::tokens::{Holds, Row, Scratch, Step, Table};
 
 /// Place of an answer: its table, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,22 +80,22 @@ impl RowIndex {
     }
 }
 
-/// Indexes the answers of all tables that `wanted` takes.
-///
-/// # Errors
-/// Those of reading.
-pub fn index(tables: &[Table], wanted: impl Fn(&Row) -> bool) -> Result<RowIndex> {
+/// Indexes the answers of all tables whose quantities `wanted` takes. What cannot be read has no ids, and is told where it is
+/// measured.
+pub fn index(tables: &[Table], wanted: impl Fn(Holds) -> bool) -> RowIndex {
     let mut index = RowIndex::new();
     let (mut scratch, mut row) = (Scratch::default(), Row::default());
     for (nth, table) in tables.iter().enumerate() {
-        for number in 0..table.rows() {
-            table.read(number, &mut scratch, &mut row)?;
-            if let Some(key) = RowKey::of(&row).filter(|_| wanted(&row)) {
+        for number in (0..table.rows()).filter(|row| wanted(table.holds(*row))) {
+            if table.read(number, &mut scratch, &mut row).is_err() {
+                continue;
+            }
+            if let Some(key) = RowKey::of(&row) {
                 index.add(table.step(number), key, !row.prompt.is_empty(), RowPlace { table: nth, row: number });
             }
         }
     }
-    Ok(index)
+    index
 }
 
 /// Two log-probabilities of each token of an answer, and which tokens are judged.
@@ -169,7 +168,6 @@ impl Aligned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::tokens::Holds;
 
     fn row(mask: Option<&[bool]>, engine: &[f64], trainer: &[f64]) -> Row {
         let judged = mask.map_or_else(|| vec![true; engine.len()], <[bool]>::to_vec);

@@ -57,7 +57,11 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Checkpoint(unit) => unit.evidence.clone(),
             Unit::Monitor(unit) => unit.evidence.clone(),
             Unit::Operators(unit) => unit.evidence.clone(),
+            Unit::Logprobs(unit) => unit.evidence.clone(),
             Unit::Sample(unit) => unit.evidence.clone(),
+            Unit::Array(unit) => unit.evidence.clone(),
+            Unit::Rollout(unit) => unit.evidence.clone(),
+            Unit::Sync(unit) => unit.evidence.clone(),
             Unit::Performance(unit) => {
                 let [baseline, candidate] = unit.steps;
                 Evidence { compared: baseline.min(candidate), ..Evidence::default() }

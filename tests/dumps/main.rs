@@ -25,6 +25,7 @@ mod parity;
 mod parts;
 mod quick;
 mod real;
+#[allow(dead_code, reason = "shared with an example")]
 mod real_case;
 mod reference;
 mod section7;

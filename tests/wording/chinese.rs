@@ -19,7 +19,7 @@ const TERMS: &str = "\
     kB MB GB param permute pow profile rank release requires reshape scale scaler schedule seed shape shuffle sigmoid softmax static dynamic \
     statistics step strict suite summary task tensor token warmup warm-up worker id baseline lr bfloat seq tag log job \
     pass warn fail incomplete skipped info max min mean margin csv page issues report json md html yml policy debug dict state xor https None ConfigChecker \
-    PyTorch Profiler profiler trace Core MHz ms us bucket stream tiling head AISBench OpenCompass evalscope lm-evaluation-harness vLLM OpenAI Holm few-shot prefill cache nat MiB bleu chrf ter";
+    PyTorch Profiler profiler trace Core MHz ms us bucket stream tiling head AISBench OpenCompass evalscope lm-evaluation-harness vLLM OpenAI Holm few-shot prefill cache nat MiB bleu chrf ter logprob slime sglang adapter top-k top-p";
 
 /// Text without what is quoted in it: code, addresses, templates' holes, digests.
 fn without_quotes(text: &str) -> String {

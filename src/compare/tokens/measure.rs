@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::meter::{About, Meter};
 use super::notes::{Notes, Part};
 use super::quantity::Quantity;
-use crate::error::Result;
 use crate::pair::tokens::{Aligned, RowIndex, RowKey, RowPlace, index};
 use crate::read::tokens::{Holds, Row, Scratch, Table};
 
@@ -77,10 +76,7 @@ struct Walk<'t> {
 }
 
 /// Holds the engine's log-probabilities of a side against its trainer's.
-///
-/// # Errors
-/// Those of reading that concern more than one answer.
-pub fn own(tables: &[Table], noise: f64) -> Result<Measured> {
+pub fn own(tables: &[Table], noise: f64) -> Measured {
     let mut walk = Walk {
         tables,
         measured: Measured::new(noise),
@@ -89,7 +85,7 @@ pub fn own(tables: &[Table], noise: f64) -> Result<Measured> {
         seen: HashMap::new(),
     };
     let is_alone = |holds: Holds| holds.engine && !holds.trainer;
-    let mut engines = index(tables, |row| is_alone(row.has))?;
+    let mut engines = index(tables, is_alone);
     let mut row = Row::default();
     // Answers of both come first: what an engine alone recorded of them is a second witness, and no partner for others.
     for is_trainer_alone in [false, true] {
@@ -106,7 +102,7 @@ pub fn own(tables: &[Table], noise: f64) -> Result<Measured> {
     walk.lonely_engines(&mut engines, &mut row);
     let mut measured = walk.measured;
     measured.drop_constant();
-    Ok(measured)
+    measured
 }
 
 impl Walk<'_> {
@@ -302,10 +298,7 @@ fn measure(
 
 /// Holds the answers that both sides have against each other: the same quantity where both have it, else the engine's of one
 /// against the trainer's of the other.
-///
-/// # Errors
-/// Those of reading that concern more than one answer.
-pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Result<Vec<Across>> {
+pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Vec<Across> {
     let held = |tables: &[Table]| {
         let mut all = Holds::default();
         for table in tables {
@@ -327,7 +320,7 @@ pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Result<Vec
     pairs.into_iter().map(|quantities| hold_across(baseline, candidate, quantities, noise)).collect()
 }
 
-fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Result<Across> {
+fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Across {
     let [our, their] = quantities;
     // What an engine alone recorded beside both is a second record of the same answers.
     let is_taken = |tables: &[Table], quantity: Quantity| {
@@ -336,7 +329,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
         move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
     };
     let (is_ours, is_theirs) = (is_taken(candidate, our), is_taken(baseline, their));
-    let mut found = index(baseline, |row| is_theirs(row.has))?;
+    let mut found = index(baseline, &is_theirs);
     let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
     let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
     let (mut row, mut other) = (Row::default(), Row::default());
@@ -379,7 +372,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
         }
     }
     across.measured.drop_constant();
-    Ok(across)
+    across
 }
 
 /// Answers that are taken.

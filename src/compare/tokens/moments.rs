@@ -159,9 +159,10 @@ mod tests {
 
     #[test]
     fn another_base_of_the_logarithm_is_a_factor() {
-        let pairs: Vec<(f64, f64)> = (1..40).map(|nth| -0.17 * f64::from(nth)).map(|b| (b * 0.434_29, b)).collect();
+        let pairs: Vec<(f64, f64)> =
+            (1..40).map(|nth| -0.17 * f64::from(nth)).map(|b| (b * std::f64::consts::LOG10_E, b)).collect();
         let scale = of(&pairs).scale().expect("b is not zero");
-        assert!((scale.factor - 0.434_29).abs() < 1e-9 && scale.residual < 1e-6, "{scale:?}");
+        assert!((scale.factor - std::f64::consts::LOG10_E).abs() < 1e-9 && scale.residual < 1e-6, "{scale:?}");
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn position(positions: &[(u64, f64)], noise: f64) -> Option<TokenCause> {
         #[allow(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
         let level = before.iter().sum::<f64>() / before.len() as f64;
         // Without a position before it, the first one is where answers begin.
-        return (level < SHIFTED * typical).then(|| TokenCause::Position { first_position: *place as u64 });
+        return (level < SHIFTED * typical).then_some(TokenCause::Position { first_position: *place as u64 });
     }
     None
 }

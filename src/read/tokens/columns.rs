@@ -291,7 +291,7 @@ fn column(tree: Tree) -> Option<Column> {
     match tree {
         Tree::Tensor(tensor) if is_readable(tensor.dtype) => {
             let rows = if tensor.shape.len() < 2 { 1 } else { *tensor.shape.first()? };
-            let width = if rows == 0 { 0 } else { tensor.elements() / rows };
+            let width = tensor.elements().checked_div(rows).unwrap_or(0);
             Some(Column::Matrix { cells: Cells::Tensor(tensor), rows, width })
         }
         Tree::Numbers(numbers) => {
