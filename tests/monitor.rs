@@ -129,6 +129,9 @@ fn renamed(from: &Path, to: &Path, rename: impl Fn(&str) -> String) {
     });
 }
 
+/// A rule that gives a parameter another name.
+type Renaming<'r> = &'r dyn Fn(&str) -> String;
+
 #[test]
 fn wrappers_of_one_side_are_the_same_model() {
     let case = cases().join("ok-sdpa-against-math-v2");
@@ -136,7 +139,7 @@ fn wrappers_of_one_side_are_the_same_model() {
         move |name: &str| if name.starts_with('.') { format!("{part}{name}") } else { format!("{part}.{name}") }
     };
     let inside = |name: &str| name.replacen("blk.0.", "blk.0._checkpoint_wrapped_module.", 1);
-    let all: [(&str, &dyn Fn(&str) -> String); 4] = [
+    let all: [(&str, Renaming<'_>); 4] = [
         ("module", &wrapped("module")),
         ("_orig_mod", &wrapped("_orig_mod")),
         ("_orig_mod.module", &wrapped("_orig_mod.module")),

@@ -329,7 +329,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
         move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
     };
     let (is_ours, is_theirs) = (is_taken(candidate, our), is_taken(baseline, their));
-    let mut found = index(baseline, &is_theirs);
+    let mut found = index(baseline, is_theirs);
     let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
     let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
     let (mut row, mut other) = (Row::default(), Row::default());

@@ -303,7 +303,7 @@ impl Assembled {
             operation: name.to_owned(),
             row: leaf.row.to_string(),
             kind: TensorKind::Parameter,
-            ranks: [first, name].iter().filter_map(|name| parts.ranks.get(*name)).flatten().copied().collect(),
+            ranks: [first, name].iter().filter_map(|name| parts.ranks.get(name)).flatten().copied().collect(),
             error,
             is_tied: true,
         })
