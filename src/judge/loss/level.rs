@@ -203,12 +203,14 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rul
     let band = context.limits.head.warn.filter(|_| context.mode.weights == Weights::Same);
     let Some(onset) = band.and_then(|band| measures.onset(band)) else { return };
     let grown = GROWTH.powi(i32::try_from(onset.gap.saturating_sub(1)).unwrap_or(i32::MAX));
-    let limit = Some(ABRUPT * grown).filter(|limit| limit.is_finite() && onset.size > FLIPPED);
+    let limit = ABRUPT * grown;
+    // A rounding that falls the other way is no more than the limit, whatever lies before it.
+    let before = (onset.size / onset.at.value).max(FLIPPED / limit);
     results.measure(Measured {
         rule: "abrupt_onset",
         code: &code::ONSET,
-        value: onset.at.value,
-        limits: Limits { warn: limit, fail: None },
+        value: onset.size / before,
+        limits: Limits { warn: Some(limit).filter(|limit| limit.is_finite()), fail: None },
         step: Some(onset.at.step),
         note: None,
         at_worst: Verdict::Warn,

@@ -249,7 +249,7 @@ trainer = pl.Trainer(accelerator='gpu')
 with torch.amp.autocast('cuda'): pass
 device_type = 'xpu' if has_xpu() else 'cuda'
 ";
-        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21, 22]);
+        assert_eq!(lines("cuda-hard-coded", code), [3, 5, 8, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21, 22, 23]);
     }
 
     #[test]

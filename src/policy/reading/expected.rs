@@ -207,7 +207,11 @@ impl<'a> Expected<'a> {
             Some(Kind::Section) => self.sample_section(),
             Some(Kind::List) => format!("[{}]", self.entry().map(Self::sample).unwrap_or_default()),
             Some(Kind::Number) => {
-                let least = [self.declared, self.node].into_iter().find_map(|schema| schema.get("minimum")?.as_f64());
+                let bound = |schema: &Value| {
+                    let above = schema.get("exclusiveMinimum").and_then(Value::as_f64).map(|bound| 2.0 * bound);
+                    schema.get("minimum").and_then(Value::as_f64).or(above)
+                };
+                let least = [self.declared, self.node].into_iter().find_map(bound);
                 least.filter(|least| *least > 0.01).map_or_else(|| "0.01".to_owned(), |least| least.to_string())
             }
             Some(Kind::Whole) => {

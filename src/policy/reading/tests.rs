@@ -159,12 +159,12 @@ fn broken_policies_are_answered_in_the_words_of_their_writer() {
         ),
         (
             "required: dump\n",
-            "1:1: `required:` expects a list of `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not the text `dump`",
+            "1:1: `required:` expects a list of `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not the text `dump`",
             "`required: [config]`",
         ),
         (
             "required: [loss, dmup]\n",
-            "1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dmup`; did you mean `dump`?",
+            "1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `arrays`, `monitor`, `tokens`, `evaluation`, `operators`, `performance` or `source`, not `dmup`; did you mean `dump`?",
             "",
         ),
         ("severity: [warn]\n", "1:1: `severity:` expects `{NAME: ...}`, not a list", ""),

@@ -12,20 +12,21 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
-use super::content::{COPIES, Differing, Dump, Holders, Parts};
-use super::elements::{Elements, Gates, Shard};
+use super::content::{COPIES, Differing, Dump, Holders, Parts, SharedMask};
+use super::elements::{Elements, Gates};
 use super::folder::{DumpFolder, WholeModel};
-use super::masks::{SharedMask, shared_mask};
+use super::masks::shared_mask;
 use super::merge::{self, Merged, Piece, Unmerged, merge};
 use super::name::Direction;
 use super::plan::Plan;
 use super::records::{Leaf, Operations, Value};
+use super::shard::Shard;
 use crate::error::{Error, Result};
 use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::tensor::TensorData;
-use global::{Globals, Module};
+use global::{Globals, Member, Module};
 
 /// The dumps of all ranks of one step, and how they belong together.
 #[derive(Clone)]
@@ -38,19 +39,6 @@ pub struct Assembled {
     pub plan: Plan,
     /// The elements of each value that is put together of files, by its row; there once the records were read.
     elements: OnceLock<HashMap<String, Elements>>,
-}
-
-/// A call of a module on one rank.
-#[derive(Clone, Copy)]
-struct Member {
-    /// Place among the ranks.
-    rank: u32,
-    /// Index of the operation in that rank's dump.
-    operation: u32,
-    /// Number of the call, or the largest number where it is larger.
-    call: u32,
-    /// Chunk of the model that it is a part of.
-    chunk: u32,
 }
 
 /// Place of an operation in the order of the whole model.
@@ -68,7 +56,7 @@ struct Group {
     members: Vec<Member>,
 }
 
-/// What the ranks recorded.
+/// Records of the ranks.
 struct OfRanks<'d> {
     dumps: &'d [Dump],
     places: &'d [Coordinates],

@@ -11,12 +11,12 @@ use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::content::{Dump, Holders, Parts};
-use super::elements::Shard;
 use super::folder::{DumpFolder, WholeModel};
 use super::merge::{Merged, of_calls};
 use super::name::{Direction, OpName};
 use super::plan::Plan;
 use super::records::{Operation, Operations, TensorRecord, Value};
+use super::shard::Shard;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::layout::Layout;

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::compact::{ByName, ByNameBuilder};
-use super::masks::SharedMask;
 use super::plan::Plan;
 use super::records::Operations;
 use super::tool::Tool;
@@ -57,6 +56,15 @@ pub struct Parts {
     pub shared_mask: Option<SharedMask>,
     /// Whether elements of any value can be read.
     pub has_elements: bool,
+}
+
+/// A mask that several ranks multiply different values by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMask {
+    /// Row name of the mask.
+    pub row: String,
+    /// Ranks that have it.
+    pub ranks: Vec<u64>,
 }
 
 /// Ranks that hold operations, being gathered; most operations share them with others.

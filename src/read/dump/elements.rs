@@ -1,10 +1,10 @@
 //! The elements of a value of the whole model in the files of its ranks.
 
-use std::ops::Range;
-
 use super::content::Dump;
 use super::folder::DumpFolder;
 use super::name::OpName;
+use super::records::Leaf;
+use super::shard::Shard;
 use crate::error::{Error, Result};
 use crate::kind::TensorKind;
 use crate::layout::placement::ValueRole;
@@ -31,21 +31,6 @@ pub(super) enum Elements {
         /// The parts, each with its length along the axis.
         parts: Vec<(u64, Self)>,
     },
-}
-
-/// The part of a value that one rank holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// The rank.
-    pub rank: u64,
-    /// The axis that the value is cut along.
-    pub axis: usize,
-    /// Place among the parts, and their number.
-    pub index: usize,
-    /// Number of parts.
-    pub of: usize,
-    /// Its indices along the axis, one range for each tensor that it is fused of.
-    pub ranges: Vec<Range<u64>>,
 }
 
 impl Elements {
@@ -116,7 +101,7 @@ impl Gates {
                 let base = OpName::parse(operation.name).base;
                 let (path, _) = base.rsplit_once('.')?;
                 let name = path.rsplit('.').next()?;
-                let is_weight = |leaf: &super::Leaf<'_>| {
+                let is_weight = |leaf: &Leaf<'_>| {
                     leaf.kind == TensorKind::Parameter && leaf.row.below_operation().ends_with("weight")
                 };
                 let is_wanted = GATED.iter().any(|(first, second)| name == *first || name == *second);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::content::{DamageKind, Dump};
-use super::elements::Shard;
+use super::shard::Shard;
 use super::tool::Tool;
 use super::tools::ToolDump;
 use super::{msprobe, ptdbg, stack};

@@ -2,21 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::content::Dump;
+use super::content::{Dump, SharedMask};
 use super::records::{Leaf, Statistic, TensorRecord};
 use crate::kind::TensorKind;
 
 /// Fewer elements have masks of as many zeros by chance.
 const FEWEST: u64 = 64;
-
-/// A mask that several ranks multiply different values by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedMask {
-    /// Row name of the mask.
-    pub row: String,
-    /// Ranks that have it.
-    pub ranks: Vec<u64>,
-}
 
 /// The first mask of all ranks of one dump group that all of them have, while what it is multiplied by differs.
 pub(super) fn shared_mask(dumps: &[Dump], ranks: &[u64]) -> Option<SharedMask> {

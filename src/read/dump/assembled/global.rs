@@ -1,6 +1,5 @@
 //! Names of modules in the whole model: layers are counted over stages and chunks, experts over the ranks that share them.
 
-use super::Member;
 use crate::layout::names::{Numbering, without_chunk};
 use crate::layout::{Coordinates, Layout};
 use crate::read::dump::content::Dump;
@@ -10,6 +9,19 @@ use crate::read::dump::name::{Direction, OpName};
 const PREFIXES: [&str; 2] = ["Module.", "Cell."];
 /// Prefix of the class of a module whose parameters torch shards.
 const FSDP: &str = "FSDP";
+
+/// A call of a module on one rank.
+#[derive(Clone, Copy)]
+pub(super) struct Member {
+    /// Place among the ranks.
+    pub(super) rank: u32,
+    /// Index of the operation in that rank's dump.
+    pub(super) operation: u32,
+    /// Number of the call, or the largest number where it is larger.
+    pub(super) call: u32,
+    /// Chunk of the model that it is a part of.
+    pub(super) chunk: u32,
+}
 
 /// A module's operation by its name in the whole model.
 #[derive(Clone, Debug, PartialEq, Eq)]
