@@ -9,7 +9,7 @@ pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// The result. Every document after it is made from it.
 const RESULT: &str = "result.json";
 /// Documents that are made from a result and its lines alone.
-const RENDERED: [&str; 16] = [
+const RENDERED: [&str; 17] = [
     "badge.json",
     "divergence.png",
     "error-map.png",
@@ -25,6 +25,7 @@ const RENDERED: [&str; 16] = [
     "report.html",
     "sarif.json",
     "summary.md",
+    "tokens.png",
     "trend.png",
 ];
 /// Tables and workbooks with a fixed name.

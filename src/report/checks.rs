@@ -14,6 +14,7 @@ mod operators;
 mod performance;
 mod presentation;
 mod source;
+mod tokens;
 
 use crate::result::GateResult;
 use crate::verdict::CheckId;
@@ -28,6 +29,7 @@ pub(super) const ALL: &[Presentation] = &[
     dump::SHOWN,
     arrays::SHOWN,
     monitor::SHOWN,
+    tokens::SHOWN,
     evaluation::SHOWN,
     operators::SHOWN,
     performance::SHOWN,

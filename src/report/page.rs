@@ -30,6 +30,7 @@ use super::plot::error_map::error_map_png;
 use super::plot::evaluation::evaluation_png;
 use super::plot::monitor::monitor_png;
 use super::plot::performance::performance_png;
+use super::plot::tokens::tokens_png;
 use super::templates::Templates;
 use super::view::{self, View};
 use super::writer::safe;
@@ -83,6 +84,7 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
         blocks => safe(PLACE_OF_BLOCKS.into()),
         error_map => error_map_png(result, options.language)?.as_deref().map(data_address),
         monitor_map => monitor_png(result, options.language)?.as_deref().map(data_address),
+        tokens_map => tokens_png(result, options.language)?.as_deref().map(data_address),
         evaluation_plot => evaluation_png(result, options.language)?.as_deref().map(data_address),
         performance_plot => performance_png(result, options.language)?.as_deref().map(data_address),
         assets => context! {

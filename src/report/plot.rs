@@ -14,6 +14,7 @@ pub mod monitor;
 pub mod performance;
 pub mod samples;
 pub mod timeline;
+pub mod tokens;
 pub mod trend;
 
 use std::sync::Once;

@@ -13,7 +13,10 @@ use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
 use crate::result::finding::{Fact, Finding, WaivedFinding};
-use crate::result::unit::{AnyUnit, Check, CurveUnit, Evidence, PerformanceUnit, SampleRule, Unit, sources};
+use crate::result::unit::{
+    AnyUnit, Check, CurveUnit, Evidence, LogprobsSide, LogprobsUnit, PerformanceUnit, SampleRule, Unit, logprobs,
+    sources,
+};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Order of rules by which a pass is told: that of the level or the score leads, then that which sees the least.
@@ -26,6 +29,15 @@ fn main_first(one: &SampleRule, other: &SampleRule) -> Ordering {
 /// Whether all units of a check are synchronisations of weights.
 fn holds_synchronisations_alone(check: &Check) -> bool {
     !check.units.is_empty() && check.units.iter().all(|unit| matches!(unit, Unit::Sync(_)))
+}
+
+/// The candidate's own engine and trainer.
+fn own_logprobs(check: &Check) -> Option<&LogprobsUnit> {
+    logprobs(std::slice::from_ref(check)).find(|unit| unit.side == LogprobsSide::Candidate)
+}
+
+fn context_of(unit: &LogprobsUnit) -> Value {
+    context! { mean_abs => unit.mean_abs.map(|mean| mean.0), tokens => unit.tokens }
 }
 
 impl Builder<'_> {
@@ -62,6 +74,11 @@ impl Builder<'_> {
         }
         if self.is_of_synchronisations() {
             return self.word("headline_pass_sync");
+        }
+        if let [check] = self.compared().as_slice()
+            && let Some(unit) = own_logprobs(check)
+        {
+            return self.phrase("headline_pass_tokens", context_of(unit));
         }
         let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
         let manifest = verified.map(|verified| verified.manifest.as_str());
@@ -110,7 +127,11 @@ impl Builder<'_> {
             parts.push(self.writer.phrase("behind_waived_in_line", &context! { count => behind })?);
         }
         let left_out: Vec<&Evidence> = units().filter(|evidence| evidence.left_out > 0).collect();
-        let unread = units().map(|evidence| evidence.unread).fold(0, u64::saturating_add);
+        let members = logprobs(&self.result.checks).map(|unit| unit.evidence.unread).fold(0, u64::saturating_add);
+        if members > 0 {
+            parts.push(self.writer.phrase("members_unread_in_line", &context! { count => members })?);
+        }
+        let unread = units().map(|evidence| evidence.unread).fold(0, u64::saturating_add).saturating_sub(members);
         if unread > 0 {
             parts.push(self.writer.phrase("unread_in_line", &context! { count => unread })?);
         }
@@ -161,6 +182,9 @@ impl Builder<'_> {
             && let Some(agreed) = self.agreed_curve(check)?
         {
             return Ok(agreed);
+        }
+        if let Some(unit) = own_logprobs(check).or_else(|| logprobs(std::slice::from_ref(check)).last()) {
+            return self.writer.phrase("agrees_tokens", &context_of(unit));
         }
         if holds_synchronisations_alone(check) {
             return self.writer.phrase("agrees_sync", &counts);
