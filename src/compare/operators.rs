@@ -291,7 +291,8 @@ mod tests {
         assert_eq!(Ratio::new(Some(1.0), Some(3.0), floor), Ratio::Of(3.0));
         assert_eq!(Ratio::new(Some(1.0), Some(f64::NAN), floor), Ratio::NonFinite);
         assert_eq!(Ratio::new(Some(f64::INFINITY), Some(f64::NAN), floor), Ratio::NonFinite);
-        assert_eq!(Ratio::new(Some(f64::NAN), Some(1.0), floor), Ratio::NotJudged);
+        assert_eq!(Ratio::new(Some(f64::NAN), Some(1.0), floor), Ratio::BaselineNonFinite);
+        assert_eq!(Ratio::new(Some(f64::NAN), Some(f64::NAN), floor), Ratio::NotJudged);
         assert_eq!(Ratio::new(None, Some(1.0), floor), Ratio::Unknown);
         assert!(is_empty("(0,)") && is_empty("(2, 0, 3)") && !is_empty("(10, 20)") && !is_empty("()"));
     }

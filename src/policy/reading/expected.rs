@@ -205,6 +205,9 @@ impl<'a> Expected<'a> {
         let set = [self.declared, self.node].into_iter().find_map(|schema| schema.get("default"));
         match self.kind() {
             Some(Kind::Section) => self.sample_section(),
+            Some(Kind::List) if set.is_some_and(|set| set.as_array().is_some_and(|list| !list.is_empty())) => {
+                set.map(Value::to_string).unwrap_or_default()
+            }
             Some(Kind::List) => format!("[{}]", self.entry().map(Self::sample).unwrap_or_default()),
             Some(Kind::Number) => {
                 let bound = |schema: &Value| {
