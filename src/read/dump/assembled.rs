@@ -83,8 +83,9 @@ impl WholeModel for Assembled {
         let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
-        for group in &groups {
-            self.put(group, &of, &mut whole);
+        // Each goes once it is put together: there are as many as operations.
+        for group in groups {
+            self.put(&group, &of, &mut whole);
         }
         let Whole { builder, elements, mut parts, ranks } = whole;
         parts.ranks = ranks.finish();
