@@ -45,6 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
         step: 0,
         rank: None,
         assembled: None,
+        of_tool: None,
     };
     let _dump = folder.read();
 });
