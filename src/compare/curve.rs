@@ -81,10 +81,12 @@ pub struct Stretch {
 /// The first step of a curve beyond a band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Onset {
-    /// The step, and how many times larger it is than anything before it.
-    pub at: At,
+    /// The step.
+    pub step: u64,
     /// r of that step.
     pub size: f64,
+    /// The largest r before it, or what is too small to be seen.
+    pub before: f64,
     /// Steps since the point before it.
     pub gap: u64,
 }
@@ -308,7 +310,7 @@ impl CurveMeasures {
         let unit = if self.median > 0.0 { self.resolution / self.median } else { 0.0 };
         let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE.max(unit), f64::max);
         let (step, size) = (self.steps.get(index)?, *self.rel.get(index)?);
-        Some(Onset { at: At { step, value: size / before }, size, gap: step - self.steps.get(index - 1)? })
+        Some(Onset { step, size, before, gap: step - self.steps.get(index - 1)? })
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
@@ -404,8 +406,10 @@ mod tests {
         let growing = (0..60).map(|t| 2.0 * (1.0 + 1e-5 * 1.1_f64.powi(t))).collect();
         let sudden = (0..60).map(|t| if t < 30 { 2.0 } else { 2.004 }).collect();
         let of = |candidate| measure(&points(baseline.clone(), candidate), SCALE).expect("finite").onset(2e-4);
-        assert!(of(growing).is_some_and(|onset| onset.at.value < 2.0));
-        assert!(of(sudden).is_some_and(|onset| onset.at.step == 31 && onset.at.value > 1000.0 && onset.gap == 1));
+        assert!(of(growing).is_some_and(|onset| onset.size / onset.before < 2.0));
+        assert!(
+            of(sudden).is_some_and(|onset| onset.step == 31 && onset.size / onset.before > 1000.0 && onset.gap == 1)
+        );
         assert_eq!(of(baseline.clone()), None);
     }
 

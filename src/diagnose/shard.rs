@@ -15,9 +15,15 @@ pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'
     if hit.len() == shards.len() { Vec::new() } else { hit }
 }
 
-/// The ranks of parts, as they are told.
-pub(super) fn of_ranks(shards: &[&Shard]) -> String {
-    shards.iter().map(|shard| shard.rank.to_string()).collect::<Vec<_>>().join(", ")
+/// Ranks as they are told.
+pub(super) fn listed(ranks: impl IntoIterator<Item = u64>) -> String {
+    ranks.into_iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The ranks that hold wrong parts, as they are told; `None` where their place does not tell.
+pub(super) fn wrong_ranks(shards: &[Shard], location: &ErrorLocation) -> Option<String> {
+    let wrong = wrong_shards(shards, location);
+    (!wrong.is_empty()).then(|| listed(wrong.into_iter().map(|shard| shard.rank)))
 }
 
 /// Whether the error is that of whole parts: it begins and ends where they do.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::dump::DtypeName;
 use crate::dtype::Dtype;
 
 /// Log-probabilities by token, and weights on their way to the engine.
@@ -179,26 +180,32 @@ impl TryFrom<Vec<f64>> for TwoLimits {
 }
 
 /// A data type of floating-point numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(try_from = "String")]
-#[schemars(with = "String")]
-pub struct CastType(String);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "DtypeName", into = "DtypeName")]
+#[schemars(with = "DtypeName")]
+pub struct CastType(Dtype);
 
 impl CastType {
     /// The type.
-    pub fn dtype(&self) -> Option<Dtype> {
-        Dtype::parse(&self.0)
+    pub fn dtype(self) -> Dtype {
+        self.0
     }
 }
 
-impl TryFrom<String> for CastType {
+impl TryFrom<DtypeName> for CastType {
     type Error = String;
 
-    fn try_from(name: String) -> Result<Self, String> {
-        if Dtype::parse(&name).is_some_and(Dtype::is_float) {
-            return Ok(Self(name));
+    fn try_from(DtypeName(dtype): DtypeName) -> Result<Self, String> {
+        if dtype.is_float() {
+            return Ok(Self(dtype));
         }
-        Err(format!("expects a floating-point type such as `bfloat16`, not `{}`", name.escape_debug()))
+        Err(format!("expects a floating-point type such as `bfloat16`, not `{dtype}`"))
+    }
+}
+
+impl From<CastType> for DtypeName {
+    fn from(CastType(dtype): CastType) -> Self {
+        Self(dtype)
     }
 }
 
@@ -239,7 +246,7 @@ mod tests {
         let policy = Policy::parse("gate.yml", text, &[]).expect("sound");
         let tokens = &policy.tokens;
         assert_eq!((tokens.warn.get(), tokens.fail.get(), tokens.k3.fail()), (2.0, 4.0, 0.1));
-        assert_eq!(tokens.cast.as_ref().and_then(super::CastType::dtype), Some(crate::dtype::Dtype::BF16));
+        assert_eq!(tokens.cast.map(super::CastType::dtype), Some(crate::dtype::Dtype::BF16));
         let written = serde_json::to_value(tokens).expect("JSON");
         let again: super::TokensPolicy = serde_json::from_value(written.clone()).expect("read again");
         assert_eq!(serde_json::to_value(again).expect("JSON"), written);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::archive::{self, Archive, Limits, Member};
 use super::npy;
-use super::tensor::Stored;
+use super::tensor::{Stored, TensorData};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Memory, Source, past_end};
 
@@ -25,14 +25,25 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     let archive = Archive::open(source.clone(), LIMITS)?;
     let member = |member: &Member| {
         let name = member.name().strip_suffix(".npy").unwrap_or(member.name()).to_owned();
-        let opened = bytes_of(&archive, member, &source).and_then(npy::open);
-        (name, opened.map_or_else(|error| Stored::Unsupported(error.to_string()), Stored::Tensor))
+        (
+            name,
+            array(&archive, member, &source)
+                .map_or_else(|error| Stored::Unsupported(error.to_string()), Stored::Tensor),
+        )
     };
     let mut stored: Vec<(String, Stored)> = archive.members().iter().map(member).collect();
     stored.extend(
         archive.refused().iter().map(|refused| (refused.name.clone(), Stored::Unsupported(refused.reason.into()))),
     );
     Ok(stored)
+}
+
+/// The array of a member.
+///
+/// # Errors
+/// Where the member cannot be read, or is none.
+pub(crate) fn array(archive: &Archive, member: &Member, source: &Source) -> Result<TensorData> {
+    bytes_of(archive, member, source).and_then(npy::open)
 }
 
 /// The bytes of a member: where they lie, or expanded in memory.

@@ -6,6 +6,7 @@
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
 use super::super::fingerprint::is_same;
+use super::super::shard::listed;
 use crate::judge::monitor::copies::is_behind_sum;
 use crate::judge::run::rules;
 use crate::kind::TensorKind;
@@ -73,9 +74,9 @@ fn of_peers(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
 }
 
 fn told(code: &'static str, suspect: &Suspect<'_>, ranks: &[u64]) -> Statement {
-    let ranks: Vec<String> = ranks.iter().map(u64::to_string).collect();
     let module = module_of(suspect).map_or(suspect.culprit.op.as_str(), |(path, _)| path);
-    let statement = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("holders", ranks.join(", "));
+    let statement =
+        Statement::new(code).with("op", suspect.culprit.op.as_str()).with("holders", listed(ranks.iter().copied()));
     statement.with("module", module).with("backward", u64::from(suspect.is_backward()))
 }
 

@@ -6,7 +6,7 @@
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
 use super::super::location::location;
-use super::super::shard::{fills_shards, of_ranks, wrong_shards};
+use super::super::shard::{fills_shards, listed, wrong_ranks};
 use super::missing_collective::module_of;
 use crate::judge::dump::rules as dump_rules;
 use crate::layout::placement::ModuleKind;
@@ -26,10 +26,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !fills_shards(&shards, &place) {
         return None;
     }
-    let ranks = of_ranks(&wrong_shards(&shards, &place));
+    let ranks = wrong_ranks(&shards, &place)?;
     let part = Statement::new("rank-part-wrong").with("op", suspect.culprit.op.as_str()).with("holders", ranks);
     let shared = parts.shared_mask.as_ref().map(|mask| {
-        let all = mask.ranks.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let all = listed(mask.ranks.iter().copied());
         Statement::new("mask-shared").with("tensor", mask.row.as_str()).with("holders", all)
     });
     let sureness = if shared.is_some() { Sureness::Certain } else { Sureness::Possible };

@@ -3,7 +3,7 @@
 use super::super::context::Context;
 use super::super::entry::Cause;
 use super::super::location::location;
-use super::super::shard::{of_ranks, wrong_shards};
+use super::super::shard::{listed, wrong_ranks};
 use super::missing_collective::module_of;
 use crate::judge::dump::rules as dump_rules;
 use crate::layout::placement::ModuleKind;
@@ -29,15 +29,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         context.input.candidate.operations.get(index).map(|operation| operation.name).filter(|name| is_fused(name))
     })?;
     let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
-    let wrong =
-        location(context).map(|place| of_ranks(&wrong_shards(&shards, &place))).filter(|ranks| !ranks.is_empty());
+    let wrong = location(context).and_then(|place| wrong_ranks(&shards, &place));
     let sureness = if wrong.is_some() { Sureness::Certain } else { Sureness::Likely };
-    let all = || {
-        parts
-            .ranks
-            .get(&suspect.culprit.op)
-            .map(|ranks| ranks.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
-    };
+    let all = || parts.ranks.get(&suspect.culprit.op).map(|ranks| listed(ranks.iter().copied()));
     let evidence = Statement::new("split-wrongly")
         .with("op", suspect.culprit.op.as_str())
         .with("fused", fused)

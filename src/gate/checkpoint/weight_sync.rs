@@ -113,7 +113,7 @@ impl Run<'_> {
             Ok(judged) => judged,
             Err(findings) => return JudgedSync { unit, findings },
         };
-        let cast = self.policy.tokens.cast.as_ref().and_then(CastType::dtype);
+        let cast = self.policy.tokens.cast.map(CastType::dtype);
         let fallbacks = std::mem::take(&mut unit.evidence);
         let sync = Synchronisation { unit, comparisons: &comparisons, missing, extra, left_out, cast };
         let mut judged = judge_sync(sync);

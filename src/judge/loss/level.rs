@@ -205,13 +205,13 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rul
     let grown = GROWTH.powi(i32::try_from(onset.gap.saturating_sub(1)).unwrap_or(i32::MAX));
     let limit = ABRUPT * grown;
     // A rounding that falls the other way is no more than the limit, whatever lies before it.
-    let before = (onset.size / onset.at.value).max(FLIPPED / limit);
+    let before = onset.before.max(FLIPPED / limit);
     results.measure(Measured {
         rule: "abrupt_onset",
         code: &code::ONSET,
         value: onset.size / before,
         limits: Limits { warn: Some(limit).filter(|limit| limit.is_finite()), fail: None },
-        step: Some(onset.at.step),
+        step: Some(onset.step),
         note: None,
         at_worst: Verdict::Warn,
     });

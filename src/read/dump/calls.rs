@@ -16,7 +16,6 @@ use super::merge::{Merged, of_calls};
 use super::name::{Direction, OpName};
 use super::plan::Plan;
 use super::records::{Operation, Operations, TensorRecord, Value};
-use super::shard::Shard;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -91,10 +90,6 @@ impl WholeModel for Calls {
 
     fn tensor(&self, data_name: &str) -> Result<TensorData> {
         Err(Error::unsupported(data_name, "calls are put together by their statistics"))
-    }
-
-    fn shards(&self, _: &str) -> Vec<Shard> {
-        Vec::new()
     }
 }
 

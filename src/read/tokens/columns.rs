@@ -183,7 +183,7 @@ impl Columns {
             return self.fill_packed(nth, raw, bytes);
         }
         for (role, column) in &self.arrays {
-            if let Some(numbers) = numbers_of(raw, *role) {
+            if let Some(numbers) = raw.numbers(*role) {
                 column.read(row, bytes, numbers.fill())?;
             }
         }
@@ -209,7 +209,7 @@ impl Columns {
             cells.read(start.min(cells.len()), end.min(cells.len()), bytes, out)
         };
         for (role, column) in &self.arrays {
-            if let Some(numbers) = numbers_of(raw, *role) {
+            if let Some(numbers) = raw.numbers(*role) {
                 cut(column, numbers.fill())?;
             }
         }
@@ -238,22 +238,6 @@ impl Raw {
             std::mem::swap(&mut self.whole, &mut self.tokens);
         }
     }
-}
-
-/// The numbers of an answer that stand for a role.
-fn numbers_of(raw: &mut Raw, role: Role) -> Option<&mut Numbers> {
-    Some(match role {
-        Role::Engine => &mut raw.engine,
-        Role::Trainer => &mut raw.trainer,
-        Role::Difference => &mut raw.difference,
-        Role::Response => &mut raw.response,
-        Role::Prompt => &mut raw.prompt,
-        Role::Whole => &mut raw.whole,
-        Role::Tokens => &mut raw.tokens,
-        Role::Attention => &mut raw.attention,
-        Role::PromptMask => &mut raw.prompt_mask,
-        _ => return None,
-    })
 }
 
 impl Column {

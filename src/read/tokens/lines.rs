@@ -161,29 +161,22 @@ fn fill(bytes: &[u8], raw: &mut Raw) -> std::result::Result<(), String> {
         }
         places.retain(|(known, _)| *known != role);
         places.push((role, place));
-        let numbers = match role {
-            Role::Engine => &mut raw.engine,
-            Role::Trainer => &mut raw.trainer,
-            Role::Difference => &mut raw.difference,
-            Role::Response => &mut raw.response,
-            Role::Prompt => &mut raw.prompt,
-            Role::Whole => &mut raw.whole,
-            Role::Tokens => &mut raw.tokens,
-            Role::Attention => &mut raw.attention,
-            Role::PromptMask => &mut raw.prompt_mask,
+        if let Some(numbers) = raw.numbers(role) {
+            return list(cursor, numbers.fill());
+        }
+        match role {
             Role::Mask => {
                 let mut mask = Numbers::default();
                 list(cursor, mask.fill())?;
                 raw.masks.push(mask);
-                return Ok(());
+                Ok(())
             }
-            Role::Lengths => return scalar(cursor, &mut raw.length),
-            Role::Index => return scalar(cursor, &mut raw.index),
-            Role::Version => return scalar(cursor, &mut raw.version),
-            Role::Cached => return scalar(cursor, &mut raw.cached),
-            Role::Boundaries | Role::Step | Role::Rank => return cursor.skip(),
-        };
-        list(cursor, numbers.fill())
+            Role::Lengths => scalar(cursor, &mut raw.length),
+            Role::Index => scalar(cursor, &mut raw.index),
+            Role::Version => scalar(cursor, &mut raw.version),
+            Role::Cached => scalar(cursor, &mut raw.cached),
+            _ => cursor.skip(),
+        }
     });
     read.map_err(|fault| fault.reason())
 }

@@ -1,7 +1,6 @@
 //! Files of log-probabilities, opened.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::columns::{Built, Columns};
 use super::keys::{is_measured, role};
@@ -9,11 +8,12 @@ use super::lines::Lines;
 use super::place::{RecordDamage, TokensFile, TokensFormat, key_of, rank_of, stem, step_of};
 use super::table::{Content, Table};
 use crate::error::{Error, Result};
-use crate::fetch::{Files, Memory, Source, bounded};
+use crate::fetch::{Files, Source};
 use crate::read::archive::{Archive, Limits};
 use crate::read::npy;
+use crate::read::npz;
 use crate::read::safetensors;
-use crate::read::tensor::{Stored, TensorData};
+use crate::read::tensor::Stored;
 use crate::read::torch::{self, Tree};
 
 /// Most members of an archive of arrays.
@@ -86,7 +86,7 @@ fn open(files: &dyn Files, file: &TokensFile) -> Result<Table> {
     let source = files.open(&file.path)?;
     let built = match &file.format {
         TokensFormat::Torch => of_tree(&file.path, torch::open_tree(source)?)?,
-        TokensFormat::Npz => Columns::build(&file.path, npz(&source)?)?,
+        TokensFormat::Npz => Columns::build(&file.path, of_archive(&source)?)?,
         TokensFormat::Safetensors => Columns::build(&file.path, of_stored(safetensors::open(source)?))?,
         TokensFormat::Npy(key) => Columns::build(&file.path, vec![(key.clone(), Tree::Tensor(npy::open(source)?))])?,
         TokensFormat::Lines => {
@@ -111,8 +111,8 @@ fn table(path: &str, built: Built) -> Table {
     }
 }
 
-/// Arrays of a numpy archive, expanded.
-fn npz(source: &Source) -> Result<Vec<(String, Tree)>> {
+/// Arrays of a numpy archive.
+fn of_archive(source: &Source) -> Result<Vec<(String, Tree)>> {
     let limits = Limits { members: MOST_MEMBERS, total_bytes: source.memory() };
     let archive = Archive::open(source.clone(), limits)?;
     let mut entries = Vec::new();
@@ -123,11 +123,7 @@ fn npz(source: &Source) -> Result<Vec<(String, Tree)>> {
             entries.push((key.to_owned(), Tree::Unread));
             continue;
         }
-        let bytes = archive.read(member, source.memory())?;
-        let name = archive.full_name(member);
-        let source = bounded(Arc::new(Memory::new(name, bytes)), source.memory());
-        let tensor: TensorData = npy::open(source)?;
-        entries.push((key.to_owned(), Tree::Tensor(tensor)));
+        entries.push((key.to_owned(), Tree::Tensor(npz::array(&archive, member, source)?)));
     }
     Ok(entries)
 }

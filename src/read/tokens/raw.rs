@@ -1,5 +1,6 @@
 //! Numbers of one answer as they stand in a record, and the row that they make.
 
+use super::keys::Role;
 use super::row::{Holds, PromptDifference, Row};
 
 /// Numbers under the keys of one answer. A table fills it again for the next.
@@ -21,6 +22,24 @@ pub(super) struct Raw {
     pub(super) index: Option<f64>,
     pub(super) version: Option<f64>,
     pub(super) cached: Option<f64>,
+}
+
+impl Raw {
+    /// The numbers that stand for a role; `None` for masks, of which there may be several, and for single numbers.
+    pub(super) fn numbers(&mut self, role: Role) -> Option<&mut Numbers> {
+        match role {
+            Role::Engine => Some(&mut self.engine),
+            Role::Trainer => Some(&mut self.trainer),
+            Role::Difference => Some(&mut self.difference),
+            Role::Response => Some(&mut self.response),
+            Role::Prompt => Some(&mut self.prompt),
+            Role::Whole => Some(&mut self.whole),
+            Role::Tokens => Some(&mut self.tokens),
+            Role::Attention => Some(&mut self.attention),
+            Role::PromptMask => Some(&mut self.prompt_mask),
+            _ => None,
+        }
+    }
 }
 
 /// Numbers under a key.

@@ -38,7 +38,9 @@ pub trait AnyUnit {
     }
 
     /// Rules as applied.
-    fn rules(&self) -> &[RuleOutcome];
+    fn rules(&self) -> &[RuleOutcome] {
+        &[]
+    }
 
     /// Whether nothing of it could be read.
     fn is_unread(&self) -> bool;

@@ -8,7 +8,6 @@ use super::culprit::Culprit;
 use super::evidence::Evidence;
 use crate::kind::ArrayKind;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// An array of both sides.
@@ -86,10 +85,6 @@ impl AnyUnit for ArrayUnit {
 
     fn name(&self) -> String {
         self.array.clone()
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn evidence(&self) -> Option<&Evidence> {

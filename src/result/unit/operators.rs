@@ -7,7 +7,6 @@ use super::any::{AnyUnit, Measured, Size};
 use super::culprit::Culprit;
 use super::evidence::Evidence;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// The operators that one device tested.
@@ -74,10 +73,6 @@ impl AnyUnit for OperatorsUnit {
 
     fn name(&self) -> String {
         self.table.clone()
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn evidence(&self) -> Option<&Evidence> {

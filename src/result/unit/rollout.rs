@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::any::{AnyUnit, Measured, Size};
 use super::evidence::Evidence;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// Rollouts of one step: answers of a model in training, with their scores.
@@ -84,10 +83,6 @@ impl AnyUnit for RolloutUnit {
 
     fn name(&self) -> String {
         format!("{}/{}", self.task, self.step)
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn evidence(&self) -> Option<&Evidence> {

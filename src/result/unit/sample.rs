@@ -7,7 +7,6 @@ use super::any::{AnyUnit, Size};
 use super::evidence::Evidence;
 use crate::kind::Role;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// A metric of several runs of each side.
@@ -132,10 +131,6 @@ impl AnyUnit for SampleUnit {
             (Some(task), None) => format!("{task} {metric}"),
             (None, _) => metric,
         }
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn is_unread(&self) -> bool {

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Size};
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// A file of source.
@@ -41,10 +40,6 @@ impl AnyUnit for SourceUnit {
 
     fn name(&self) -> String {
         self.file.clone()
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn is_unread(&self) -> bool {

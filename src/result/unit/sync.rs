@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::any::{AnyUnit, Size};
 use super::culprit::unit_place;
 use super::evidence::Evidence;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::{Side, Verdict};
 
 /// Two stages of a synchronisation of weights from a trainer to an engine, at one step and rank.
@@ -103,10 +102,6 @@ impl AnyUnit for SyncUnit {
             (from, to) if from == to => format!("{to} {}", unit_place(self.step, self.rank)),
             (_, to) => to.to_owned(),
         }
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn evidence(&self) -> Option<&Evidence> {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::any::{AnyUnit, Measured, Size};
 use super::evidence::Evidence;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// Log-probabilities of an engine held against a trainer's, or of one side against the other's.
@@ -231,10 +230,6 @@ impl AnyUnit for LogprobsUnit {
             (side, "") => format!("logprobs {}", side.as_str()),
             (side, quantity) => format!("logprobs {} {quantity}", side.as_str()),
         }
-    }
-
-    fn rules(&self) -> &[RuleOutcome] {
-        &[]
     }
 
     fn evidence(&self) -> Option<&Evidence> {
