@@ -164,28 +164,13 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
 /// The culprit of a rank, as documents name it.
 fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culprit {
     let mut culprit = Culprit {
-        layout: None,
-        check: ID,
-        finding: String::new(),
-        order: 0,
-        step: 0,
         rank,
         op: cause.operators.first().cloned().unwrap_or_default(),
         tensor: finding.place.clone(),
-        kind: CulpritKind::Phase(cause.phase),
-        side: None,
         code: finding.code.clone(),
         metrics: crate::result::unit::Metrics::default(),
-        reference: None,
-        stack: Vec::new(),
-        spread: 0,
-        location: None,
-        baseline: None,
-        candidate: None,
-        mask: String::new(),
-        monitor: None,
-        operator: None,
         performance: Some(cause.clone()),
+        ..Culprit::new(ID, CulpritKind::Phase(cause.phase))
     };
     culprit.finding = culprit.own_finding();
     culprit

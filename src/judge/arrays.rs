@@ -235,28 +235,12 @@ impl Judge<'_> {
         let numbers = [("error", self.unit.error), ("limit", self.unit.limit), ("psnr", self.unit.psnr)];
         let numbers = numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Culprit {
-            check: CheckId::Arrays,
-            finding: String::new(),
             order: self.subject.order,
-            step: 0,
-            rank: None,
             op: self.subject.short.to_owned(),
             tensor: self.subject.name.to_owned(),
-            kind: CulpritKind::Array(self.unit.kind),
-            side: None,
             code: finding.code.clone(),
             metrics: numbers.collect(),
-            reference: None,
-            stack: Vec::new(),
-            spread: 0,
-            location: None,
-            baseline: None,
-            candidate: None,
-            mask: String::new(),
-            layout: None,
-            monitor: None,
-            operator: None,
-            performance: None,
+            ..Culprit::new(CheckId::Arrays, CulpritKind::Array(self.unit.kind))
         }
     }
 }

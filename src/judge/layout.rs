@@ -75,28 +75,12 @@ pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Cul
     let metrics: BTreeMap<String, Number> =
         metrics.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
     let mut culprit = Culprit {
-        check: REPLICAS_DIFFER.check,
-        finding: String::new(),
         order: names.take_while(|name| *name != differing.operation).count() as u64,
         step,
-        rank: None,
         op: differing.operation.clone(),
         tensor: differing.row.clone(),
-        kind: CulpritKind::Tensor(differing.kind),
-        side: None,
-        code: String::new(),
         metrics: metrics.into(),
-        reference: None,
-        stack: Vec::new(),
-        spread: 0,
-        location: None,
-        baseline: None,
-        candidate: None,
-        mask: String::new(),
-        layout: None,
-        monitor: None,
-        operator: None,
-        performance: None,
+        ..Culprit::new(REPLICAS_DIFFER.check, CulpritKind::Tensor(differing.kind))
     };
     blame_copies(&mut culprit);
     culprit

@@ -227,28 +227,17 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
     let rule = if kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let tensor = leaf.row.to_string();
     let mut culprit = Culprit {
-        layout: None,
-        check: CheckId::Dump,
-        finding: String::new(),
         order: *order as u64,
         step: at.step,
         rank: at.rank,
         op: operation.name.to_owned(),
         tensor,
-        kind: *kind,
-        side: None,
         code: rule.code.to_owned(),
         metrics: BTreeMap::from([(COLLECTIVES.to_owned(), collectives)]).into(),
-        reference: None,
         stack: stack_of(dump, operation.name),
-        spread: 0,
-        location: None,
-        baseline: None,
         candidate: Some(show(*leaf)),
-        monitor: None,
-        operator: None,
-        performance: None,
         mask: mask_of(*operation, masks).unwrap_or_default(),
+        ..Culprit::new(CheckId::Dump, *kind)
     };
     culprit.finding = culprit.own_finding();
     culprit

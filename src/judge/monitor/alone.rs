@@ -103,27 +103,13 @@ impl Walk {
         let value = Statistic::ALL.into_iter().find(|one| one.as_str() == statistic);
         let value = value.and_then(|one| row.statistics.get(one)).or(row.nans).unwrap_or(f64::NAN);
         let mut culprit = Culprit {
-            layout: None,
-            check: CheckId::Monitor,
-            finding: String::new(),
             order: place as u64,
             step: row.step,
             rank: Some(self.rank),
             op: name.clone(),
             tensor: name.clone(),
-            kind: CulpritKind::Monitor(kind),
-            side: None,
             code: rules::NON_FINITE.code.to_owned(),
             metrics: BTreeMap::from([("candidate".to_owned(), Number(value))]).into(),
-            reference: None,
-            stack: Vec::new(),
-            spread: 0,
-            location: None,
-            mask: String::new(),
-            baseline: None,
-            candidate: None,
-            operator: None,
-            performance: None,
             monitor: Some(MonitorCulprit {
                 name,
                 stage: keyed.key.stage,
@@ -133,6 +119,7 @@ impl Walk {
                 cause: MonitorCause::NonFinite,
                 factor: None,
             }),
+            ..Culprit::new(CheckId::Monitor, CulpritKind::Monitor(kind))
         };
         culprit.finding = culprit.own_finding();
         let finding = Finding::new(&rules::NON_FINITE, &*row.name)

@@ -47,25 +47,12 @@ pub fn culprit(differing: &Differing, update: i64) -> Culprit {
 pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
     let name = differing.name.to_string();
     let mut culprit = Culprit {
-        check: CheckId::Monitor,
-        finding: String::new(),
         order: differing.order,
         step: differing.step,
-        rank: None,
         op: name.clone(),
         tensor: name.clone(),
-        kind: CulpritKind::Monitor(differing.key.kind),
-        side: None,
         code: rule.code.to_owned(),
         metrics: std::iter::once(("error".to_owned(), Number(differing.error))).collect(),
-        stack: Vec::new(),
-        spread: 0,
-        location: None,
-        mask: String::new(),
-        reference: None,
-        baseline: None,
-        candidate: None,
-        layout: None,
         monitor: Some(MonitorCulprit {
             name,
             stage: differing.key.stage,
@@ -75,8 +62,7 @@ pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: Monito
             cause,
             factor: None,
         }),
-        operator: None,
-        performance: None,
+        ..Culprit::new(CheckId::Monitor, CulpritKind::Monitor(differing.key.kind))
     };
     culprit.finding = culprit.own_finding();
     culprit

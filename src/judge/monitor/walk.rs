@@ -541,25 +541,13 @@ impl<'a> Walk<'a> {
         ];
         let name = pair.candidate.name.to_string();
         let mut culprit = Culprit {
-            layout: None,
-            check: defect.rule.check,
-            finding: String::new(),
             order: place as u64,
             step: pair.candidate.step,
             rank: self.setting.rank,
             op: name.clone(),
             tensor: name.clone(),
-            kind: CulpritKind::Monitor(pair.key.kind),
-            side: None,
             code: defect.rule.code.to_owned(),
             metrics: numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
-            stack: Vec::new(),
-            spread: 0,
-            location: None,
-            mask: String::new(),
-            reference: None,
-            baseline: None,
-            candidate: None,
             monitor: Some(MonitorCulprit {
                 name,
                 stage: pair.key.stage,
@@ -569,8 +557,7 @@ impl<'a> Walk<'a> {
                 cause: cause.cause,
                 factor: cause.factor,
             }),
-            operator: None,
-            performance: None,
+            ..Culprit::new(defect.rule.check, CulpritKind::Monitor(pair.key.kind))
         };
         culprit.finding = culprit.own_finding();
         culprit

@@ -259,27 +259,12 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         numbers.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
     metrics.rule = row.reason.as_ref().map(|reason| reason.as_str().to_owned());
     let mut culprit = Culprit {
-        layout: None,
-        check: CheckId::Operators,
-        finding: String::new(),
         order: place as u64,
-        step: 0,
         rank: named.rank,
         op: operation(row),
         tensor: row.name.clone(),
-        kind: CulpritKind::Tensor(TensorKind::Output),
-        side: None,
         code: finding.code.clone(),
         metrics,
-        stack: Vec::new(),
-        spread: 0,
-        location: None,
-        reference: None,
-        baseline: None,
-        candidate: None,
-        mask: String::new(),
-        monitor: None,
-        performance: None,
         operator: Some(OperatorCulprit {
             table: named.table.clone(),
             api: row.api.clone(),
@@ -287,6 +272,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
             output: row.output,
             row: row.name.clone(),
         }),
+        ..Culprit::new(CheckId::Operators, CulpritKind::Tensor(TensorKind::Output))
     };
     culprit.finding = culprit.own_finding();
     culprit

@@ -150,6 +150,34 @@ impl PartialEq<TensorKind> for CulpritKind {
 }
 
 impl Culprit {
+    /// A culprit of a check of which nothing is known yet but the role of its value.
+    pub fn new(check: CheckId, kind: CulpritKind) -> Self {
+        Self {
+            check,
+            finding: String::new(),
+            order: 0,
+            step: 0,
+            rank: None,
+            op: String::new(),
+            tensor: String::new(),
+            kind,
+            side: None,
+            code: String::new(),
+            metrics: Metrics::default(),
+            reference: None,
+            stack: Vec::new(),
+            spread: 0,
+            location: None,
+            baseline: None,
+            candidate: None,
+            mask: String::new(),
+            layout: None,
+            monitor: None,
+            operator: None,
+            performance: None,
+        }
+    }
+
     /// The check of culprits in results that do not say.
     fn first_check() -> CheckId {
         CheckId::Dump
