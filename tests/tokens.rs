@@ -6,6 +6,9 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+#[path = "tokens/unmet.rs"]
+mod unmet;
+
 use std::fs;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -72,20 +75,8 @@ fn near(found: &Value, wanted: f64, tolerance: f64) -> bool {
 
 /// Everything that the truth of a case asks for and the result does not say.
 fn missed(result: &Value, truth: &Value) -> Vec<String> {
-    let mut missed = Vec::new();
-    let also = truth["also"].as_array().cloned().unwrap_or_default();
-    if result["verdict"] != truth["verdict"] && !also.contains(&result["verdict"]) {
-        missed.push(format!("verdict {} in place of {}", result["verdict"], truth["verdict"]));
-    }
-    let told = codes(result);
-    let is_told = |code: &Value| match code {
-        Value::Array(choice) => choice.iter().any(|code| told.iter().any(|told| *code == *told)),
-        code => told.iter().any(|told| *code == *told),
-    };
-    let wanted = truth["codes"].as_array().into_iter().flatten();
-    missed.extend(wanted.filter(|code| !is_told(code)).map(|code| format!("no finding {code}, but {told:?}")));
-    let absent = truth["absent"].as_array().into_iter().flatten();
-    missed.extend(absent.filter(|code| is_told(code)).map(|code| format!("a finding {code}")));
+    let verdict = result["verdict"].as_str().unwrap_or_default();
+    let mut missed = unmet::unmet(truth, verdict, &codes(result));
     if let Some(causes) = truth["cause"].as_array() {
         let found = [&result["diagnoses"][0]["cause"], &candidate(result)["cause"]];
         if !found.iter().any(|cause| causes.contains(cause)) {
