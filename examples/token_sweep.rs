@@ -4,8 +4,8 @@
 //! cargo run --release --example token_sweep
 //! ```
 //!
-//! The engine and the trainer compute the same small model in `float32`, in another order of summation or in `bfloat16`; answers
-//! are sampled from it. Healthy pairs vary kernels, precision, temperature, prompt lengths, ends, tools' turns, and the number of
+//! The engine and the trainer compute the same small model in `float32` or in `bfloat16`, engines in two and four parts; answers are
+//! sampled from it. Healthy pairs vary kernels, precision, temperature, prompt lengths, ends, tools' turns, and the number of
 //! answers, steps and ranks; a fault changes the weights, the temperature, places or rows of one of both.
 #![allow(
     clippy::print_stdout,
@@ -65,8 +65,8 @@ impl Dice {
 struct Kernel {
     /// Whether weights and results are rounded to `bfloat16`.
     is_half: bool,
-    /// Whether sums go from the last term to the first.
-    is_backward: bool,
+    /// Partial sums that a result is added up from, as ranks of a layer that is cut give it.
+    parts: usize,
 }
 
 #[derive(Clone)]
@@ -96,8 +96,10 @@ impl Model {
     fn step(&self, token: usize, state: &mut Vec<f32>, kernel: Kernel) -> Vec<f32> {
         let round = |value: f32| if kernel.is_half { bf16::from_f32(value).to_f32() } else { value };
         let dot = |row: &[f32], state: &[f32]| {
-            let products = row.iter().zip(state).map(|(weight, value)| round(*weight) * value);
-            if kernel.is_backward { products.rev().sum::<f32>() } else { products.sum::<f32>() }
+            let parts = row.chunks(WIDTH / kernel.parts).zip(state.chunks(WIDTH / kernel.parts));
+            parts
+                .map(|(row, state)| round(row.iter().zip(state).map(|(weight, value)| round(*weight) * value).sum()))
+                .sum::<f32>()
         };
         let next = (0..WIDTH).map(|at| {
             let given = round(self.embedding[token * WIDTH + at]);
@@ -218,7 +220,7 @@ fn judged(fault: &'static str, seed: u64) -> (Verdict, String) {
     let model = Model::new(&mut dice);
     let stale = model.updated(if fault == "stale" { 0.05 } else { 0.15 }, &mut dice);
     // Never the same kernel: equal bits are told.
-    let [engine, trainer] = [true, false].map(|is_backward| Kernel { is_half: dice.below(2) == 0, is_backward });
+    let [engine, trainer] = [4, 1].map(|parts| Kernel { is_half: dice.below(2) == 0, parts });
     let temperature = [1.0, 1.0, 0.7, 1.3][dice.below(4)];
     let answers = if fault.is_empty() { [1, 2, 5, 16, 48, 200][dice.below(6)] } else { 24 };
     let sizes = (
@@ -232,7 +234,7 @@ fn judged(fault: &'static str, seed: u64) -> (Verdict, String) {
     // The same answers with another kernel, or answers that were drawn anew.
     let own = if dice.below(2) == 0 { seed } else { seed + 1 };
     let is_half = trainer.is_half;
-    write(&room.path().join("gpu"), &Run { engine: (&model, Kernel { is_half, ..engine }), ..healthy }, own, sizes);
+    write(&room.path().join("gpu"), &Run { engine: (&model, Kernel { is_half, parts: 2 }), ..healthy }, own, sizes);
     write(&room.path().join("npu"), &Run { fault, ..healthy }, seed, sizes);
     let request = Request {
         baseline: Held::own(room.path().join("gpu").display().to_string()),
