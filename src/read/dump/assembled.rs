@@ -74,7 +74,7 @@ struct Whole {
 
 impl WholeModel for Assembled {
     fn read(&self) -> Result<Dump> {
-        let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+        let dumps = self.read_ranks()?;
         let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
         let globals = Globals::of(&dumps, &places, &self.layout);
         let (groups, outside) = self.groups(&dumps, &places, &globals);
@@ -114,6 +114,22 @@ impl Assembled {
     /// Ranks that are put together by `layout`.
     pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: Plan) -> Self {
         Self { ranks, layout, plan, elements: OnceLock::new() }
+    }
+
+    /// The dumps of all ranks, as many at a time as there are cores.
+    fn read_ranks(&self) -> Result<Vec<Dump>> {
+        let mut dumps: Vec<Dump> = Vec::with_capacity(self.ranks.len());
+        for ranks in self.ranks.chunks(rayon::current_num_threads()) {
+            let read: Vec<Dump> = ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+            for mut dump in read {
+                // Ranks that share the modules of a stage have the same names.
+                if let Some(before) = dumps.last() {
+                    dump.operations.share_names(&before.operations);
+                }
+                dumps.push(dump);
+            }
+        }
+        Ok(dumps)
     }
 
     /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
