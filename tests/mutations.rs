@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use changes::folder::{Change, Copied};
+use changes::layouts::{self, LayoutPair};
 use changes::pairs::{Pair, by_format};
 use changes::places::places;
 use changes::removal::{CHOICE, remove};
@@ -252,4 +253,41 @@ fn removals_never_make_a_failing_pair_pass() {
 #[ignore = "some minutes"]
 fn many_removals_never_make_a_failing_pair_pass() {
     assert!(all_removals(50) > 1000);
+}
+
+/// Takes pieces from every pair of two layouts that agree, `times` times.
+fn all_pieces(times: u64) -> usize {
+    let pairs = layouts::pairs();
+    let tasks: Vec<(&LayoutPair, u64)> =
+        pairs.iter().flat_map(|pair| (0..times).map(move |seed| (pair, seed))).collect();
+    let outcomes: Vec<(usize, Option<String>)> =
+        tasks.par_iter().map(|(pair, seed)| without_pieces(pair, *seed)).collect();
+    let taken = outcomes.iter().map(|(taken, _)| taken).sum();
+    println!("{taken} pieces of {} pairs of two layouts", pairs.len());
+    let wrong: Vec<String> = outcomes.into_iter().filter_map(|(_, wrong)| wrong).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    taken
+}
+
+/// The number of pieces that were taken from a pair, and what they were where it passes without them.
+fn without_pieces(pair: &LayoutPair, seed: u64) -> (usize, Option<String>) {
+    let mut random = Random(seed);
+    let count = CHOICE * (1 + random.below(2));
+    let choices: Vec<u8> = (0..count).map(|_| u8::try_from(random.below(256)).expect("a byte")).collect();
+    let folder = pair.copied();
+    let taken = layouts::take(folder.path(), &choices);
+    let judged = judge(&folder.path().join("gpu"), &folder.path().join("npu"), &pair.policy);
+    let is_pass = !taken.is_empty() && judged.is_ok_and(|result| result.verdict <= Verdict::Pass);
+    (taken.len(), is_pass.then(|| format!("{}: passes without {taken:?}", pair.name)))
+}
+
+#[test]
+fn two_layouts_never_pass_with_a_piece_less() {
+    assert!(all_pieces(4) > 40);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn two_layouts_never_pass_with_any_of_many_pieces_less() {
+    assert!(all_pieces(200) > 2000);
 }

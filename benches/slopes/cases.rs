@@ -1,5 +1,11 @@
 //! Runs of a chosen number of items, one case for each reader or rule: tasks, lines, tensors, packages.
 
+mod arrays;
+mod layouts;
+mod tokens;
+mod torch;
+mod traces;
+
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -52,6 +58,10 @@ const fn curves(name: &'static str, side: Side) -> Case {
     Case { most: MOST_CURVES, ..pair(name, side) }
 }
 
+const fn alone(name: &'static str, side: Side) -> Case {
+    Case { command: Command::Alone, ..pair(name, side) }
+}
+
 const fn source(name: &'static str, side: Side) -> Case {
     Case { command: Command::Source, ..pair(name, side) }
 }
@@ -81,21 +91,35 @@ pub(crate) const CASES: &[Case] = &[
     Case { most: 10_000, ..pair("dump-ranks", dump_ranks) },
     Case { most: 10_000, ..pair("dump-steps", dump_steps) },
     Case { most: MOST_FILES, ..pair("dump-files", dump_files) },
-    Case { command: Command::Alone, ..pair("health-findings", dump_not_finite) },
+    alone("health-findings", dump_not_finite),
+    Case { policy: Some(layouts::two_stages), ..pair("layout-layers", layouts::layout_layers) },
+    Case { most: 10_000, policy: Some(layouts::stages), ..pair("layout-ranks", layouts::layout_ranks) },
     pair("monitor-steps", monitor_steps),
     pair("monitor-parameters", monitor_parameters),
+    Case { most: 10_000, ..pair("monitor-ranks", layouts::monitor_ranks) },
     // Of a table at most half a million rows are read, of which an operator has two.
     Case { most: 200_000, ..pair("operators", operators) },
     pair("performance-steps", performance_steps),
     pair("performance-kernels", performance_kernels),
     pair("performance-kinds", performance_kinds),
     Case { most: 10_000, ..pair("performance-ranks", performance_ranks) },
+    pair("trace-kernels", traces::trace_kernels),
+    pair("trace-kinds", traces::trace_kinds),
     pair("pack-pip", pack_pip),
     pair("pack-environment", pack_environment),
     Case { most: MOST_FILES, ..pair("pack-batches", pack_batches) },
     pair("pack-weights", pack_weights),
     pair("safetensors-tensors", safetensors_tensors),
-    pair("torch-tensors", torch_tensors),
+    pair("torch-tensors", torch::torch_tensors),
+    pair("megatron-layers", layouts::megatron_layers),
+    // Each chunk is an archive of its own.
+    Case { most: MOST_FILES, ..pair("distributed-chunks", torch::distributed_chunks) },
+    pair("token-answers", tokens::token_answers),
+    pair("token-lengths", tokens::token_lengths),
+    alone("sync-tensors", tokens::sync_tensors),
+    alone("sync-pointers", tokens::sync_pointers),
+    Case { most: MOST_FILES, ..pair("array-files", arrays::array_files) },
+    pair("array-rows", arrays::array_rows),
     Case { most: MOST_FILES, ..pair("folder-files", folder_files) },
     source("source-findings", source_findings),
     // A file of more than 10 MiB is not read.
@@ -612,40 +636,6 @@ fn safetensors_tensors(folder: &Path, n: usize, drift: bool) {
         let number = value(index, drift) as f32;
         out.write_all(&number.to_le_bytes()).expect("written");
     }
-}
-
-/// A state dict of tensors of one element, as `torch.save` writes it.
-fn torch_tensors(folder: &Path, n: usize, drift: bool) {
-    fs::create_dir_all(folder).expect("a folder");
-    let mut archive = zip::ZipWriter::new(File::create(folder.join("model.pt")).expect("a file"));
-    let text = |text: &str| {
-        let length = u32::try_from(text.len()).expect("short").to_le_bytes();
-        [b"X".as_slice(), &length, text.as_bytes()].concat()
-    };
-    let mut pickle = b"\x80\x02}(".to_vec();
-    for index in 0..n {
-        pickle.extend(text(&format!("layers.{index}.weight")));
-        pickle.extend(b"ctorch._utils\n_rebuild_tensor_v2\n((");
-        pickle.extend(text("storage"));
-        pickle.extend(b"ctorch\nFloatStorage\n");
-        pickle.extend(text(&index.to_string()));
-        pickle.extend(text("cpu"));
-        pickle.extend(b"K\x01tQK\x00K\x01\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR");
-    }
-    pickle.extend(b"u.");
-    archive.start_file("archive/data.pkl", STORED).expect("a member");
-    archive.write_all(&pickle).expect("written");
-    archive.start_file("archive/byteorder", STORED).expect("a member");
-    archive.write_all(b"little").expect("written");
-    for index in 0..n {
-        #[allow(clippy::cast_possible_truncation, reason = "a float32 is written")]
-        let number = value(index, drift) as f32;
-        archive.start_file(format!("archive/data/{index}"), STORED).expect("a member");
-        archive.write_all(&number.to_le_bytes()).expect("written");
-    }
-    archive.start_file("archive/version", STORED).expect("a member");
-    archive.write_all(b"3\n").expect("written");
-    archive.finish().expect("an archive");
 }
 
 /// Files that no check reads, beside one that a check does.

@@ -1,5 +1,6 @@
 //! Whole pairs through the gate: whatever is taken from a candidate that does not pass, it never passes,
-//! but for a warning over what only the candidate holds, which a removal may mend.
+//! but for a warning over what only the candidate holds, which a removal may mend. Of two layouts that agree, no side passes
+//! without any of its ranks, files of ranks and parts of such files.
 //!
 //! The first byte chooses the format, the second the pair, and each six bytes after them what is taken.
 #![no_main]
@@ -12,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use changes::judge;
+use changes::layouts::{self, LayoutPair};
 use changes::pairs::{Pair, by_format};
 use changes::removal::{CHOICE, remove};
 use changes::tree::copy;
@@ -23,6 +25,8 @@ use precision_gate::verdict::Verdict;
 const MOST: usize = 8;
 
 static PAIRS: LazyLock<[Vec<Pair>; 7]> = LazyLock::new(by_format);
+
+static LAYOUTS: LazyLock<Vec<LayoutPair>> = LazyLock::new(layouts::pairs);
 
 /// Verdicts of pairs as they are, by name.
 static UNTOUCHED: LazyLock<Mutex<HashMap<String, Option<Verdict>>>> = LazyLock::new(Mutex::default);
@@ -42,18 +46,35 @@ fn holds(pair: &Pair) -> bool {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
-    let [format, number, choices @ ..] = bytes else { return };
-    let pairs = &PAIRS[usize::from(*format) % PAIRS.len()];
-    let pair = &pairs[usize::from(*number) % pairs.len()];
+fn of_one_layout(pair: &Pair, choices: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&pair.sides[1], folder.path());
-    remove(folder.path(), &choices[..choices.len().min(MOST * CHOICE)]);
+    remove(folder.path(), choices);
     match judge(&pair.sides[0], folder.path(), "") {
         Ok(result) if holds(pair) => {
             assert!(result.verdict > Verdict::Pass, "{} passes", pair.name);
         }
         Ok(_) => {}
         Err(error) => assert!(error.kind() != ErrorKind::Internal, "{}: {error}", pair.name),
+    }
+}
+
+fn of_two_layouts(pair: &LayoutPair, choices: &[u8]) {
+    let folder = pair.copied();
+    let taken = layouts::take(folder.path(), choices);
+    match judge(&folder.path().join("gpu"), &folder.path().join("npu"), &pair.policy) {
+        Ok(result) => {
+            assert!(taken.is_empty() || result.verdict > Verdict::Pass, "{} passes without {taken:?}", pair.name);
+        }
+        Err(error) => assert!(error.kind() != ErrorKind::Internal, "{}: {error}", pair.name),
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [format, number, choices @ ..] = bytes else { return };
+    let choices = &choices[..choices.len().min(MOST * CHOICE)];
+    match PAIRS.get(usize::from(*format) % (PAIRS.len() + 1)) {
+        Some(pairs) => of_one_layout(&pairs[usize::from(*number) % pairs.len()], choices),
+        None => of_two_layouts(&LAYOUTS[usize::from(*number) % LAYOUTS.len()], choices),
     }
 });

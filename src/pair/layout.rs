@@ -5,13 +5,14 @@
 
 mod tables;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use crate::hash::{ByHash, Hashes};
 use crate::kind::TensorKind;
 use crate::layout::placement::ModuleKind;
 use crate::layout::{Layout, LayoutConfidence, LayoutSource};
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Plan, TensorRecord};
+use crate::read::dump::{Dump, Leaf, Plan, TensorRecord};
 use crate::verdict::{PerSide, Side};
 
 /// Signs of the layout in the dumps of one side's ranks.
@@ -235,7 +236,7 @@ impl Signs {
 }
 
 /// Ranks of the group of a collective.
-fn group_size(leaf: crate::read::dump::Leaf<'_>) -> Option<u64> {
+fn group_size(leaf: Leaf<'_>) -> Option<u64> {
     use crate::read::json::Json;
     let crate::read::dump::Value::Plain { value, .. } = leaf.value else { return None };
     match value.get("group_ranks") {
@@ -394,16 +395,31 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
 /// Rows of values that were put together to other shapes on both sides: positions and masks, say, are the same on every rank and
 /// no part of a batch. Parameters have one shape in every layout.
 pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
-    let [ours, theirs] = dumps.map(|dump| {
-        let leaves = dump.operations.leaves().filter(|leaf| leaf.kind != TensorKind::Parameter);
-        leaves.filter_map(|leaf| Some((leaf.row.to_string(), leaf.record()?.shape))).collect::<HashMap<_, _>>()
-    });
-    let differs =
-        |(row, shape): (String, &[u64])| theirs.get(&row).is_some_and(|other| **other != *shape).then_some(row);
-    let all = ours.len();
-    let rows: HashSet<String> = ours.into_iter().filter_map(differs).collect();
+    // By the hashes of row names: there are as many as values.
+    let [ours, theirs] = dumps.map(shapes_of_rows);
+    let differs = |row: &u64| ours.get(row).zip(theirs.get(row)).is_some_and(|(own, other)| own != other);
+    let rows: Hashes = ours.keys().copied().filter(differs).collect();
     // What differs everywhere is no matter of how values lie on ranks.
-    if rows.len() * 2 > all { HashSet::new() } else { rows }
+    if rows.is_empty() || rows.len() * 2 > ours.len() {
+        return HashSet::new();
+    }
+    let [dump, _] = dumps;
+    let names = dump.operations.leaves().filter(|leaf| is_of_shape(leaf) && rows.contains(&hash_of(leaf)));
+    names.map(|leaf| leaf.row.to_string()).collect()
+}
+
+/// The shape of each row that is no parameter, by the hash of its name.
+fn shapes_of_rows(dump: &Dump) -> ByHash<&[u64]> {
+    let leaves = dump.operations.leaves().filter(is_of_shape);
+    leaves.filter_map(|leaf| Some((hash_of(&leaf), leaf.record()?.shape))).collect()
+}
+
+fn is_of_shape(leaf: &Leaf<'_>) -> bool {
+    leaf.kind != TensorKind::Parameter && leaf.tensor().is_some()
+}
+
+fn hash_of(leaf: &Leaf<'_>) -> u64 {
+    crate::hash::of(leaf.row.text().as_ref())
 }
 
 /// Backward values without which a constant factor says nothing.

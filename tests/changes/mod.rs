@@ -3,6 +3,7 @@
 #[path = "../data/mod.rs"]
 pub(crate) mod data;
 pub(crate) mod folder;
+pub(crate) mod layouts;
 pub(crate) mod pairs;
 pub(crate) mod places;
 pub(crate) mod removal;

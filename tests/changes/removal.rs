@@ -32,7 +32,7 @@ fn removed(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
         0 => None,
         1 => Some(bytes[..number % bytes.len().max(1)].to_vec()),
         _ => Some(
-            of_archive(bytes, number)
+            of_archive(bytes, number, |_| true)
                 .or_else(|| of_safetensors(bytes, action, number))
                 .unwrap_or_else(|| of_text(bytes, action, number)),
         ),
@@ -50,18 +50,21 @@ fn of_text(bytes: &[u8], action: u8, number: usize) -> Vec<u8> {
 }
 
 /// A safetensors file with something removed from its header.
-fn of_safetensors(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
+pub(crate) fn of_safetensors(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
     let (len, rest) = bytes.split_first_chunk::<8>()?;
     let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
     let header = of_text(header.starts_with(b"{").then_some(header)?, action, number);
     Some([&(header.len() as u64).to_le_bytes()[..], &header, data].concat())
 }
 
-/// An archive without one of its members.
-fn of_archive(bytes: &[u8], number: usize) -> Option<Vec<u8>> {
+/// An archive without one of its members of which `may_go` holds.
+pub(crate) fn of_archive(bytes: &[u8], number: usize, may_go: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).ok()?;
     let mut rest = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let gone = number % archive.len().max(1);
+    let mut candidates: Vec<usize> = (0..archive.len()).collect();
+    candidates
+        .retain(|index| archive.name_for_index(*index).and_then(|name| name.ok()).is_some_and(|name| may_go(&name)));
+    let gone = *candidates.get(number % candidates.len().max(1))?;
     for index in (0..archive.len()).filter(|index| *index != gone) {
         let mut member = archive.by_index(index).ok()?;
         let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);

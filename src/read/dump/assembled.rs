@@ -4,6 +4,7 @@
 //! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. Elements that were saved are read from
 //! the files of the ranks where their order is known. What does not merge is left out and counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
 
+mod experts;
 mod global;
 
 use std::collections::{BTreeSet, HashMap};
@@ -26,6 +27,7 @@ use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::tensor::TensorData;
+use experts::Experts;
 use global::{Globals, Member, Module};
 
 /// The dumps of all ranks of one step, and how they belong together.
@@ -62,6 +64,7 @@ struct OfRanks<'d> {
     places: &'d [Coordinates],
     gates: Gates,
     globals: Globals<'d>,
+    experts: Experts,
 }
 
 /// The whole model, as far as it is put together.
@@ -74,13 +77,14 @@ struct Whole {
 
 impl WholeModel for Assembled {
     fn read(&self) -> Result<Dump> {
-        let dumps: Vec<Dump> = self.ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+        let dumps = self.read_ranks()?;
         let places: Vec<Coordinates> = self.ranks.iter().map(|(rank, _)| self.layout.place(*rank)).collect();
         let globals = Globals::of(&dumps, &places, &self.layout);
         let (groups, outside) = self.groups(&dumps, &places, &globals);
         let mut parts = Parts::new(self.layout.clone(), self.plan);
         parts.unmerged = outside;
-        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals };
+        let experts = Experts::of(&dumps, &places, &globals);
+        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
         // Each goes once it is put together: there are as many as operations.
@@ -114,6 +118,22 @@ impl Assembled {
     /// Ranks that are put together by `layout`.
     pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: Plan) -> Self {
         Self { ranks, layout, plan, elements: OnceLock::new() }
+    }
+
+    /// The dumps of all ranks, as many at a time as there are cores.
+    fn read_ranks(&self) -> Result<Vec<Dump>> {
+        let mut dumps: Vec<Dump> = Vec::with_capacity(self.ranks.len());
+        for ranks in self.ranks.chunks(rayon::current_num_threads()) {
+            let read: Vec<Dump> = ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
+            for mut dump in read {
+                // Ranks that share the modules of a stage have the same names.
+                if let Some(before) = dumps.last() {
+                    dump.operations.share_names(&before.operations);
+                }
+                dumps.push(dump);
+            }
+        }
+        Ok(dumps)
     }
 
     /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
@@ -158,7 +178,7 @@ impl Assembled {
 
     /// Puts the values of one operation together.
     fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
-        let OfRanks { dumps, places, gates, globals } = of;
+        let OfRanks { dumps, places, gates, globals, experts } = of;
         let Whole { builder, elements, parts, ranks: holders } = into;
         let first = group.members.first().and_then(|member| globals.of_member(member, dumps, places));
         let Some(module) = first else { return };
@@ -183,7 +203,7 @@ impl Assembled {
                 continue;
             }
             // A value that a rank lacks is missing: the other side, which has it, tells.
-            if !self.is_whole(&module.path, &pieces) {
+            if !self.is_whole(&module, &pieces, experts) {
                 continue;
             }
             let role = role(kind, module.direction, &suffix);
@@ -233,19 +253,25 @@ impl Assembled {
 }
 
 impl Assembled {
-    /// Whether every rank that holds a part or a copy of a value recorded it. An expert without tokens has no records.
-    fn is_whole(&self, path: &str, pieces: &[Piece<'_>]) -> bool {
+    /// Whether every rank that holds a part or a copy of a value recorded it, in each call that a batch is cut into. An expert
+    /// without tokens has no records; one that has some has them in all of its modules.
+    fn is_whole(&self, module: &Module, pieces: &[Piece<'_>], experts: &Experts) -> bool {
         let of_data = |piece: &Piece<'_>| (piece.place.dp, piece.place.cp);
         let groups: BTreeSet<(u32, u32)> = pieces.iter().map(of_data).collect();
         let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
-        let is_expert = path.contains("expert");
         let wanted = usize::try_from(self.layout.dp.saturating_mul(self.layout.cp)).unwrap_or(usize::MAX);
-        let of_each = usize::try_from(self.layout.tp).unwrap_or(usize::MAX).saturating_mul(calls.len());
-        (is_expert || groups.len() == wanted)
-            && groups.iter().all(|group| {
-                let own = pieces.iter().filter(|piece| of_data(piece) == *group).count();
-                own == of_each || is_expert && own.is_multiple_of(usize::try_from(self.layout.tp).unwrap_or(1).max(1))
-            })
+        let tp = usize::try_from(self.layout.tp).unwrap_or(usize::MAX);
+        let own = |group: &(u32, u32)| pieces.iter().filter(|piece| of_data(piece) == *group).count();
+        if module.path.contains("expert") {
+            let of_each = tp.saturating_mul(calls.len());
+            let is_all = |group: &(u32, u32)| own(group) == of_each || own(group).is_multiple_of(tp.max(1));
+            return groups.iter().all(is_all) && experts.have_all(module, pieces);
+        }
+        // What does not look at a batch may be computed once: positions and masks.
+        let is_of_batch = ModuleKind::of(&module.path, &module.class) != ModuleKind::Container;
+        let batches = usize::try_from(self.layout.micro_batches).unwrap_or(usize::MAX).max(1);
+        let has_calls = !self.plan.merges_calls || !is_of_batch || calls.len().is_multiple_of(batches);
+        has_calls && groups.len() == wanted && groups.iter().all(|group| own(group) == tp.saturating_mul(calls.len()))
     }
 
     /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.

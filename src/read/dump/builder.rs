@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::compact::Shared;
 use super::precision::Precision;
-use super::records::{Body, Form, Leaf, Operations, Tag, Value};
+use super::records::{Body, Form, Leaf, Operations, Span, Tag, Value};
 use crate::dtype::Dtype;
 use crate::hash::ByHash;
 use crate::kind::TensorKind;
@@ -76,8 +76,8 @@ impl Builder {
     pub(super) fn begin(&mut self, name: &str) {
         name.clone_into(&mut self.name);
         self.current = self.operations.len();
-        self.operations.names.push(name);
-        self.operations.spans.push((self.operations.form_of.len(), 0));
+        self.operations.names_mut().push(name);
+        self.operations.spans.push(Span::new(self.operations.form_of.len(), 0));
     }
 
     /// Notes with how many digits statistics were printed.
@@ -167,7 +167,7 @@ impl Builder {
     /// Memory that the columns take.
     pub(super) fn bytes(&self) -> usize {
         let Operations { names, spans, forms, form_of, words, checksums, others, precision: _ } = &self.operations;
-        let texts = [names, checksums].map(|texts| texts.bytes() + texts.len() * size_of::<usize>());
+        let texts = [names.as_ref(), checksums].map(|texts| texts.bytes() + texts.len() * size_of::<usize>());
         texts.iter().sum::<usize>()
             + size_of_val(spans.as_slice())
             + size_of_val(forms.as_slice())
@@ -192,7 +192,7 @@ impl Builder {
         let _grows = columns.form_of.try_reserve(values);
         let _grows = columns.words.try_reserve(values);
         let _grows = columns.spans.try_reserve(all(part.operations.spans.len()));
-        columns.names.expect(all(part.operations.names.len()), all(part.operations.names.bytes()));
+        columns.names_mut().expect(all(part.operations.names.len()), all(part.operations.names.bytes()));
     }
 
     /// Adds everything of `part`. `place` is asked for each of its names in order, and tells the index of one that is known:
@@ -211,13 +211,13 @@ impl Builder {
             }
             self.add(form, words, part.checksums.get(index).unwrap_or_default());
         }
-        for (index, (start, len)) in part.spans.into_iter().enumerate() {
+        for (index, own) in part.spans.into_iter().enumerate() {
             let name = part.names.get(index).unwrap_or_default();
-            let span = (first + start, len);
+            let span = own.behind(first);
             match place(name).and_then(|known| self.operations.spans.get_mut(known)) {
                 Some(known) => *known = span,
                 None => {
-                    self.operations.names.push(name);
+                    self.operations.names_mut().push(name);
                     self.operations.spans.push(span);
                 }
             }
@@ -226,8 +226,8 @@ impl Builder {
 
     fn push(&mut self, form: u32, words: [u64; 4], checksum: &str) {
         self.add(form, words, checksum);
-        if let Some((_, len)) = self.operations.spans.get_mut(self.current) {
-            *len += 1;
+        if let Some(span) = self.operations.spans.get_mut(self.current) {
+            span.grow();
         }
     }
 

@@ -36,7 +36,7 @@ where
 }
 
 /// Texts one after the other in one piece of memory: a text costs its bytes and 8 more.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
     bytes: String,
     ends: Vec<usize>,

@@ -18,9 +18,10 @@ use crate::read::json::Json;
 /// Operations of a dump in execution order, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
-    pub(super) names: Texts,
-    /// First value of each operation, and how many it has.
-    pub(super) spans: Vec<(usize, usize)>,
+    /// Names, which ranks with the same operations share.
+    pub(super) names: Arc<Texts>,
+    /// Values of each operation.
+    pub(super) spans: Vec<Span>,
     pub(super) forms: Vec<Form>,
     /// The form of each value.
     pub(super) form_of: Vec<u32>,
@@ -32,6 +33,32 @@ pub struct Operations {
     pub(super) others: Vec<Json>,
     /// Digits that statistics were printed with.
     pub(super) precision: Precision,
+}
+
+/// Values of an operation: the first of them, and how many there are.
+///
+/// A dump of 2^32 values does not fit in memory; further ones would be left out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    pub(super) fn new(start: usize, len: usize) -> Self {
+        let [start, len] = [start, len].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        Self { start, len }
+    }
+
+    /// The same values, of columns that stand behind `first` others.
+    pub(super) fn behind(self, first: usize) -> Self {
+        Self { start: self.start.saturating_add(u32::try_from(first).unwrap_or(u32::MAX)), len: self.len }
+    }
+
+    /// Takes in the value that follows.
+    pub(super) fn grow(&mut self) {
+        self.len = self.len.saturating_add(1);
+    }
 }
 
 /// Everything of a value that many share.
@@ -187,7 +214,8 @@ impl Operations {
 
     /// The operation at an index of the execution order.
     pub fn get(&self, index: usize) -> Option<Operation<'_>> {
-        let (name, (start, len)) = (self.names.get(index)?, *self.spans.get(index)?);
+        let (name, Span { start, len }) = (self.names.get(index)?, *self.spans.get(index)?);
+        let (start, len) = (start as usize, len as usize);
         Some(Operation { name, leaves: Leaves { records: self, operation: name, start, len } })
     }
 
@@ -199,7 +227,7 @@ impl Operations {
 
     /// Number of values of all operations.
     pub fn values(&self) -> usize {
-        self.spans.iter().map(|(_, len)| len).sum()
+        self.spans.iter().map(|span| span.len as usize).sum()
     }
 
     /// Values of all operations, one operation after the other.
@@ -207,9 +235,21 @@ impl Operations {
         self.iter().flat_map(|operation| operation.leaves.iter())
     }
 
+    /// The names, to add to.
+    pub(super) fn names_mut(&mut self) -> &mut Texts {
+        Arc::make_mut(&mut self.names)
+    }
+
+    /// Keeps the names of operations once for both where they are the same.
+    pub(super) fn share_names(&mut self, other: &Self) {
+        if self.names == other.names {
+            self.names = Arc::clone(&other.names);
+        }
+    }
+
     /// Gives back memory that was kept for more values.
     pub(super) fn shrink_to_fit(&mut self) {
-        self.names.shrink_to_fit();
+        self.names_mut().shrink_to_fit();
         self.spans.shrink_to_fit();
         self.forms.shrink_to_fit();
         self.form_of.shrink_to_fit();

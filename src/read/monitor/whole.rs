@@ -172,6 +172,19 @@ impl Whole {
         group.pieces.push(Piece { place, rank, chunk: chunk_of, micro_step: key.micro_step, row });
     }
 
+    /// Whether a rank of the stages that a row is of lacks it, although it had the tensor in the first steps. An expert without
+    /// tokens has no activations.
+    fn lacks_a_copy(&self, key: &Keys, group: &Group) -> bool {
+        if key.kind.is_activation() && group.module.contains("expert") {
+            return false;
+        }
+        let stage = |rank: u64| self.layout.place(rank).pp;
+        let ranks: BTreeSet<u64> = group.pieces.iter().map(|piece| piece.rank).collect();
+        let stages: BTreeSet<u32> = ranks.iter().map(|rank| stage(*rank)).collect();
+        let known = self.names.get(&(key.kind, key.name.to_string()));
+        known.into_iter().flatten().any(|rank| stages.contains(&stage(*rank)) && !ranks.contains(rank))
+    }
+
     /// Whether a value of a module lies where the module begins or ends: what spans several chunks is seen at its ends only.
     fn is_at_end(&self, module: &str, rest: &str, chunk: u32) -> bool {
         let Some([first, last]) = self.ends.get(module) else { return true };
@@ -189,6 +202,7 @@ impl Whole {
             largest: largest.get(&key.kind).copied().unwrap_or_default(),
         };
         let merged = match merge(&of, &group.pieces) {
+            Ok(_) if self.lacks_a_copy(&key, group) => return,
             Ok(merged) => merged,
             Err(Unmerged::ByNature) => return whole.unmerged.push(key),
             // The other side's row is left without a partner.

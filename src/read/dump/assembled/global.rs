@@ -49,6 +49,17 @@ impl Module {
     }
 }
 
+/// Part of a path that leads to one expert, by its number; `None` outside of experts.
+pub(super) fn expert(path: &str) -> Option<&str> {
+    let from = path.find("expert")?;
+    let below = path.get(from..)?;
+    let number =
+        below.split('.').skip(1).find(|part| part.bytes().all(|byte| byte.is_ascii_digit()) && !part.is_empty())?;
+    // Parts of one text: their places in it are known.
+    let end = number.as_ptr().addr().checked_sub(path.as_ptr().addr())?.checked_add(number.len())?;
+    path.get(..end)
+}
+
 /// Numbers that make local names global.
 pub(super) struct Globals<'l> {
     layout: &'l Layout,
