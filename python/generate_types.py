@@ -166,6 +166,9 @@ class Types:
         told = "\n    ".join(textwrap.wrap(told, WIDTH - 12)) or name
         lines = [f'@dataclass(frozen=True)\nclass {name}:\n    """{told}"""\n\n']
         lines += [self.field(key, schema, key in required) for key, schema in fields]
+        if isinstance(definition.get("additionalProperties"), dict):
+            kind = self.type_of(definition["additionalProperties"])
+            lines.append(f"    #: All other keys.\n    others: Dict[str, {kind}] = field(default_factory=dict)\n")
         return "".join(lines).rstrip("\n") + "\n"
 
     def text(self, version: int) -> str:

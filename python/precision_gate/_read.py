@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, List, Literal, Optional, Tuple, Type, Ty
 __all__ = ["Mismatch", "build"]
 
 T = TypeVar("T")
+#: The field that takes the keys of an object which has names of its own beside those of the schema.
+OTHERS = "others"
 #: Builders by class; made when first used, since annotations name classes that come later.
 _BUILDERS: Dict[type, Callable[[Any, str], Any]] = {}
 
@@ -46,6 +48,7 @@ def _builder(kind: Any) -> Callable[[Any, str], Any]:
 
 def _of_class(cls: Any) -> Callable[[Any, str], Any]:
     hints = typing.get_type_hints(cls, vars(sys.modules[cls.__module__]))
+    others: Optional[Callable[[Any, str], Any]] = None
     known: Dict[str, Tuple[str, Callable[[Any, str], Any]]] = {}
     required: List[str] = []
 
@@ -61,6 +64,9 @@ def _of_class(cls: Any) -> Callable[[Any, str], Any]:
 
     for field in dataclasses.fields(cls):
         name = field.name
+        if name == OTHERS:
+            others = later(typing.get_args(hints[name])[1])
+            continue
         key = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
         known[key] = (name, later(hints[name]))
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -73,6 +79,9 @@ def _of_class(cls: Any) -> Callable[[Any, str], Any]:
         if lacking:
             raise Mismatch(f"{place} lacks `{lacking[0]}`")
         given = {known[key][0]: known[key][1](part, f"{place}.{key}") for key, part in value.items() if key in known}
+        if others is not None:
+            rest = {key: others(part, f"{place}.{key}") for key, part in value.items() if key not in known}
+            given[OTHERS] = rest
         return cls(**given)
 
     of.keys = frozenset(known)  # type: ignore[attr-defined]

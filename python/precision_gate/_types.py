@@ -313,6 +313,8 @@ class Metrics:
 
     #: The rule that `value` and `limit` belong to; absent where the numbers name themselves.
     rule: Optional[str] = None
+    #: All other keys.
+    others: Dict[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -610,6 +612,8 @@ class Note:
 
     #: Code of the note: `step`, `tensor`, `beside-preset` ...
     code: str
+    #: All other keys.
+    others: Dict[str, Fact] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
