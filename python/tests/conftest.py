@@ -29,8 +29,8 @@ def program(tmp_path, monkeypatch):
 
     def put(body, version="0.1.0"):
         path = tmp_path / "program"
-        head = f"#!{sys.executable}\nimport os, signal, sys\nif '--version' in sys.argv:\n    print('precision-gate {version}')\n    sys.exit(0)\n"
-        path.write_text(head + body)
+        asked = f"if '--version' in sys.argv:\n    print('precision-gate {version}')\n    sys.exit(0)\n"
+        path.write_text(f"#!{sys.executable}\nimport os, signal, sys\n{asked}{body}")
         path.chmod(0o755)
         monkeypatch.setenv("PRECISION_GATE_BINARY", str(path))
         return path

@@ -3,8 +3,9 @@
 import json
 import math
 
-import precision_gate
 import pytest
+
+import precision_gate
 from precision_gate import UsageError
 from precision_gate.collect import Collector, Dump
 

@@ -2,8 +2,9 @@
 
 import json
 
-import precision_gate
 import pytest
+
+import precision_gate
 from precision_gate import BinaryError, CrashError, FetchError, PrecisionError, ResultError, UsageError
 
 
@@ -35,7 +36,7 @@ def test_words_are_those_of_the_language(quickstart):
 
 def test_a_result_has_no_truth(quickstart):
     result = precision_gate.run(*quickstart, out="-")
-    with pytest.raises(TypeError, match="neither true nor false.*assert_pass"):
+    with pytest.raises(TypeError, match=r"neither true nor false.*assert_pass"):
         bool(result)
 
 
@@ -108,7 +109,7 @@ def test_bad_usage_is_one_exception_with_the_same_words(quickstart, tmp_path, mo
 
 def test_a_binary_that_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("PRECISION_GATE_BINARY", str(tmp_path / "nothing"))
-    with pytest.raises(BinaryError, match="PRECISION_GATE_BINARY names .*: give the path of precision-gate"):
+    with pytest.raises(BinaryError, match=r"PRECISION_GATE_BINARY names .*: give the path of precision-gate"):
         precision_gate.run("a", "b")
     monkeypatch.delenv("PRECISION_GATE_BINARY")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -120,7 +121,7 @@ def test_a_binary_that_is_not_there(monkeypatch, tmp_path):
 def test_a_binary_of_another_version_or_of_another_program(monkeypatch, program):
     monkeypatch.setattr("precision_gate._binary.package_version", lambda: "0.1.0")
     program("", version="9.9.9")
-    with pytest.raises(BinaryError, match="is version 9.9.9, this package is 0.1.0: `pip install precision-gate==9.9.9`"):
+    with pytest.raises(BinaryError, match=r"is version 9.9.9, this package is 0.1.0: `pip install precision-gate==9.9.9`"):
         precision_gate.run("a", "b")
     monkeypatch.setenv("PRECISION_GATE_BINARY", "/bin/true")
     with pytest.raises(BinaryError, match="is not precision-gate"):

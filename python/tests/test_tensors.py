@@ -1,7 +1,8 @@
 """Tensors in memory."""
 
-import precision_gate
 import pytest
+
+import precision_gate
 from precision_gate import PrecisionError, UsageError, _tensors
 
 numpy = pytest.importorskip("numpy")

@@ -3,14 +3,16 @@
 import concurrent.futures
 import dataclasses
 import json
+import keyword
 import pathlib
 import subprocess
 import sys
 import tarfile
 import tempfile
 
-import precision_gate
 import pytest
+
+import precision_gate
 from conftest import ROOT
 from precision_gate import _types
 from precision_gate._binary import binary
@@ -30,7 +32,9 @@ def lost(raw, built, place="result"):
     """Keys of JSON that a dataclass has not taken over, or has changed."""
     if isinstance(raw, dict) and dataclasses.is_dataclass(built):
         for key, value in raw.items():
-            taken = {**getattr(built, "others", {}), **vars(built)}
+            # A key that is a word of Python has an underscore behind it.
+            own = {name[:-1] if keyword.iskeyword(name.rstrip("_")) else name: value for name, value in vars(built).items()}
+            taken = {**own.get("others", {}), **own}
             yield from lost(value, taken[key], f"{place}.{key}") if key in taken else [f"{place}.{key}"]
     elif isinstance(raw, dict) and isinstance(built, dict):
         for key, value in raw.items():
