@@ -52,6 +52,7 @@ def test_the_notebook_runs(tmp_path):
     notebook = nbformat.read(str(ROOT / "examples/python/two_runs.ipynb"), as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
     nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}).execute()
-    shown = [output["data"].get("text/html", "") for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = [output["data"].get("text/html", "") for output in outputs if "data" in output]
     assert "The backward of h[order] returns only zeros on the NPU" in shown[0]
     assert "data:image/png;base64," in shown[0]
