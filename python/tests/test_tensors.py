@@ -99,7 +99,7 @@ def test_tensors_of_torch():
     assert precision_gate.compare_state(model.bfloat16(), model.bfloat16()).verdict == "pass"
     for value, said in (
         (tensor.to("meta"), "is on the device meta and has no values"),
-        (tensor.to_sparse(), "is of layout torch.sparse_coo: give `tensor.to_dense()`"),
+        (tensor.to_sparse(), "is of layout torch.sparse_coo: give"),
     ):
         with pytest.raises(UsageError, match=said):
             precision_gate.compare_tensors({"x": (tensor, value)})
