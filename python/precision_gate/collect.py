@@ -149,6 +149,7 @@ class Collector:
         self.result: Optional[Result] = None
         self.rank, self.is_writing = 0, False
         self._file: Optional[int] = None
+        self._has_started = self._is_closed = False
         self._waiting: List[Dict[str, Any]] = []
         self._last = self._written = time.perf_counter()
         self._step = self._over = 0
@@ -156,8 +157,11 @@ class Collector:
 
     def start(self) -> Collector:
         """Opens the file, makes the config pack, and begins to measure time."""
-        if self._file is not None:
+        if self._is_closed:
+            raise UsageError(f"the collector of {self.folder} is closed: make another, with `resume=True` where the run goes on")
+        if self._has_started:
             return self
+        self._has_started = True
         self.rank, world, local = _rank()
         ranks = self.ranks or ("all" if world == local else "first")
         self.is_writing = self.rank == 0 or ranks == "all"
@@ -198,6 +202,7 @@ class Collector:
 
         Numbers, and tensors of one element. ``time``, ``memory``, ``rank`` and ``seed`` are added. Steps count from 1 unless given.
         """
+        self.start()
         self._step = self._step + 1 if step is None else int(step)
         if self.dump is not None:
             # msprobe counts from 0, so that the number of steps that are over is the number of the next.
@@ -237,15 +242,16 @@ class Collector:
 
     def close(self) -> None:
         """Writes the rest and, where asked for, judges the run on rank 0, once every rank has written."""
-        if self._file is not None or not self.is_writing:
-            self.flush()
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
-            if self.judge:
-                self._wait_for_all()
-                self._ask_gate()
-            self.judge = False
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.flush()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        if self.judge and self._has_started:
+            self._wait_for_all()
+            self._ask_gate()
 
     @staticmethod
     def _wait_for_all() -> None:

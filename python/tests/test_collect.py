@@ -63,6 +63,16 @@ def test_what_a_folder_holds_is_not_mixed(tmp_path):
     assert len(lines(tmp_path)) == 4
 
 
+def test_a_plain_loop_needs_no_with(tmp_path):
+    collect = Collector(tmp_path, pack=False)
+    collect(loss=1.0)
+    collect.close()
+    collect.close()
+    assert len(lines(tmp_path)) == 1
+    with pytest.raises(UsageError, match="is closed: make another"):
+        collect(loss=1.0)
+
+
 def test_every_rank_of_a_machine_writes_whole_lines(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank in ("0", "1"):
