@@ -30,6 +30,8 @@ pub use dir::Dir;
 pub use documents::Set;
 pub use draft::Draft;
 
+use tempfile::TempDir;
+
 use crate::error::{Error, ErrorKind, Result};
 use lock::Lock;
 
@@ -39,6 +41,8 @@ pub struct Output {
     path: PathBuf,
     set: Set,
     state: Mutex<State>,
+    /// The folder itself where nobody keeps it; goes after what lies in it.
+    _scratch: Option<TempDir>,
 }
 
 /// Fields go in this order: drafts before the lock.
@@ -62,11 +66,21 @@ impl Output {
     /// # Errors
     /// `Usage` where another run holds the folder, or something else than a file or folder stands in the way.
     pub fn begin(path: &Path, set: Set) -> Result<Self> {
-        let output = Self { path: path.to_owned(), set, state: Mutex::default() };
+        let output = Self { path: path.to_owned(), set, state: Mutex::default(), _scratch: None };
         if let Some(dir) = Dir::existing(path)? {
             output.state().held = Some(Held::take(Arc::new(dir), set)?);
         }
         Ok(output)
+    }
+
+    /// Begins to write into a temporary folder that goes with the value: for a result that is only printed.
+    ///
+    /// # Errors
+    /// Where no folder can be made.
+    pub fn scratch(set: Set) -> Result<Self> {
+        let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;
+        let output = Self::begin(folder.path(), set)?;
+        Ok(Self { _scratch: Some(folder), ..output })
     }
 
     /// The folder as it was named.

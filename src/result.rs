@@ -69,6 +69,23 @@ pub struct GateResult {
     pub mode: Option<Mode>,
     /// The verdict.
     pub verdict: Verdict,
+    /// One sentence that says what is wrong, or what agrees. It and the next four are the first lines of every document in the
+    /// language of the run, in plain text; a command that loads a result writes them again. Empty until documents are written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub headline: String,
+    /// The source line, then operation, step and rank; of a pass, what agreed and how closely. May be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// The step to take: the fix where a cause is certain or likely, else what to look at next. Empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fix: String,
+    /// Sureness of the cause, and why; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub certainty: String,
+    /// Parts that no verdict covers: behind a waiver, left out by the policy, not read, checks without files. Empty where all was
+    /// judged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub not_judged: String,
     /// Whether the run reports and blocks nothing; absent where it may block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report_only: bool,

@@ -59,6 +59,53 @@ fn two_folders_stand_for_baseline_and_candidate() {
 }
 
 #[test]
+fn the_result_is_printed_beside_its_folder_or_without_one() {
+    let (gpu, npu) = (quickstart("gpu"), quickstart("npu"));
+    let printed = run(&["run", &gpu, &npu, "--json"]);
+    let alone = tempfile::tempdir().expect("a folder");
+    let kept = run_in(alone.path(), &["run", &gpu, &npu, "--out", "-"]);
+    assert_eq!((printed.code, kept.code), (Some(1), Some(1)), "{}", kept.text);
+    let parsed: Value = serde_json::from_str(&printed.text).expect("nothing but the result");
+    assert_eq!(parsed, printed.result);
+    let mut without: Value = serde_json::from_str(&kept.text).expect("nothing but the result");
+    without["operations_digest"] = parsed["operations_digest"].clone();
+    without["seal"] = parsed["seal"].clone();
+    assert_eq!(without, parsed, "tables and pictures change nothing in the result");
+    assert_eq!(fs::read_dir(alone.path()).expect("a folder").count(), 0, "nothing is written");
+
+    for arguments in
+        [["--json", "--part=1/2"], ["--out=-", "--part=1/2"], ["--json", "--dry-run"], ["--json", "--verbose"]]
+    {
+        let refused = run(&[&["run", gpu.as_str(), npu.as_str()], arguments.as_slice()].concat());
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.text);
+    }
+}
+
+#[test]
+fn a_result_says_the_first_lines_of_its_documents() {
+    let (gpu, npu) = (quickstart("gpu"), quickstart("npu"));
+    for (arguments, checked) in [(["--lang=en"], "Not checked: "), (["--lang=zh"], "未检查")] {
+        let ran = run(&[&["run", gpu.as_str(), npu.as_str()], arguments.as_slice()].concat());
+        // The terminal breaks long lines.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = words(&ran.text);
+        for field in ["headline", "place", "fix", "certainty", "not_judged"] {
+            let said = words(ran.result[field].as_str().unwrap_or_default());
+            assert!(!said.is_empty() && shown.contains(&said), "{field}: {said}\n{shown}");
+        }
+        assert!(
+            ran.result["not_judged"].as_str().is_some_and(|said| said.contains(checked)),
+            "{}",
+            ran.result["not_judged"]
+        );
+    }
+    let same = run(&["run", &gpu, &gpu]);
+    let said = |field: &str| same.result[field].as_str().unwrap_or_default().to_owned();
+    assert_eq!((said("fix"), said("certainty")), (String::new(), String::new()), "a pass has no fix");
+    assert!(!said("headline").is_empty() && said("place").ends_with(&said("not_judged")), "{}", said("place"));
+}
+
+#[test]
 fn runs_that_are_given_in_two_ways_or_in_part_are_refused() {
     for (arguments, said) in [
         (vec!["a", "b", "--baseline", "c"], "the runs are given both with and without --baseline and --candidate"),

@@ -1,6 +1,6 @@
 //! Flags that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use precision_gate::report::messages::Language;
@@ -21,7 +21,7 @@ pub(crate) struct PairArgs {
 /// Flags of every judging command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Folder for the results [default: precision-gate-out]
+    /// Folder for the results; `-` prints `result.json` and writes nothing [default: precision-gate-out]
     #[arg(long, short, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
     pub(crate) out: PathBuf,
     /// Policy file [default: precision-gate.yml, if it exists]
@@ -36,6 +36,9 @@ pub(crate) struct CommonArgs {
     /// Judge and post everything, but block nothing: exit code 1 becomes 0, and the check is neutral
     #[arg(long)]
     pub(crate) report_only: bool,
+    /// Print `result.json` in place of the summary
+    #[arg(long, help_heading = "Reports", conflicts_with = "verbose")]
+    pub(crate) json: bool,
     /// Write the tables as Excel workbooks, too
     #[arg(long, help_heading = "Reports")]
     pub(crate) xlsx: bool,
@@ -55,10 +58,20 @@ pub(crate) struct CommonArgs {
 }
 
 impl CommonArgs {
+    /// Whether the results go to standard output alone.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.out == Path::new("-")
+    }
+
+    /// Whether standard output is for the result, and for nothing else.
+    pub(crate) fn prints_result(&self) -> bool {
+        self.json || self.keeps_nothing()
+    }
+
     /// The same, for documents in another folder that nobody is told of.
     pub(crate) fn aside(&self, out: PathBuf) -> Self {
         let documents = DocumentArgs { quiet: true, verbose: false, ..self.documents.clone() };
-        Self { out, documents, ..self.clone() }
+        Self { out, documents, json: false, ..self.clone() }
     }
 }
 

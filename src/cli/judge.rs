@@ -67,6 +67,11 @@ pub(crate) enum Task {
 /// a run that came to nothing.
 pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
     match quick.part()? {
+        Some(_) if common.prints_result() => {
+            let error = Error::new(ErrorKind::Usage, "--part", "measures, and has no result to print");
+            Err(error
+                .with_help("leave out --json, and name a folder with --out; `merge` prints the result of all parts"))
+        }
         Some(part) => Ok(Task::Part(part)),
         None => begin(common).map(Task::Whole),
     }
@@ -74,7 +79,7 @@ pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
 
 /// The output folder, begun.
 pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
-    Output::begin(&common.out, Set::Run)
+    if common.keeps_nothing() { Output::scratch(Set::Run) } else { Output::begin(&common.out, Set::Run) }
 }
 
 /// `precision-gate config-check`
@@ -230,7 +235,8 @@ pub(crate) fn evaluate(
     prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
-    let growing = Options { xlsx: common.xlsx, no_table: common.no_table, compress: common.compress };
+    let no_table = common.no_table || common.keeps_nothing();
+    let growing = Options { xlsx: common.xlsx, no_table, compress: common.compress };
     let folder = Folder::new(output, growing);
     let surroundings = Surroundings { manifest: manifest.as_ref(), about, ..Surroundings::new(&fetcher, &folder) };
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
@@ -238,8 +244,16 @@ pub(crate) fn evaluate(
     complete(&mut judged, &surroundings);
     let Judged { mut result, .. } = judged;
     let options = report::write::Options { language: documents.lang, templates, source_root: source_root.as_deref() };
-    report::write::all(&mut result, folder, &options)?;
-    show::summary(&result, &common.out, documents)?;
+    if common.keeps_nothing() {
+        report::write::complete(&mut result, folder, documents.lang)?;
+    } else {
+        report::write::all(&mut result, folder, &options)?;
+    }
+    if common.prints_result() {
+        show::say(&report::write::json(&result)?)?;
+    } else {
+        show::summary(&result, &common.out, documents)?;
+    }
     let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
         eprintln!("error: {}", cleaned(&error.to_string()));

@@ -80,6 +80,11 @@ pub(crate) struct RunArgs {
 /// `precision-gate run`
 pub(crate) fn run(mut args: RunArgs) -> Result<u8> {
     args.take_folders()?;
+    if args.publishing.dry_run && args.common.prints_result() {
+        let error =
+            Error::new(ErrorKind::Usage, "--dry-run", "prints what would be posted, beside which no result is printed");
+        return Err(error.with_help("leave out --json, and name a folder with --out: `result.json` lies there"));
+    }
     judge_all(&args)
 }
 
@@ -177,8 +182,9 @@ fn judge_and_tell(
     let stories: Vec<Story<'_>> = judgements.iter().map(Judgement::story).collect();
     let language = args.common.documents.lang;
     if let Some(Story { result, templates, notes, source_root, .. }) = worst(&stories).copied() {
-        let out = args.common.out.as_path();
-        tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
+        let out = Some(args.common.out.as_path()).filter(|_| !args.common.keeps_nothing());
+        let aside = args.common.prints_result();
+        tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out, aside })?;
     }
     publishing.finish(&stories)?;
     Ok(judgements.iter().map(|judgement| judgement.code).max().unwrap_or_default())

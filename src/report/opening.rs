@@ -25,7 +25,22 @@ use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::{Fact, Finding};
 use crate::result::unit::CulpritKind;
 
+pub(super) use builder::labelled;
 pub use builder::{EvidenceRow, Opening};
+
+/// Writes the first lines of documents into the result, with a writer of plain text.
+///
+/// # Errors
+/// Errors of a text.
+pub(super) fn fill(result: &mut GateResult, writer: &Writer) -> Result<()> {
+    let opening = Opening::new(result, writer)?;
+    result.headline = opening.headline.to_string();
+    result.place = opening.place_line();
+    result.fix = opening.advice.to_string();
+    result.certainty = opening.certainty_line();
+    result.not_judged = opening.not_judged;
+    Ok(())
+}
 
 impl Opening {
     /// The opening of `result` in the writer's language and target.
@@ -50,6 +65,9 @@ impl Opening {
         };
         opening.rows.truncate(MOST_ROWS);
         opening.unchecked = build.unchecked()?;
+        let unchecked = opening.unchecked.to_string();
+        let rest = build.not_judged()?.into_iter().chain(Some(unchecked).filter(|said| !said.is_empty()));
+        opening.not_judged = Vec::from_iter(rest).join(" · ");
         Ok(opening)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::escape::Target;
 use super::messages::Language;
-use super::{causes, run, writer};
+use super::{causes, opening, run, writer};
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::GateResult;
@@ -33,5 +33,6 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         waived.finding.help.clear();
     }
     run::fill(&mut result.looked, &writer).map_err(|error| refused(&error))?;
-    causes::fill(&mut result.diagnoses, &writer).map_err(|error| refused(&error))
+    causes::fill(&mut result.diagnoses, &writer).map_err(|error| refused(&error))?;
+    opening::fill(result, &writer).map_err(|error| refused(&error))
 }

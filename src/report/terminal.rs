@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::checks::{self, Details};
 use super::escape::{Target, cleaned};
 use super::messages::{Language, ratio, short};
+use super::opening::labelled;
 use super::outcomes::RuleRow;
 use super::reference;
 use super::rows::FindingRow;
@@ -171,17 +172,13 @@ impl Page<'_> {
     fn opening(&self) -> Result<Vec<String>> {
         let opening = &self.view.opening;
         let is_said = |value: &Value| value.as_str().is_some_and(|said| !said.is_empty());
-        let place = [&opening.source, &opening.place].into_iter().filter(|part| is_said(part));
-        let place: Vec<String> = place.map(Value::to_string).collect();
+        let place = opening.place_line();
         let mut lines: Vec<String> = self.view.notes.iter().map(Value::to_string).collect();
-        lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) });
+        lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place) });
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
-                // Nothing stands behind a Chinese colon, or between Chinese words.
-                let (word, said) = (word.to_string(), said.to_string());
-                let is_chinese = !word.is_ascii() && !said.starts_with(|first: char| first.is_ascii());
-                let gap = if is_chinese || word.ends_with('：') { "" } else { " " };
-                let mut wrapped = wrapped(&format!("{word}{gap}{said}"));
+                let word = word.to_string();
+                let mut wrapped = wrapped(&labelled(&word, &said.to_string()));
                 if let Some(first) = wrapped.first_mut() {
                     *first = first.replacen(&word, &self.bold(&word), 1);
                 }

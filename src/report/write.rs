@@ -8,7 +8,7 @@ use super::messages::Language;
 use super::page::operations::Table;
 use super::templates::Templates;
 use super::writer;
-use super::{badge, causes, code_quality, issue, junit, metrics, page, pictures, run, sarif, summary};
+use super::{badge, causes, code_quality, issue, junit, metrics, opening, page, pictures, run, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::result::GateResult;
@@ -34,19 +34,37 @@ pub struct Options<'a> {
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
-    let writer = result.writer(options.language, Target::Plain);
-    writer::fill(&mut result.findings, &writer)?;
-    causes::fill(&mut result.diagnoses, &writer)?;
-    run::fill(&mut result.looked, &writer)?;
-    let Finished { output, operations, digest } = folder.finish()?;
-    result.operations_digest = Some(digest);
-    result.operations_version = Some(LINES_VERSION);
-    result.seal = Some(seal(result));
-    let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
-    output.write("result.json", (json + "\n").as_bytes())?;
+    let Finished { output, operations, .. } = complete(result, folder, options.language)?;
+    output.write("result.json", json(result)?.as_bytes())?;
     let rendered = documents(result, &operations, &output, options);
     output.commit()?;
     rendered
+}
+
+/// Writes message texts into the result, and the digests of what its `folder` holds. No document appears.
+///
+/// # Errors
+/// Errors of a text, and of writing.
+pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> Result<Finished> {
+    let writer = result.writer(language, Target::Plain);
+    writer::fill(&mut result.findings, &writer)?;
+    causes::fill(&mut result.diagnoses, &writer)?;
+    run::fill(&mut result.looked, &writer)?;
+    opening::fill(result, &writer)?;
+    let finished = folder.finish()?;
+    result.operations_digest = Some(finished.digest.clone());
+    result.operations_version = Some(LINES_VERSION);
+    result.seal = Some(seal(result));
+    Ok(finished)
+}
+
+/// The text of `result.json`.
+///
+/// # Errors
+/// None that a result gives.
+pub fn json(result: &GateResult) -> Result<String> {
+    let text = serde_json::to_string_pretty(result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
+    Ok(text + "\n")
 }
 
 /// Writes every document that is made from a result and its operations alone; committing `output` is left to the caller.

@@ -30,8 +30,10 @@ pub(crate) struct Told<'a> {
     pub(crate) source_root: Option<&'a Path>,
     /// Remarks that stand above the report.
     pub(crate) notes: &'a [Note],
-    /// The folder of the documents.
-    pub(crate) out: &'a Path,
+    /// The folder of the documents; `None` where none were kept.
+    pub(crate) out: Option<&'a Path>,
+    /// Whether standard output is for the result alone: the runner reads commands from both streams.
+    pub(crate) aside: bool,
 }
 
 /// Tells the runner, where there is one.
@@ -41,10 +43,14 @@ pub(crate) fn tell_runner(environment: &Environment, told: &Told<'_>) -> Result<
     }
     let issues = issue::all(told.result, &issue::Options { language: told.language, source_root: told.source_root })?;
     for line in annotations::render(told.result, &issues, told.language)? {
-        show::say(&(line + "\n"))?;
+        if told.aside {
+            eprintln!("{line}");
+        } else {
+            show::say(&(line + "\n"))?;
+        }
     }
     let culprit = told.result.culprit.as_ref().map_or("", |culprit| culprit.op.as_str());
-    let report = told.out.join("report.html").display().to_string();
+    let report = told.out.map_or_else(String::new, |out| out.join("report.html").display().to_string());
     let given = [("verdict", told.result.verdict.as_str()), ("report", report.as_str()), ("culprit", culprit)];
     outputs::write(environment, &given, nonce())?;
     let Some(room) = outputs::summary_room(environment).filter(|room| *room >= LEAST_ROOM) else { return Ok(()) };

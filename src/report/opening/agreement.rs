@@ -44,8 +44,14 @@ impl Builder<'_> {
     /// The opening of a result without a failure that counts.
     pub(super) fn agreement(&self) -> Result<Opening> {
         let mut opening = Opening::saying(self.headline_of_agreement()?);
+        let mut rest = self.not_judged()?;
+        let unchecked = self.unchecked_names()?;
+        if checks::computed_anything(self.result) && !unchecked.is_empty() {
+            rest.push(self.writer.phrase("unchecked_in_line", &context! { checks => unchecked })?);
+        }
+        opening.not_judged = rest.join(" · ");
         if self.result.verdict == Verdict::Pass {
-            opening.place = safe(self.agreed()?.join(" · "));
+            opening.place = safe(self.agreed()?.into_iter().chain(rest).collect::<Vec<_>>().join(" · "));
         }
         Ok(opening)
     }
@@ -115,12 +121,14 @@ impl Builder<'_> {
         !compared.is_empty() && compared.into_iter().all(holds_synchronisations_alone)
     }
 
-    /// The parts of a pass: each check with its agreement, then the checks that compared nothing.
+    /// The parts of a pass: each check with its agreement.
     fn agreed(&self) -> Result<Vec<String>> {
+        self.compared().into_iter().map(|check| self.agreed_by(check)).collect()
+    }
+
+    /// Values that no verdict covers: behind waivers, not read, left out by the policy.
+    pub(super) fn not_judged(&self) -> Result<Vec<String>> {
         let mut parts = Vec::new();
-        for check in self.compared() {
-            parts.push(self.agreed_by(check)?);
-        }
         let units = || self.result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
         let behind: u64 = units().map(|evidence| evidence.behind_waived).fold(0, u64::saturating_add);
         if behind > 0 {
@@ -139,10 +147,6 @@ impl Builder<'_> {
             let count = left_out.iter().map(|evidence| evidence.left_out).fold(0, u64::saturating_add);
             let names: BTreeSet<String> = self.left_out_names();
             parts.push(self.writer.phrase("left_out_in_line", &context! { count, names => Vec::from_iter(names) })?);
-        }
-        let unchecked = self.unchecked_names()?;
-        if checks::computed_anything(self.result) && !unchecked.is_empty() {
-            parts.push(self.writer.phrase("unchecked_in_line", &context! { checks => unchecked })?);
         }
         Ok(parts)
     }

@@ -47,6 +47,9 @@ pub struct Opening {
     pub picture: &'static str,
     /// Checks that compared nothing; empty where all did.
     pub unchecked: Value,
+    /// Everything that no verdict covers, these checks included.
+    #[serde(skip)]
+    pub not_judged: String,
 }
 
 /// One row of evidence.
@@ -67,6 +70,17 @@ impl EvidenceRow {
 }
 
 impl Opening {
+    /// The source line and the place, in one line.
+    pub(in crate::report) fn place_line(&self) -> String {
+        let parts = [&self.source, &self.place].map(Value::to_string);
+        Vec::from_iter(parts.into_iter().filter(|part| !part.is_empty())).join(" · ")
+    }
+
+    /// Sureness and evidence of the cause, in one line.
+    pub(in crate::report) fn certainty_line(&self) -> String {
+        labelled(&self.certainty.to_string(), &self.reasons.to_string())
+    }
+
     /// An opening that says `headline` and nothing else.
     pub(super) fn saying(headline: Value) -> Self {
         let [source, place, advice_word, advice, certainty, reasons, unchecked] = [""; 7].map(Value::from);
@@ -87,8 +101,20 @@ impl Opening {
             told,
             picture,
             unchecked,
+            not_judged: String::new(),
         }
     }
+}
+
+/// A sentence after the words that introduce it; empty where there is none.
+pub(in crate::report) fn labelled(word: &str, said: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    // Nothing stands behind a Chinese colon, or between Chinese words.
+    let is_chinese = !word.is_ascii() && !said.starts_with(|first: char| first.is_ascii());
+    let gap = if is_chinese || word.ends_with('：') { "" } else { " " };
+    format!("{word}{gap}{said}")
 }
 
 /// Columns of the table that a row of a check stands in.
