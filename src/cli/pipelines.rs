@@ -15,7 +15,7 @@ use precision_gate::publish::forge::ForgeKind;
 
 use forge::PipelineForge;
 
-use super::show;
+use super::speech;
 use super::surroundings::Surroundings;
 
 /// Flags that choose the pipelines.
@@ -164,7 +164,7 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
         said.extend(training.map(|step| format!("  next: {step}\n")));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }
-    show::say(&said)?;
+    speech::say(&said)?;
     Ok(exit::PASS)
 }
 

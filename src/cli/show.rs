@@ -18,6 +18,7 @@ use precision_gate::result::GateResult;
 use precision_gate::result::load;
 
 use super::flags::DocumentArgs;
+use super::speech;
 
 /// `next-dump`
 #[derive(Debug, Args)]
@@ -123,7 +124,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let Some(next) = &result.next_dump else {
-        say(
+        speech::say(
             "nothing more to collect: the result shows no difference, or holds the tensors of the first one already\n",
         )?;
         return Ok(exit::PASS);
@@ -132,6 +133,6 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
     output::write_file(&args.out, (text + "\n").as_bytes())?;
-    say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
+    speech::say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }
