@@ -32,7 +32,8 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
 });
 
 /// What clap writes around texts, with what stands for it.
-const AROUND: [(&str, &str); 9] = [
+const AROUND: [(&str, &str); 10] = [
+    ("Usage: ", "用法："),
     ("Usage:", "用法："),
     ("Options:", "选项："),
     ("Arguments:", "参数："),
@@ -50,7 +51,8 @@ pub(crate) fn in_language(program: Command, language: Language) -> Command {
     if language == Language::En {
         return program;
     }
-    let mut program = program;
+    // Chinese has no spaces to wrap at.
+    let mut program = program.term_width(0);
     program.build();
     let sections = sections::in_chinese(&program, |text| help(text).map(str::to_owned));
     translated(program).before_help(sections)
@@ -236,7 +238,7 @@ mod tests {
             let error = in_language(Cli::command(), Language::Zh).try_get_matches_from(words).expect_err(line);
             let said = in_chinese(&error, false);
             assert!(said.contains(text), "{line}: {said}");
-            assert!(said.contains("用法：precision-gate"), "{said}");
+            assert!(said.starts_with("错误：") && said.ends_with("详情请用 `--help` 查看。\n"), "{said}");
         }
     }
 }

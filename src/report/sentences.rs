@@ -26,7 +26,7 @@ const LONGEST: usize = 8 << 10;
 struct Catalogue {
     /// Of the sources of this program.
     own: BTreeMap<String, String>,
-    /// Of libraries and the operating system.
+    /// Of libraries and the operating system, and words put together at run time.
     libraries: BTreeMap<String, String>,
 }
 
@@ -84,7 +84,9 @@ fn behind_a_place(text: &str, depth: usize) -> Option<String> {
     text.match_indices(": ").find_map(|(at, colon)| {
         let (place, rest) = (text.get(..at)?, text.get(at + colon.len()..)?);
         let sentence = chinese(rest, depth)?;
-        Some(format!("{}：{sentence}", chinese(place, depth).as_deref().unwrap_or(place)))
+        // A place of one word is a name.
+        let place_in_chinese = if place.contains(' ') { chinese(place, depth) } else { None };
+        Some(format!("{}：{sentence}", place_in_chinese.as_deref().unwrap_or(place)))
     })
 }
 
@@ -223,5 +225,28 @@ mod tests {
             });
             assert!(used.into_iter().all(|position| position < sentence.names.len()), "{english}: {chinese}");
         }
+    }
+
+    /// Format strings of the sources: a sentence that nobody says any more is no entry, and a changed one needs its Chinese.
+    #[test]
+    fn every_sentence_stands_in_the_sources() {
+        let mut sources = String::new();
+        let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => sources.push_str(&std::fs::read_to_string(path).expect("text")),
+                }
+            }
+        }
+        let continued = regex::Regex::new(r"\\\n\s*").expect("a pattern");
+        let kind = regex::Regex::new(r"\{(\w*):[^{}\s]*\}").expect("a pattern");
+        let sources = kind.replace_all(&continued.replace_all(&sources, ""), "{$1}").into_owned();
+        let text = include_str!("../../templates/messages/zh/sentences.yaml");
+        let catalogue: Catalogue = serde_yaml::from_str(text).expect("YAML");
+        let written = |english: &str| english.replace('\\', "\\\\").replace('"', "\\\"");
+        let lost: Vec<&String> = catalogue.own.keys().filter(|english| !sources.contains(&written(english))).collect();
+        assert!(lost.is_empty(), "{lost:#?}");
     }
 }

@@ -193,6 +193,9 @@ impl Writer {
             "baseline" | "candidate" | "value" if matches!(text, "absent" | "unset") => {
                 phrases::find(&format!("value_{text}"), self.language)
             }
+            "reason" | "help" if self.language == Language::Zh => {
+                return Some(sentences::said(text, self.language).into_owned().into());
+            }
             "unit" => is_unit_place(text).then_some(text),
             // A number, which findings about a place keep as text.
             "step" | "last" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
