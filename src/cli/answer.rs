@@ -34,7 +34,7 @@ use super::pinned::as_pinned;
 use super::proposing::{Onto, Words};
 use super::publish::Publishing;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{policy_file, progress, proposing, show, speech};
+use super::{policy_file, progress, proposing, show};
 
 /// `answer`
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
     };
     let found = Instruction::parse(&said.text).map(|instruction| (said, instruction));
     if found.is_none() {
-        speech::say(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
+        show::sentences(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
     }
     Ok(found)
 }
@@ -157,7 +157,7 @@ impl Case<'_> {
         let Request { said, number, args } = self.asked;
         if !self.session.may_write(&said.by)? {
             // Whoever may not write gets no answer either: a bot that speaks to everybody is a nuisance.
-            speech::say(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
+            show::sentences(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
             return Ok(exit::PASS);
         }
         let (text, code) = match self.proposal(instruction) {

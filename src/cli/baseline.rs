@@ -26,7 +26,7 @@ use super::pinned::{BRANCHES, pinned};
 use super::proposing::Onto;
 use super::publish::Publishing;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{fetching, policy_file, progress, proposing, show, speech};
+use super::{fetching, policy_file, progress, proposing, show};
 
 /// Variables that name the person behind a job.
 const PEOPLE: [&str; 4] = ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "USER", "LOGNAME"];
@@ -242,17 +242,17 @@ fn write(promotion: &Promotion, common: &CommonArgs) -> Result<Promoted> {
     let promoted = promote(promotion, &common.policy()?, &fetcher, &environment(), progress.as_ref())?;
     drop(progress);
     let Manifest { name, files, approval, .. } = &promoted.manifest;
-    speech::say(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
+    show::sentences(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
     for line in &promoted.changes {
-        speech::say(&format!("  {line}\n"))?;
+        show::sentences(&format!("  {line}\n"))?;
     }
     if promoted.written.is_empty() {
-        speech::say("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
+        show::sentences("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
     } else if approval.exceeds_band {
-        speech::say("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
+        show::sentences("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
     }
     for path in &promoted.written {
-        speech::say(&format!("written: {}\n", path.display()))?;
+        show::sentences(&format!("written: {}\n", path.display()))?;
     }
     Ok(promoted)
 }
@@ -359,10 +359,10 @@ fn list(common: &CommonArgs) -> Result<u8> {
             Ok((manifest, _)) => format!("{} {}", age(&manifest, today), manifest.location),
             Err(error) => error.to_string(),
         };
-        speech::say(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
+        show::sentences(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
     }
     if lock.pins.is_empty() {
-        speech::say(&format!("no baseline is pinned; record one: `{}`\n", baseline_name::record_command("")))?;
+        show::sentences(&format!("no baseline is pinned; record one: `{}`\n", baseline_name::record_command("")))?;
     }
     Ok(exit::PASS)
 }
@@ -409,10 +409,10 @@ fn run_verify(args: &NameArgs) -> Result<u8> {
     drop(progress);
     let differences = verify::differences(&manifest, &found);
     for line in &differences {
-        speech::say(&format!("{line}\n"))?;
+        show::sentences(&format!("{line}\n"))?;
     }
     if differences.is_empty() {
-        speech::say(&format!("{}: {} files are as recorded\n", manifest.name, found.len()))?;
+        show::sentences(&format!("{}: {} files are as recorded\n", manifest.name, found.len()))?;
         return Ok(exit::PASS);
     }
     Ok(exit::FAIL)
@@ -428,7 +428,7 @@ fn diff(args: &DiffArgs) -> Result<u8> {
     let (verdict, said) = old_against_new(&old, &new, &args.common.policy()?, &fetcher, progress.as_ref());
     drop(progress);
     for line in new.changes_since(&old).iter().chain(&said) {
-        speech::say(&format!("{line}\n"))?;
+        show::sentences(&format!("{line}\n"))?;
     }
     Ok(exit::of_verdict(verdict, exit::PASS, false))
 }

@@ -51,7 +51,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8> {
         show::say(&json(&found)?)?;
         return Ok(exit::PASS);
     }
-    speech::say(&told(&found, &args.metric, alpha, power, is_higher_worse))?;
+    show::sentences(&told(&found, &args.metric, alpha, power, is_higher_worse))?;
     Ok(exit::PASS)
 }
 

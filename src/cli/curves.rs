@@ -105,7 +105,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     output::write_file(&args.out, text.as_bytes())?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
-        speech::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
+        show::sentences(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
     }
     for unit in &band.dumps {
         let added =
@@ -114,12 +114,12 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
         let place = unit_place(unit.step, unit.rank);
         let most = largest.map_or_else(String::new, |(added, row)| format!(", largest {} ({row})", short(added)));
         let moved = unit.values.values().filter(|noise| noise.added > 0.0).count();
-        speech::say(&format!(
+        show::sentences(&format!(
             "{place}: values that move by themselves: {moved}{most} ({} comparisons)\n",
             unit.comparisons
         ))?;
     }
-    speech::say(&format!("written to {name}\n"))?;
+    show::sentences(&format!("written to {name}\n"))?;
     Ok(exit::PASS)
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
             let what = speech::said(case.what);
             show::say(&format!("{mark} {kind} {:<24} {:<10} {what}\n", case.name, case.verdict.as_str()))?;
         }
-        speech::say(if found.ok {
+        show::sentences(if found.ok {
             "the limits do what they should\n"
         } else {
             "the limits do not do what they should\n"

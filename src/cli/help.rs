@@ -54,7 +54,7 @@ pub(crate) fn in_language(program: Command, language: Language) -> Command {
     // Chinese has no spaces to wrap at.
     let mut program = program.term_width(0);
     program.build();
-    let sections = sections::in_chinese(&program, |text| help(text).map(str::to_owned));
+    let sections = sections::in_chinese(&program, word, help);
     translated(program).before_help(sections)
 }
 
@@ -102,7 +102,7 @@ fn help(english: &str) -> Option<&'static str> {
 }
 
 /// The Chinese of a heading or a remark.
-pub(super) fn word(english: &str) -> Option<&'static str> {
+fn word(english: &str) -> Option<&'static str> {
     TEXTS.words.get(english).map(String::as_str)
 }
 

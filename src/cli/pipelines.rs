@@ -15,7 +15,7 @@ use precision_gate::publish::forge::ForgeKind;
 
 use forge::PipelineForge;
 
-use super::speech;
+use super::show;
 use super::surroundings::Surroundings;
 
 /// Flags that choose the pipelines.
@@ -164,7 +164,7 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
         said.extend(training.map(|step| format!("  next: {step}\n")));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }
-    speech::say(&said)?;
+    show::sentences(&said)?;
     Ok(exit::PASS)
 }
 

@@ -18,7 +18,7 @@ use precision_gate::result::Run;
 use precision_gate::result::load;
 use precision_gate::verdict::Side;
 
-use super::{fetching, show, speech};
+use super::{fetching, show};
 
 /// `reproduce`
 #[derive(Debug, Args)]
@@ -68,9 +68,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
     let out = |name: &String| format!("{}\n", args.out.join(name).display());
     show::say(&written.files.iter().map(out).collect::<String>())?;
     for note in &written.notes {
-        speech::say(&format!("note: {note}\n"))?;
+        show::sentences(&format!("note: {note}\n"))?;
     }
-    speech::say(&format!("run it: python3 {}\n", args.out.join("reproduce.py").display()))?;
+    show::sentences(&format!("run it: python3 {}\n", args.out.join("reproduce.py").display()))?;
     Ok(exit::PASS)
 }
 

@@ -22,10 +22,14 @@ pub(crate) fn commands(program: &Program) -> StyledStr {
     listed(program, |title| format!("{title}:"), |about| about.to_owned())
 }
 
-/// The same in Chinese; `help` gives the Chinese of a description.
-pub(crate) fn in_chinese(program: &Program, help: impl Fn(&str) -> Option<String>) -> StyledStr {
-    let title = |title: &str| format!("{}：", super::help::word(title).unwrap_or(title));
-    listed(program, title, |about| help(about).unwrap_or_else(|| about.to_owned()))
+/// The same in Chinese, which `word` gives of a title and `help` of a description.
+pub(crate) fn in_chinese<'a>(
+    program: &Program,
+    word: impl Fn(&str) -> Option<&'a str>,
+    help: impl Fn(&str) -> Option<&'a str>,
+) -> StyledStr {
+    let title = |title: &str| format!("{}：", word(title).unwrap_or(title));
+    listed(program, title, |about| help(about).unwrap_or(about).to_owned())
 }
 
 fn listed(program: &Program, titled: impl Fn(&str) -> String, described: impl Fn(&str) -> String) -> StyledStr {

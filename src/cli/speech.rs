@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use precision_gate::error::{Error, Result};
+use precision_gate::error::Error;
 use precision_gate::language::Language;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::sentences;
 
-use super::{policy_file, show};
+use super::policy_file;
 
 /// The language, known once the arguments are.
 static LANGUAGE: OnceLock<Language> = OnceLock::new();
@@ -80,14 +80,6 @@ pub(crate) fn tell(weight: Weight, text: &str) {
         (Weight::Notice, Language::Zh) => "提示：",
     };
     eprintln!("{word}{}", cleaned(&said(text)));
-}
-
-/// Prints sentences of the program to standard output, one a line.
-///
-/// # Errors
-/// As [`show::say`].
-pub(crate) fn say(text: &str) -> Result<()> {
-    show::say(&text.lines().map(|line| said(line) + "\n").collect::<String>())
 }
 
 /// Tells an error, and its way out on a line of its own.

@@ -185,7 +185,7 @@ fn page(args: &PageArgs) -> Result<u8> {
         output.write("badge.json", badge::render("precision-gate", worst, args.lang)?.as_bytes())?;
     }
     output.commit()?;
-    speech::say(&format!("written: {}\n", args.out.join("index.html").display()))?;
+    show::sentences(&format!("written: {}\n", args.out.join("index.html").display()))?;
     Ok(exit::PASS)
 }
 
@@ -306,9 +306,9 @@ fn prune(args: &PruneArgs) -> Result<u8> {
         records.remove(&gone)?;
     }
     for entry in &gone {
-        speech::say(&format!("{word}: {}\n", entry.path))?;
+        show::sentences(&format!("{word}: {}\n", entry.path))?;
     }
-    speech::say(&format!("{} of {} records {word}\n", gone.len(), all.len()))?;
+    show::sentences(&format!("{} of {} records {word}\n", gone.len(), all.len()))?;
     Ok(exit::PASS)
 }
 
