@@ -52,8 +52,15 @@ fn value<'a>(arguments: &'a [OsString], flag: &str) -> Option<&'a str> {
 fn of_policy(arguments: &[OsString]) -> Option<Language> {
     let path = policy_file::policy_path(value(arguments, "--config").map(Path::new));
     let text = policy_file::text_of(&path).ok()??;
-    let policy: serde_yaml::Value = serde_yaml::from_str(&text).ok()?;
-    Language::of_word(policy.get("lang")?.as_str()?)
+    of_text(&text)
+}
+
+/// The language of the line `lang: zh` of a policy's text. The text is anyone's: no YAML is parsed before its nesting is checked,
+/// and a line at the left edge is a key of the file wherever it stands.
+fn of_text(text: &str) -> Option<Language> {
+    let value = text.lines().find_map(|line| line.strip_prefix("lang:"))?;
+    let word = value.split('#').next().unwrap_or_default().trim();
+    Language::of_word(word.trim_matches(['"', '\'']))
 }
 
 /// A sentence of the program in the language of this process.
@@ -94,6 +101,18 @@ pub(crate) fn tell_error(error: &Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_says_its_language_on_a_line_of_its_own() {
+        for (text, language) in [
+            ("profile: strict\nlang: zh  # reports\n", Some(Language::Zh)),
+            ("lang: \"en\"\n", Some(Language::En)),
+            ("publish:\n  lang: zh\n", None),
+            ("lang: fr\n", None),
+        ] {
+            assert_eq!(of_text(text), language, "{text}");
+        }
+    }
 
     #[test]
     fn a_flag_is_found_in_both_spellings_and_the_last_one_counts() {
