@@ -29,6 +29,7 @@ mod hash;
 pub mod history;
 pub mod judge;
 pub mod kind;
+pub mod language;
 pub mod layout;
 mod median;
 pub mod msprobe;

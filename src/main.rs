@@ -5,18 +5,19 @@ mod cli;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use precision_gate::error::{Error, Result};
 use precision_gate::exit;
-use precision_gate::report::escape::cleaned;
+use precision_gate::language::Language;
 
 use cli::{
-    Cli, Command, answer, baseline, calibrate, config_pack, curves, explain, history, inputs, judge, merge, publish,
-    reproduce, run, show, signoff, source, tools,
+    Cli, Command, answer, baseline, calibrate, config_pack, curves, explain, help, history, inputs, judge, merge,
+    publish, reproduce, run, show, signoff, source, speech, tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -36,7 +37,10 @@ fn tell_where_memory_ends() {
 fn main() -> ExitCode {
     tell_where_memory_ends();
     let cli = match arguments() {
-        Ok(arguments) => Cli::parse_from(arguments),
+        Ok(arguments) => match parsed(arguments) {
+            Ok(cli) => cli,
+            Err(code) => return code,
+        },
         Err(error) => return ended(&error),
     };
     // A defect of the gate has an exit code of its own; the panic's message has been printed by then.
@@ -44,8 +48,9 @@ fn main() -> ExitCode {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => return ended(&error),
         Err(_) => {
-            eprintln!(
-                "error: this is a defect of precision-gate; please report it with the command and the message above"
+            speech::tell(
+                speech::Weight::Error,
+                "this is a defect of precision-gate; please report it with the command and the message above",
             );
             exit::INTERNAL
         }
@@ -61,12 +66,29 @@ fn arguments() -> Result<Vec<OsString>> {
     if inputs.is_empty() { Ok(arguments) } else { inputs::with_inputs(arguments, &inputs, &Cli::command()) }
 }
 
+/// The parsed command line; the exit code where it asks for help, or is wrong. Clap says both, in Chinese by its catalogue.
+fn parsed(arguments: Vec<OsString>) -> Result<Cli, ExitCode> {
+    let language = speech::choose(&arguments);
+    let program = help::in_language(Cli::command(), language);
+    let matches = program.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    matches.map_err(|error| {
+        if language == Language::En {
+            error.exit();
+        }
+        let is_error = error.use_stderr();
+        let is_terminal = if is_error { std::io::stderr().is_terminal() } else { std::io::stdout().is_terminal() };
+        let text = help::in_chinese(&error, is_terminal && std::env::var_os("NO_COLOR").is_none());
+        if is_error {
+            eprint!("{text}");
+        } else if let Err(error) = show::say(&text) {
+            return ended(&error);
+        }
+        ExitCode::from(if is_error { exit::USAGE } else { exit::PASS })
+    })
+}
+
 fn ended(error: &Error) -> ExitCode {
-    // Both may quote a file's name: they neither colour the terminal nor command a runner.
-    eprintln!("error: {}", cleaned(&error.to_string()));
-    if let Some(help) = error.help() {
-        eprintln!("help: {}", cleaned(help));
-    }
+    speech::tell_error(error);
     ExitCode::from(exit::of_error(error))
 }
 

@@ -40,6 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::language::Language;
 use crate::nearest::question;
 use crate::verdict::{CheckId, Profile, Severity};
 use location::{Named, Paths};
@@ -109,6 +110,8 @@ pub struct Policy {
     pub history: history::HistoryPolicy,
     /// Requirements of a release before it can be signed off.
     pub signoff: signoff::SignoffPolicy,
+    /// Language of everything that a run prints and writes; `--lang` goes before it, the locale after it.
+    pub lang: Option<Language>,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     #[schemars(example = &"ci/templates")]
     pub templates: Option<Named>,

@@ -43,6 +43,7 @@ mod run;
 mod samples;
 pub mod sarif;
 mod sentence;
+pub mod sentences;
 mod sides;
 pub mod sink;
 pub mod source;

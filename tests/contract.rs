@@ -42,8 +42,8 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 }
 
 /// Modules that every module may import.
-const GROUND: [&str; 10] =
-    ["documentation", "error", "dtype", "check", "hash", "kind", "layout", "median", "nearest", "verdict"];
+const GROUND: [&str; 11] =
+    ["documentation", "error", "dtype", "check", "hash", "kind", "language", "layout", "median", "nearest", "verdict"];
 
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
@@ -61,10 +61,11 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 18] = [
+    const BESIDE: [(&str, &[&str]); 19] = [
         // A program that reads results needs no stage.
         ("result", &[]),
         ("kind", &[]),
+        ("language", &[]),
         ("layout", &[]),
         ("output", &[]),
         ("redact", &["read"]),

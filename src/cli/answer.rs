@@ -45,8 +45,8 @@ pub(crate) struct AnswerArgs {
     /// Root of the checked-out target branch, for `accept-baseline`
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
-    /// Language of the answer
-    #[arg(long, value_enum, default_value_t = Language::En)]
+    /// Language of the answer [default: `lang` of the policy file, else that of the locale]
+    #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true)]
     lang: Language,
     /// Date to judge by [default: today, in UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
@@ -113,7 +113,7 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
     };
     let found = Instruction::parse(&said.text).map(|instruction| (said, instruction));
     if found.is_none() {
-        show::say(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
+        show::sentences(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
     }
     Ok(found)
 }
@@ -157,7 +157,7 @@ impl Case<'_> {
         let Request { said, number, args } = self.asked;
         if !self.session.may_write(&said.by)? {
             // Whoever may not write gets no answer either: a bot that speaks to everybody is a nuisance.
-            show::say(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
+            show::sentences(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
             return Ok(exit::PASS);
         }
         let (text, code) = match self.proposal(instruction) {

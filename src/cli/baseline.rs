@@ -107,8 +107,8 @@ struct PromoteArgs {
     /// Print the requests of --propose, and send nothing
     #[arg(long, requires = "propose")]
     dry_run: bool,
-    /// Language of the pull request
-    #[arg(long, value_enum, default_value_t = Language::En, requires = "propose")]
+    /// Language of the pull request [default: `lang` of the policy file, else that of the locale]
+    #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true, requires = "propose")]
     lang: Language,
     #[command(flatten)]
     common: CommonArgs,
@@ -242,17 +242,17 @@ fn write(promotion: &Promotion, common: &CommonArgs) -> Result<Promoted> {
     let promoted = promote(promotion, &common.policy()?, &fetcher, &environment(), progress.as_ref())?;
     drop(progress);
     let Manifest { name, files, approval, .. } = &promoted.manifest;
-    show::say(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
+    show::sentences(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
     for line in &promoted.changes {
-        show::say(&format!("  {line}\n"))?;
+        show::sentences(&format!("  {line}\n"))?;
     }
     if promoted.written.is_empty() {
-        show::say("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
+        show::sentences("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
     } else if approval.exceeds_band {
-        show::say("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
+        show::sentences("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
     }
     for path in &promoted.written {
-        show::say(&format!("written: {}\n", path.display()))?;
+        show::sentences(&format!("written: {}\n", path.display()))?;
     }
     Ok(promoted)
 }
@@ -359,10 +359,10 @@ fn list(common: &CommonArgs) -> Result<u8> {
             Ok((manifest, _)) => format!("{} {}", age(&manifest, today), manifest.location),
             Err(error) => error.to_string(),
         };
-        show::say(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
+        show::sentences(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
     }
     if lock.pins.is_empty() {
-        show::say(&format!("no baseline is pinned; record one: `{}`\n", baseline_name::record_command("")))?;
+        show::sentences(&format!("no baseline is pinned; record one: `{}`\n", baseline_name::record_command("")))?;
     }
     Ok(exit::PASS)
 }
@@ -409,10 +409,10 @@ fn run_verify(args: &NameArgs) -> Result<u8> {
     drop(progress);
     let differences = verify::differences(&manifest, &found);
     for line in &differences {
-        show::say(&format!("{line}\n"))?;
+        show::sentences(&format!("{line}\n"))?;
     }
     if differences.is_empty() {
-        show::say(&format!("{}: {} files are as recorded\n", manifest.name, found.len()))?;
+        show::sentences(&format!("{}: {} files are as recorded\n", manifest.name, found.len()))?;
         return Ok(exit::PASS);
     }
     Ok(exit::FAIL)
@@ -428,7 +428,7 @@ fn diff(args: &DiffArgs) -> Result<u8> {
     let (verdict, said) = old_against_new(&old, &new, &args.common.policy()?, &fetcher, progress.as_ref());
     drop(progress);
     for line in new.changes_since(&old).iter().chain(&said) {
-        show::say(&format!("{line}\n"))?;
+        show::sentences(&format!("{line}\n"))?;
     }
     Ok(exit::of_verdict(verdict, exit::PASS, false))
 }

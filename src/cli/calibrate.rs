@@ -11,7 +11,7 @@ use precision_gate::kind::Better;
 use precision_gate::read::metric;
 
 use super::curves::json;
-use super::{policy_file, show};
+use super::{policy_file, show, speech};
 
 /// `calibrate`
 #[derive(Debug, Args)]
@@ -44,14 +44,14 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8> {
     let Some(found) = limit_of(&values, [alpha, power], args.gate, is_higher_worse) else {
         let message =
             format!("samples-too-few-runs: {} values of `{}`, and {LEAST} are needed", values.len(), args.metric);
-        eprintln!("error: {name}: {message}");
+        speech::tell(speech::Weight::Error, &format!("{name}: {message}"));
         return Ok(exit::FAIL);
     };
     if args.json {
         show::say(&json(&found)?)?;
         return Ok(exit::PASS);
     }
-    show::say(&told(&found, &args.metric, alpha, power, is_higher_worse))?;
+    show::sentences(&told(&found, &args.metric, alpha, power, is_higher_worse))?;
     Ok(exit::PASS)
 }
 

@@ -1,5 +1,4 @@
 //! `config-pack`: a pack of this machine's configuration.
-#![allow(clippy::print_stderr, reason = "this command tells what it left out")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,9 +9,8 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::output;
 use precision_gate::policy::value::Pattern;
-use precision_gate::report::escape::cleaned;
 
-use super::show;
+use super::{show, speech};
 
 /// `config-pack`
 #[derive(Debug, Args)]
@@ -48,7 +46,7 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
     let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     let collected = collect::collect(&args.request(environment)?)?;
     for note in &collected.notes {
-        eprintln!("warning: {}", cleaned(note));
+        speech::tell(speech::Weight::Warning, note);
     }
     output::write_file(&args.out, &collected.bytes)?;
     show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;

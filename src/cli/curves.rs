@@ -18,7 +18,7 @@ use precision_gate::result::unit::unit_place;
 use serde::Serialize;
 
 use super::flags::PairArgs;
-use super::{fetching, judge, policy_file, show};
+use super::{fetching, judge, policy_file, show, speech};
 
 /// `loss`
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     output::write_file(&args.out, text.as_bytes())?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
-        show::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
+        show::sentences(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
     }
     for unit in &band.dumps {
         let added =
@@ -114,12 +114,12 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
         let place = unit_place(unit.step, unit.rank);
         let most = largest.map_or_else(String::new, |(added, row)| format!(", largest {} ({row})", short(added)));
         let moved = unit.values.values().filter(|noise| noise.added > 0.0).count();
-        show::say(&format!(
+        show::sentences(&format!(
             "{place}: values that move by themselves: {moved}{most} ({} comparisons)\n",
             unit.comparisons
         ))?;
     }
-    show::say(&format!("written to {name}\n"))?;
+    show::sentences(&format!("written to {name}\n"))?;
     Ok(exit::PASS)
 }
 
@@ -130,11 +130,12 @@ pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
         show::say(&json(&found)?)?;
     } else {
         for case in &found.cases {
-            let mark = if case.ok { "ok   " } else { "WRONG" };
-            let kind = if case.is_defect { "defect " } else { "healthy" };
-            show::say(&format!("{mark} {kind} {:<24} {:<10} {}\n", case.name, case.verdict.as_str(), case.what))?;
+            let mark = if case.ok { speech::said("ok   ") } else { speech::said("WRONG") };
+            let kind = if case.is_defect { speech::said("defect ") } else { speech::said("healthy") };
+            let what = speech::said(case.what);
+            show::say(&format!("{mark} {kind} {:<24} {:<10} {what}\n", case.name, case.verdict.as_str()))?;
         }
-        show::say(if found.ok {
+        show::sentences(if found.ok {
             "the limits do what they should\n"
         } else {
             "the limits do not do what they should\n"

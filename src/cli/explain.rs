@@ -15,8 +15,8 @@ pub(crate) struct ExplainArgs {
     /// Code of a finding or a likely cause, or name of a rule; the name of a check lists its codes [default: lists all codes]
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
-    /// Language of the explanation
-    #[arg(long, value_enum, default_value_t = Language::En)]
+    /// Language of the explanation [default: `lang` of the policy file, else that of the locale]
+    #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true)]
     pub(crate) lang: Language,
     /// Today's date, from which the waiver counts its days [default: the current UTC date]
     #[arg(long, value_name = "YYYY-MM-DD")]

@@ -79,8 +79,8 @@ impl CommonArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct DocumentArgs {
-    /// Language of the reports
-    #[arg(long, value_enum, default_value_t = Language::En)]
+    /// Language of the reports [default: `lang` of the policy file, else that of the locale]
+    #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true)]
     pub(crate) lang: Language,
     /// Folder with your own templates of the reports
     #[arg(long, value_name = "DIR")]

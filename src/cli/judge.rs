@@ -12,7 +12,6 @@ use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
 use precision_gate::report::Judged;
-use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::{Folder, Options};
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Profile, Verdict};
@@ -23,7 +22,7 @@ use super::policy_file::read;
 use super::quick::{self, QuickArgs};
 use super::surroundings::{self, PublishFlags};
 use super::trusted::{Case, Purpose, trusted};
-use super::{fetching, progress, show};
+use super::{fetching, progress, show, speech};
 
 /// `compare`
 #[derive(Debug, Args)]
@@ -256,7 +255,7 @@ pub(crate) fn evaluate(
     }
     let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
-        eprintln!("error: {}", cleaned(&error.to_string()));
+        speech::tell(speech::Weight::Error, &error.to_string());
     }
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,

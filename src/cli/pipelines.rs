@@ -164,7 +164,7 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
         said.extend(training.map(|step| format!("  next: {step}\n")));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }
-    show::say(&said)?;
+    show::sentences(&said)?;
     Ok(exit::PASS)
 }
 

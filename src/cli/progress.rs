@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use precision_gate::gate::{Progress, Quiet};
 
+use super::speech;
+
 /// Time between two lines in a log.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -30,7 +32,7 @@ impl Progress for Bar {
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = if total > 0 { ProgressBar::new(total) } else { ProgressBar::new_spinner() };
         bar.set_style(style);
-        bar.set_message(stage.to_owned());
+        bar.set_message(speech::said(stage));
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         current.finish_and_clear();
         *current = bar;
@@ -74,8 +76,8 @@ impl Progress for Lines {
         if stage.told.elapsed() >= LINE_EVERY {
             stage.told = Instant::now();
             match stage.total {
-                0 => eprintln!("{}: {}", stage.name, stage.done),
-                total => eprintln!("{}: {}/{total}", stage.name, stage.done),
+                0 => eprintln!("{}: {}", speech::said(&stage.name), stage.done),
+                total => eprintln!("{}: {}/{total}", speech::said(&stage.name), stage.done),
             }
         }
     }

@@ -159,7 +159,7 @@ pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selecti
     let draft = file.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
     draft.commit()?;
     if !common.documents.quiet {
-        super::show::say(&format!("measured part {} of {}: {}\n", part.0, part.1, path.display()))?;
+        super::show::sentences(&format!("measured part {} of {}: {}\n", part.0, part.1, path.display()))?;
     }
     Ok(exit::PASS)
 }

@@ -68,9 +68,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
     let out = |name: &String| format!("{}\n", args.out.join(name).display());
     show::say(&written.files.iter().map(out).collect::<String>())?;
     for note in &written.notes {
-        show::say(&format!("note: {note}\n"))?;
+        show::sentences(&format!("note: {note}\n"))?;
     }
-    show::say(&format!("run it: python3 {}\n", args.out.join("reproduce.py").display()))?;
+    show::sentences(&format!("run it: python3 {}\n", args.out.join("reproduce.py").display()))?;
     Ok(exit::PASS)
 }
 

@@ -19,14 +19,29 @@ const SECTIONS: [(&str, &[&str]); 5] = [
 
 /// The commands of `program` with their descriptions, by section.
 pub(crate) fn commands(program: &Program) -> StyledStr {
-    let shown: Vec<&Program> = program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    listed(program, |title| format!("{title}:"), |about| about.to_owned())
+}
+
+/// The same in Chinese, which `word` gives of a title and `help` of a description.
+pub(crate) fn in_chinese<'a>(
+    program: &Program,
+    word: impl Fn(&str) -> Option<&'a str>,
+    help: impl Fn(&str) -> Option<&'a str>,
+) -> StyledStr {
+    let title = |title: &str| format!("{}：", word(title).unwrap_or(title));
+    listed(program, title, |about| help(about).unwrap_or(about).to_owned())
+}
+
+fn listed(program: &Program, titled: impl Fn(&str) -> String, described: impl Fn(&str) -> String) -> StyledStr {
+    let shown: Vec<&Program> =
+        program.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help").collect();
     let width = shown.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
     let heading = Style::new().bold().underline();
     let mut text = String::new();
     for (position, (title, _)) in SECTIONS.iter().enumerate() {
-        text.push_str(&format!("{heading}{title}:{heading:#}\n"));
+        text.push_str(&format!("{heading}{}{heading:#}\n", titled(title)));
         for command in in_section(position, &shown) {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let about = described(&command.get_about().map(ToString::to_string).unwrap_or_default());
             text.push_str(&format!("  {:width$}  {about}\n", command.get_name()));
         }
         text.push('\n');

@@ -18,6 +18,7 @@ use precision_gate::result::GateResult;
 use precision_gate::result::load;
 
 use super::flags::DocumentArgs;
+use super::speech;
 
 /// `next-dump`
 #[derive(Debug, Args)]
@@ -103,6 +104,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     Ok(exit::PASS)
 }
 
+/// Prints sentences of the program to standard output, one a line, in the language of this process.
+///
+/// # Errors
+/// As [`say`].
+pub(crate) fn sentences(text: &str) -> Result<()> {
+    say(&text.lines().map(|line| speech::said(line) + "\n").collect::<String>())
+}
+
 /// A result of which no document can be made is not one that the gate wrote: no defect of this run.
 pub(crate) fn undrawable(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::Internal {
@@ -123,7 +132,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let Some(next) = &result.next_dump else {
-        say(
+        sentences(
             "nothing more to collect: the result shows no difference, or holds the tensors of the first one already\n",
         )?;
         return Ok(exit::PASS);
@@ -132,6 +141,6 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
     output::write_file(&args.out, (text + "\n").as_bytes())?;
-    say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
+    sentences(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

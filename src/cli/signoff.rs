@@ -17,7 +17,7 @@ use precision_gate::signoff::refusal::Refusal;
 use precision_gate::signoff::write::{self, Options};
 
 use super::publish::attach::{self, AttachArgs};
-use super::{policy_file, show};
+use super::{policy_file, show, speech};
 
 /// `signoff`
 #[derive(Debug, Args)]
@@ -78,7 +78,11 @@ impl Languages {
 
     /// That of messages.
     fn first(self) -> Language {
-        if self == Self::Zh { Language::Zh } else { Language::En }
+        match self {
+            Self::En => Language::En,
+            Self::Zh => Language::Zh,
+            Self::Both => speech::language(),
+        }
     }
 }
 

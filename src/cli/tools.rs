@@ -9,7 +9,7 @@ use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate};
 
 use super::policy_file::today;
-use super::{fetching, pipelines, show};
+use super::{fetching, pipelines, show, speech};
 
 /// `init`
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<u8> {
         return pipelines::write(&args.pipelines);
     };
     let policy = Policy { today: today(args.today.as_deref())?, ..Policy::default() };
-    show::say(&gate::init::policy_text(baseline, candidate, &policy, &args.fetching.fetcher())?)?;
+    show::say(&gate::init::policy_text(baseline, candidate, &policy, (&args.fetching.fetcher(), speech::language()))?)?;
     Ok(exit::PASS)
 }
 

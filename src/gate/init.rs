@@ -8,6 +8,7 @@ use super::request::Request;
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetcher;
+use crate::language::Language;
 use crate::policy::Policy;
 use crate::policy::waiver::{OFFERED_OWNERS, OFFERED_REASONS};
 use crate::read::curve::CurveFile;
@@ -16,7 +17,12 @@ use crate::report::explain::expiry;
 use crate::verdict::Side;
 
 /// The commented text of a policy file for the locations `baseline` and `candidate`, as of `policy.today`.
-pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &Fetcher) -> Result<String> {
+pub fn policy_text(
+    baseline: &str,
+    candidate: &str,
+    policy: &Policy,
+    (fetcher, language): (&Fetcher, Language),
+) -> Result<String> {
     let (left, right) = (look(baseline, Side::Baseline, fetcher)?, look(candidate, Side::Candidate, fetcher)?);
     let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
     let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
@@ -35,7 +41,10 @@ pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &F
         expires => expiry(&today).unwrap_or(today),
         documents => documentation::DOCUMENTS,
     };
-    let template = include_str!("../../templates/precision-gate.yml.j2");
+    let template = match language {
+        Language::En => include_str!("../../templates/precision-gate.yml.j2"),
+        Language::Zh => include_str!("../../templates/precision-gate.zh.yml.j2"),
+    };
     environment
         .render_str(template, context)
         .map_err(|error| Error::new(ErrorKind::Internal, "precision-gate.yml.j2", error))

@@ -45,7 +45,7 @@ impl Policy {
         Self::parse(name, &yaml(value), codes)
     }
 
-    /// The settings that decide a verdict: without locations of the two sides, publishing, history, templates and the
+    /// The settings that decide a verdict: without locations of the two sides, publishing, history, language, templates and the
     /// folder of sources, and without credentials in the locations that stay (`reference`, noise, repeats).
     #[must_use]
     pub fn deciding(&self) -> Self {
@@ -55,6 +55,7 @@ impl Policy {
             candidate: named(&self.candidate),
             publish: PublishPolicy::default(),
             history: super::history::HistoryPolicy::default(),
+            lang: None,
             templates: None,
             source_root: None,
             ..self.clone()
@@ -157,6 +158,7 @@ candidate: {location: npu, label: 910B}
 reference: {location: 'https://me:pw@host:8443/cpu?X-Amz-Signature=abc#t=1'}
 publish: {key: night, webhook: feishu}
 history: {location: 's3://bucket/history?profile=ci'}
+lang: zh
 templates: ci
 source-root: src
 loss: {noise: ['https://tok@host/a@b/n.json', 'runs/a?b@c']}

@@ -7,23 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::texts::{self, CheckTexts};
+pub use crate::language::Language;
 use crate::result::finding::Finding;
-
-/// A language of reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    /// English
-    #[default]
-    En,
-    /// Chinese
-    Zh,
-}
 
 /// One code's texts.
 #[derive(Clone, Debug, Deserialize)]
@@ -56,19 +44,6 @@ static ENGLISH: LazyLock<Catalogue> =
     catalogue!("en", |of: &CheckTexts| of.english, "artifacts", "policy", "location", "history");
 static CHINESE: LazyLock<Catalogue> =
     catalogue!("zh", |of: &CheckTexts| of.chinese, "artifacts", "policy", "location", "history");
-
-impl Language {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::En, Self::Zh];
-
-    /// The language's tag, as HTML spells it.
-    pub fn tag(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Zh => "zh-CN",
-        }
-    }
-}
 
 impl Catalogue {
     fn of(language: Language) -> &'static Self {

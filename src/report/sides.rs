@@ -120,7 +120,7 @@ pub(super) fn settled(text: String) -> String {
 }
 
 /// Whether a character is an ideograph.
-fn is_chinese(letter: char) -> bool {
+pub(super) fn is_chinese(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 

@@ -7,7 +7,8 @@
 //! * `number(digits)`: a number, with four digits unless said
 //! * `percent`: a ratio with its exact digits, for limits and shares
 //! * `relative(limit)`: a measured relative error with two digits, or as many as tell it from `limit`
-//! * `prose`: a sentence that may quote an artifact, in place of a name
+//! * `prose`: a sentence that may quote an artifact, in place of a name; the program's own are said in the language
+//! * `said`: a word or sentence of the program, such as a kind of file, in the language
 //! * `cell`: Markdown for a table cell
 //! * `join(separator)`: items, each as a name
 //! * `t(key, …)`: a phrase of `report.yaml` over the arguments
@@ -28,6 +29,7 @@ use minijinja_contrib::filters::pluralize;
 use super::escape::{self, Target};
 use super::messages::{self, Language};
 use super::phrases;
+use super::sentences;
 use super::sides::{self, Sides};
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
@@ -76,9 +78,15 @@ impl Writer {
         environment.add_filter("percent", |value: &Value| ratio(value, 4));
         environment.add_filter("relative", |value: &Value, limit: Option<Value>| relative(value, limit.as_ref()));
         environment.add_filter("duration", duration);
-        environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
+        environment
+            .add_filter("prose", move |text: &str| safe(escape::prose(&sentences::said(text, language), target)));
+        environment.add_filter("said", move |text: &str| sentences::said(text, language).into_owned());
         environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
-        environment.add_filter("join", move |items: &Value, separator: &str| join(items, separator, target));
+        environment.add_filter("join", move |items: &Value, separator: &str| {
+            let items: Result<Vec<Value>, TemplateError> =
+                items.try_iter().map(|items| items.map(|item| sentence(item, language)).collect());
+            join(&items?.into(), separator, target)
+        });
         environment.add_function("t", move |state: &State, key: &str, arguments: Kwargs| {
             phrase(state, key, &arguments, language)
         });
@@ -156,7 +164,7 @@ impl Writer {
 
     /// A sentence that may quote an artifact.
     pub fn prose(&self, text: &str) -> String {
-        escape::prose(text, self.target)
+        escape::prose(&sentences::said(text, self.language), self.target)
     }
 
     fn facts<'a>(&self, facts: &'a BTreeMap<String, Fact>) -> BTreeMap<&'a str, Value> {
@@ -184,6 +192,9 @@ impl Writer {
             "training" => phrases::find(&format!("training_{text}"), self.language),
             "baseline" | "candidate" | "value" if matches!(text, "absent" | "unset") => {
                 phrases::find(&format!("value_{text}"), self.language)
+            }
+            "reason" | "help" if self.language == Language::Zh => {
+                return Some(sentences::said(text, self.language).into_owned().into());
             }
             "unit" => is_unit_place(text).then_some(text),
             // A number, which findings about a place keep as text.
@@ -321,6 +332,14 @@ fn shown(value: &Value, target: Target) -> Result<String, TemplateError> {
         ValueKind::Seq | ValueKind::Iterable => join(value, ", ", target)?.to_string(),
         _ => escape::name(&value.to_string(), target),
     })
+}
+
+/// An item that is a sentence of the program, in the language; one word is a name.
+fn sentence(item: Value, language: Language) -> Value {
+    match item.as_str() {
+        Some(text) if !item.is_safe() && text.contains(' ') => sentences::said(text, language).into_owned().into(),
+        _ => item,
+    }
 }
 
 /// JSON's words for the numbers it lacks: one look, whether they come as a number or as its word.

@@ -5,13 +5,20 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::policy::location::Held;
 use precision_gate::report::lines::Lines;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::{page, terminal};
+use precision_gate::report::{page, sentences, terminal};
 use precision_gate::result::GateResult;
+use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::cases::CASES;
@@ -19,7 +26,7 @@ use crate::comment::comment;
 use crate::{evaluation, operators, performance};
 
 /// Keys of a result whose texts are the gate's own sentences, not names of artifacts.
-const SENTENCES: [&str; 4] = ["message", "help", "text", "formula"];
+const SENTENCES: [&str; 9] = ["message", "help", "text", "formula", "reason", "note", "notes", "lines", "examples"];
 
 /// Every word of an artifact that stands in the result, as facts, places and names.
 fn names(value: &Value, into: &mut BTreeSet<String>) {
@@ -33,11 +40,6 @@ fn names(value: &Value, into: &mut BTreeSet<String>) {
         Value::Object(fields) => {
             let quoted = fields.iter().filter(|(key, _)| !SENTENCES.contains(&key.as_str()));
             quoted.for_each(|(_, value)| names(value, into));
-            // What a reader of files says of a damaged one is a fact, and quoted as it is.
-            ["reason", "help"]
-                .iter()
-                .filter_map(|key| fields.get("facts")?.get(key))
-                .for_each(|fact| names(fact, into));
         }
         _ => {}
     }
@@ -92,4 +94,45 @@ fn english_in(case: &str, result: &GateResult, lines: &Lines<'_>) -> String {
         }
     }
     found
+}
+
+/// Folders below the fixtures that hold both runs of a case.
+fn pairs() -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")]);
+    while let Some(folder) = folders.pop() {
+        let inner = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
+        let inner: Vec<PathBuf> = inner.filter(|path| path.is_dir()).collect();
+        let is_pair = ["gpu", "npu"].iter().all(|side| inner.contains(&folder.join(side)));
+        if is_pair { found.push(folder) } else { folders.extend(inner) }
+    }
+    found.sort();
+    found
+}
+
+/// What a damaged file is called, why something was not read, and what to do: in Chinese for every case that there is.
+#[test]
+fn every_case_is_told_in_chinese() {
+    let pairs = pairs();
+    assert!(pairs.len() > 200, "{}", pairs.len());
+    let told = |pair: &PathBuf| {
+        let side = |side: &str| pair.join(side).display().to_string();
+        let request = Request {
+            baseline: Held::own(side("gpu")),
+            several: Default::default(),
+            candidate: side("npu"),
+            checks: Request::ALL_CHECKS.to_vec(),
+            policy: Policy::default(),
+            matching: Matching::default(),
+        };
+        match gate::run(&request, &Quiet) {
+            Ok(outcome) => english_in(&pair.display().to_string(), &outcome.result, &Lines::from([].as_slice())),
+            Err(error) => {
+                let said = sentences::said(&error.to_string(), Language::Zh).into_owned();
+                let left = words::english(&said, &BTreeSet::new());
+                if left.is_empty() { String::new() } else { format!("{}: {left:?}\n", pair.display()) }
+            }
+        }
+    };
+    let found: String = pairs.par_iter().map(told).collect();
+    assert!(found.is_empty(), "\n{found}");
 }

@@ -19,7 +19,11 @@ const TERMS: &str = "\
     kB MB GB param permute pow profile rank release requires reshape scale scaler schedule seed shape shuffle sigmoid softmax static dynamic \
     statistics step strict suite summary task tensor token warmup warm-up worker id baseline lr bfloat seq tag log job \
     pass warn fail incomplete skipped info max min mean margin csv page issues report json md html yml policy debug dict state xor https None ConfigChecker \
-    PyTorch Profiler profiler trace Core MHz ms us bucket stream tiling head AISBench OpenCompass evalscope lm-evaluation-harness vLLM OpenAI Holm few-shot prefill cache nat MiB bleu chrf ter logprob slime sglang adapter top-k top-p";
+    PyTorch Profiler profiler trace Core MHz ms us bucket stream tiling head AISBench OpenCompass evalscope lm-evaluation-harness vLLM OpenAI Holm few-shot prefill cache nat MiB bleu chrf ter logprob slime sglang adapter top-k top-p \
+    MLflow SQLite SwanLab Trackio diff meta KiB GiB TiB pickle storage zip tar npy npz pt sh yaml hunk deflate gzip git diff-tree secret shell \
+    webhook api src obs nginx Slurm Kubernetes lm-eval nvdlfw-inspect unified dumper reward site-packages branch precision-history gitlab github \
+    memo query key Reporter pull request push feishu dingtalk wecom slack Slack incoming Environments Zstandard GitCode Actions Enterprise \
+    Gitea Forgejo Gitee alpha power Pages Excel samples-too-few-runs diagnoses monitor";
 
 /// Text without what is quoted in it: code, addresses, templates' holes, digests.
 fn without_quotes(text: &str) -> String {

@@ -1,5 +1,4 @@
 //! `precision-gate history list|show|prune|page`
-#![allow(clippy::print_stderr, reason = "records that cannot be read are told here")]
 
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ use precision_gate::result::history::Case;
 use precision_gate::result::history::Suite;
 
 use crate::cli::fetching::FetchArgs;
-use crate::cli::{policy_file, show};
+use crate::cli::{policy_file, show, speech};
 
 /// `history`
 #[derive(Debug, Args)]
@@ -62,8 +61,8 @@ struct PageArgs {
     /// Folder for the page and the badges
     #[arg(long, short, value_name = "DIR", default_value = "precision-history")]
     out: PathBuf,
-    /// Language of the page
-    #[arg(long, value_enum, default_value_t = Language::En)]
+    /// Language of the page [default: `lang` of the policy file, else that of the locale]
+    #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true)]
     lang: Language,
     #[command(flatten)]
     common: CommonArgs,
@@ -186,7 +185,7 @@ fn page(args: &PageArgs) -> Result<u8> {
         output.write("badge.json", badge::render("precision-gate", worst, args.lang)?.as_bytes())?;
     }
     output.commit()?;
-    show::say(&format!("written: {}\n", args.out.join("index.html").display()))?;
+    show::sentences(&format!("written: {}\n", args.out.join("index.html").display()))?;
     Ok(exit::PASS)
 }
 
@@ -217,8 +216,7 @@ fn list(args: &ListArgs) -> Result<u8> {
 /// The records that could be read; each of the others gives a warning.
 fn sound(reading: Reading) -> Vec<Record> {
     for error in &reading.damaged {
-        let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
-        eprintln!("warning: {}", cleaned(&format!("{error}{help}")));
+        speech::tell(speech::Weight::Warning, &speech::line(error));
     }
     reading.records
 }
@@ -308,9 +306,9 @@ fn prune(args: &PruneArgs) -> Result<u8> {
         records.remove(&gone)?;
     }
     for entry in &gone {
-        show::say(&format!("{word}: {}\n", entry.path))?;
+        show::sentences(&format!("{word}: {}\n", entry.path))?;
     }
-    show::say(&format!("{} of {} records {word}\n", gone.len(), all.len()))?;
+    show::sentences(&format!("{} of {} records {word}\n", gone.len(), all.len()))?;
     Ok(exit::PASS)
 }
 

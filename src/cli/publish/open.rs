@@ -15,12 +15,12 @@ use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue
 use precision_gate::read::json::Json;
 use precision_gate::redact::Redactor;
 use precision_gate::report::annotations;
-use precision_gate::report::escape::{Target, cleaned};
+use precision_gate::report::escape::Target;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::writer::Writer;
 
 use crate::cli::surroundings::{PublishFlags, Surroundings, nonce};
-use crate::cli::{policy_file, show};
+use crate::cli::{policy_file, show, speech};
 
 /// Publishing that was asked for, or its absence.
 #[derive(Debug)]
@@ -202,8 +202,7 @@ fn end(code: i32) {
 
 /// A warning with its way out.
 pub(super) fn warn(warning: &Error, commands: bool) -> Result<()> {
-    let help = warning.help().map_or_else(String::new, |help| format!("; {help}"));
-    tell("warning", &format!("{warning}{help}"), commands)
+    tell("warning", &speech::line(warning), commands)
 }
 
 /// One line for a person, and an annotation where a runner reads them.
@@ -211,7 +210,7 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
     if commands {
         return show::say(&(annotations::command(kind, &[("title", "precision-gate")], text) + "\n"));
     }
-    eprintln!("{kind}: {}", cleaned(text));
+    speech::tell(if kind == "notice" { speech::Weight::Notice } else { speech::Weight::Warning }, text);
     Ok(())
 }
 
