@@ -60,7 +60,7 @@ impl Builder<'_> {
         let lowered: Vec<_> =
             self.result.counting().filter(|finding| standing::is_lowered(finding.severity, &finding.code)).collect();
         if let Some(first) = lowered.first() {
-            let headline = safe(uncapital(&self.headline_of_finding(first)?));
+            let headline = safe(self.within_a_sentence(first)?);
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
         }
         if self.result.is_of_source() {
@@ -85,6 +85,21 @@ impl Builder<'_> {
         self.phrase("headline_pass", context! { manifest })
     }
 
+    /// The headline of a finding for the middle of a sentence; a name at its start stays as it is written.
+    fn within_a_sentence(&self, finding: &Finding) -> Result<String> {
+        let texts = finding.facts.values().flat_map(|fact| match fact {
+            Fact::Text(text) => std::slice::from_ref(text),
+            Fact::List(texts) => texts.as_slice(),
+            _ => &[],
+        });
+        let mut names: Vec<String> = texts.chain([&finding.place]).map(|text| self.writer.name(text)).collect();
+        names.push(self.writer.name(super::words::without_direction(super::culprit::operation_of(finding))));
+        for side in ["baseline", "candidate"] {
+            names.push(cleaned(&self.writer.fact("side", &side.into()).to_string()));
+        }
+        Ok(uncapital(&self.headline_of_finding(finding)?, &names))
+    }
+
     /// The headline of source without a finding that counts.
     fn headline_of_source(&self) -> Result<Value> {
         let files = sources(&self.result.checks).filter(|unit| unit.is_read).count();
@@ -101,7 +116,7 @@ impl Builder<'_> {
         let waivers: BTreeSet<&str> = waived.iter().map(|waived| waived.waiver.as_str()).collect();
         let context = context! {
             count => waivers.len(),
-            headline => safe(uncapital(&self.headline_of_finding(&first.finding)?)),
+            headline => safe(self.within_a_sentence(&first.finding)?),
             owner => first.owner.as_str(),
             expires => first.expires.as_str(),
             more => waived.len() - 1,
