@@ -56,13 +56,16 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let first = alike.next();
     let by_far = |one, other| if excess(other) > excess(one) { other } else { one };
     // Values of one scale: the worst tells most. Rules of a plain curve come in the order in which they tell.
-    let worst = if unit.mode == rl::MODE { first.map(|first| alike.fold(first, by_far)) } else { first };
+    let is_dead = first.is_some_and(|first| first.rule == "reward_dead");
+    let worst = if unit.mode == rl::MODE && !is_dead { first.map(|first| alike.fold(first, by_far)) } else { first };
     spike.or(worst).filter(|_| counts)
 }
 
 /// How many times the worst value of a curve is its limit.
 fn furthest(unit: &CurveUnit) -> f64 {
-    failed(unit).map_or(0.0, excess)
+    // A reward that teaches nothing explains all the rest.
+    let is_dead = unit.rules.iter().any(|rule| rule.rule == "reward_dead" && rule.verdict >= Verdict::Warn);
+    if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
 }
 
 /// How many times the value of a rule is the limit that its verdict comes from: 1 at the limit, more beyond it.

@@ -322,8 +322,14 @@ fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digi
 
 /// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
 fn times(outcome: &RuleOutcome, text: String) -> String {
+    /// Beyond it a multiple is that of nearly nothing.
+    const MOST: f64 = 1e6;
     let is_ratio = outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_");
-    if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) { format!("{text}×") } else { text }
+    match text.parse::<f64>() {
+        Ok(ratio) if is_ratio && ratio > MOST => "> 1e6×".to_owned(),
+        _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
+        _ => text,
+    }
 }
 
 /// How far a curve ends from the baseline's, or lies from it on average, in parts of the baseline, where that fails.

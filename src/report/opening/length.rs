@@ -10,6 +10,8 @@ use crate::report::escape::Target;
 pub(super) const MOST_CHARS: usize = 120;
 /// Characters before a colon or a bracket, below which what stands there is only the name of a place.
 const LEAST_CHARS: usize = 30;
+/// Characters among those that are no name.
+const LEAST_PLAIN: usize = 12;
 /// Characters of a name in a headline that is too long.
 const MOST_OF_NAME: usize = 44;
 /// Characters among those that follow the cut.
@@ -28,14 +30,14 @@ pub(super) fn fitted(headline: &str, target: Target) -> (String, String) {
     if seen(&parts) <= MOST_CHARS {
         return (headline.to_owned(), String::new());
     }
-    if let Some(cut) = at_clause(&parts) {
+    if let Some(cut) = at_clause(&parts, End::Bracket) {
         return cut;
     }
     let parts: Vec<Part> = parts.into_iter().map(|part| shortened(part, target)).collect();
     if seen(&parts) <= MOST_CHARS {
         return (written(&parts), String::new());
     }
-    at_clause(&parts).unwrap_or_else(|| between_words(&parts))
+    at_clause(&parts, End::Comma).unwrap_or_else(|| between_words(&parts))
 }
 
 /// Characters that a reader sees of a rendered text.
@@ -116,9 +118,11 @@ enum End {
     Sentence,
 }
 
-/// Cut at the last strong end of a clause that leaves a headline short enough; `None` without any.
-fn at_clause(parts: &[Part]) -> Option<(String, String)> {
-    let (mut depth, mut before) = (0_usize, 0_usize);
+/// Cut at the last of the strongest ends of a clause, `least` or stronger, that leaves a headline short enough; `None`
+/// without any. What stands before says more than the name of a place.
+fn at_clause(parts: &[Part], least: End) -> Option<(String, String)> {
+    let (mut depth, mut before, mut plain) = (0_usize, 0_usize, 0_usize);
+    let ends_in_bracket = parts.last().is_some_and(|last| matches!(last.written.as_str(), ")" | "）"));
     let mut best: Option<(End, usize, usize)> = None;
     for (index, part) in parts.iter().enumerate() {
         let next = parts.get(index + 1).map_or("", |part| part.written.as_str());
@@ -128,16 +132,16 @@ fn at_clause(parts: &[Part]) -> Option<(String, String)> {
             ("；" | "。", _) => Some((End::Sentence, 1)),
             (":", " ") => Some((End::Colon, 2)),
             ("：", _) => Some((End::Colon, 1)),
-            (" ", "(") if !after.is_empty() => Some((End::Bracket, 1)),
-            (_, "（") => Some((End::Bracket, 1)),
+            (" ", "(") if ends_in_bracket && !after.is_empty() => Some((End::Bracket, 1)),
+            (_, "（") if ends_in_bracket => Some((End::Bracket, 1)),
             (",", " ") => Some((End::Comma, 2)),
             ("，", _) => Some((End::Comma, 1)),
             _ => None,
         };
-        if let Some((end, skipped)) = found.filter(|_| depth == 0 && !part.is_name) {
+        if let Some((end, skipped)) = found.filter(|(end, _)| depth == 0 && !part.is_name && *end >= least) {
             // A full stop ends nothing else; before a bracket in Chinese stands a character that stays.
             let stays = usize::from(end == End::Bracket && part.written != " ");
-            let is_long = before >= LEAST_CHARS;
+            let is_long = before >= LEAST_CHARS && plain >= LEAST_PLAIN;
             let is_better = best.is_none_or(|(other, ..)| end >= other);
             if before + stays <= MOST_CHARS && is_long && is_better {
                 best = Some((end, index + stays, index + skipped));
@@ -149,6 +153,7 @@ fn at_clause(parts: &[Part]) -> Option<(String, String)> {
             _ => depth,
         };
         before += part.seen;
+        plain += if part.is_name { 0 } else { part.seen };
     }
     let (end, head, tail) = best?;
     let (head, tail) = (written(parts.get(..head)?), written(parts.get(tail..)?));
@@ -200,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_long_one_is_cut_where_a_clause_ends() {
-        let cause = "`A`, `B` were replaced by 17 calls of `SoftmaxGrad`, `Mul` and many others that a reader has to look up";
+        let cause =
+            "`A`, `B` were replaced by 17 calls of `SoftmaxGrad`, `Mul` and many others that a reader has to look up";
         let headline = format!("Each step takes 22 % longer on the NPU: {cause}");
         assert_eq!(cut(&headline), ["Each step takes 22 % longer on the NPU", cause]);
         let long = "x".repeat(80);

@@ -25,15 +25,14 @@ impl Builder<'_> {
             return Ok(None);
         };
         let off = self.off(culprit)?;
-        let cells = match (self.telling(baseline, candidate)?, &off) {
-            (Some([ours, theirs]), _) => [ours, theirs],
-            // What was recorded is equal on both sides; only the tensors show the error.
-            (None, Some(_)) => [String::new(), String::new()],
+        let ([ours, theirs], note) = match (self.telling(baseline, candidate)?, off) {
+            (Some(cells), off) => (cells, off.unwrap_or_default()),
+            // Nothing that was recorded tells the sides apart; only the tensors show the error.
+            (None, Some(off)) => ([String::new(), off], String::new()),
             (None, None) => return Ok(None),
         };
-        let [ours, theirs] = cells;
         let row = EvidenceRow::new(vec![self.what(culprit)?, ours, theirs], self.verdict_of(culprit));
-        Ok(Some(EvidenceRow { note: safe(off.unwrap_or_default()), ..row }))
+        Ok(Some(EvidenceRow { note: safe(note), ..row }))
     }
 
     /// The error and its limit: `off by 3.0 % (at most 1.5e-5)`; `None` where the error is no number or no error.
@@ -78,10 +77,14 @@ impl Builder<'_> {
             let both = plain(baseline).zip(plain(candidate)).map(<[String; 2]>::from);
             return Ok(both.filter(|[ours, theirs]| ours != theirs));
         };
-        let by_most = by_difference(&ours, &theirs);
-        for statistic in by_most {
+        // One number throughout, as a loss is, has no range.
+        let is_one = [&ours, &theirs].iter().all(|numbers| matches!(&numbers[..], [high, low, ..] if high == low));
+        for statistic in by_difference(&ours, &theirs) {
             for digits in DIGITS {
-                let told = |numbers: &[f64]| self.statistic(numbers, statistic, digits);
+                let told = |numbers: &[f64]| match is_one {
+                    true => Ok(numbers.first().map(|value| signed(*value, digits))),
+                    false => self.statistic(numbers, statistic, digits),
+                };
                 if let (Some(ours), Some(theirs)) = (told(&ours)?, told(&theirs)?)
                     && ours != theirs
                 {

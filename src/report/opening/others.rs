@@ -16,8 +16,10 @@ impl Builder<'_> {
         let mut lines = Vec::new();
         for (verdict, key) in [(Verdict::Fail, "others_failed"), (Verdict::Incomplete, "others_incomplete")] {
             let checks = self.result.checks.iter();
+            // A check without a finding of its own is incomplete for the reason that leads.
+            let has_own = |check: &&Check| self.result.counting().any(|finding| finding.check == check.id);
             let others: Vec<&Check> =
-                checks.filter(|check| check.verdict == verdict && Some(check.id) != leading).collect();
+                checks.filter(|check| check.verdict == verdict && Some(check.id) != leading).filter(has_own).collect();
             if others.is_empty() {
                 continue;
             }
