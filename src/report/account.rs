@@ -8,7 +8,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::finding::Fact;
-use crate::result::unit::Evidence;
+use crate::result::unit::{Check, Evidence};
 use crate::verdict::CheckId;
 
 /// Units that have a row of their own; the others are as whole, or one of thousands of ranks.
@@ -52,6 +52,24 @@ pub(super) fn rows(result: &GateResult, writer: &Writer) -> Result<Vec<AccountRo
         }
     }
     Ok(rows)
+}
+
+/// Words for what of a check was not judged, all units together; empty where all was.
+pub(super) fn not_judged(check: &Check, writer: &Writer) -> Result<String> {
+    let units = || check.units.iter().filter_map(|unit| unit.evidence());
+    let sum = |count: fn(&Evidence) -> u64| units().map(count).fold(0, u64::saturating_add);
+    let counts = [
+        ("behind_waived", sum(|evidence| evidence.behind_waived)),
+        ("not_compared", sum(|evidence| evidence.not_compared)),
+        ("unread", sum(|evidence| evidence.unread)),
+        ("damaged", sum(|evidence| evidence.damaged)),
+        ("only_baseline", sum(|evidence| evidence.one_sided[0])),
+        ("only_candidate", sum(|evidence| evidence.one_sided[1])),
+        ("left_out", sum(|evidence| evidence.left_out)),
+    ];
+    let told = counts.into_iter().filter(|(_, count)| *count > 0);
+    let told = told.map(|(state, count)| writer.phrase(&format!("account_{state}"), &context! { count, names => "" }));
+    Ok(told.collect::<Result<Vec<_>>>()?.join(&writer.word("comma")?))
 }
 
 /// Words for what was not compared, and for how.

@@ -4,7 +4,7 @@ use crate::judge::loss::rl;
 use crate::kind::Role;
 use crate::result::GateResult;
 use crate::result::number::Number;
-use crate::result::outcome::RuleOutcome;
+use crate::result::outcome::{LimitDirection, RuleOutcome};
 use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::verdict::{CheckId, Verdict};
 
@@ -12,6 +12,13 @@ use crate::verdict::{CheckId, Verdict};
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
+    let worst = if worst.mode == rl::MODE && worst.verdict >= Verdict::Warn {
+        let mut alike = judged.clone().filter(|unit| unit.verdict == worst.verdict && unit.mode == rl::MODE);
+        let first = alike.next().unwrap_or(worst);
+        alike.fold(first, |a, b| if furthest(b) > furthest(a) { b } else { a })
+    } else {
+        worst
+    };
     // Where nothing is to blame, a run of reinforcement learning is shown by its reward.
     let mut rewards = judged.filter(|unit| worst.mode == rl::MODE && unit.role == Some(Role::Reward));
     Some(rewards.next().filter(|_| worst.verdict < Verdict::Warn).unwrap_or(worst))
@@ -45,7 +52,30 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let counts = unit.verdict >= Verdict::Warn;
     let of_spike = |rule: &&RuleOutcome| rule.rule == "max_rel" && rule.verdict >= Verdict::Warn;
     let spike = unit.rules.iter().find(of_spike).filter(|_| Spike::of(unit).is_some());
-    spike.or_else(|| unit.rules.iter().find(|rule| rule.verdict == unit.verdict)).filter(|_| counts)
+    let mut alike = unit.rules.iter().filter(|rule| rule.verdict == unit.verdict);
+    let first = alike.next();
+    let by_far = |one, other| if excess(other) > excess(one) { other } else { one };
+    // Values of one scale: the worst tells most. Rules of a plain curve come in the order in which they tell.
+    let is_dead = first.is_some_and(|first| first.rule == "reward_dead");
+    let worst = if unit.mode == rl::MODE && !is_dead { first.map(|first| alike.fold(first, by_far)) } else { first };
+    spike.or(worst).filter(|_| counts)
+}
+
+/// How many times the worst value of a curve is its limit.
+fn furthest(unit: &CurveUnit) -> f64 {
+    // A reward that teaches nothing explains all the rest.
+    let is_dead = unit.rules.iter().any(|rule| rule.rule == "reward_dead" && rule.verdict >= Verdict::Warn);
+    if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
+}
+
+/// How many times the value of a rule is the limit that its verdict comes from: 1 at the limit, more beyond it.
+pub(super) fn excess(rule: &RuleOutcome) -> f64 {
+    let limit = if rule.verdict == Verdict::Warn { rule.warn.or(rule.fail) } else { rule.fail.or(rule.warn) };
+    let (Some(Number(value)), Some(Number(limit))) = (rule.value, limit) else { return 0.0 };
+    let (over, under) = if rule.direction == LimitDirection::AtLeast { (limit, value) } else { (value, limit) };
+    let times = over.abs() / under.abs();
+    // A value that is no number is beyond every limit; none beside a limit of 0 is not.
+    if times.is_nan() { if over == under { 0.0 } else { f64::INFINITY } } else { times }
 }
 
 /// Times that a spike exceeds the differences before and after it.

@@ -72,8 +72,8 @@ pub(super) fn templates(finding: &Finding, language: Language, is_alone: bool) -
     Some((entry.message.trim_end(), help.trim_end()))
 }
 
-/// Largest ratio that is written as a percentage: an error of a thousand times is no share of anything.
-const MOST_PERCENT: f64 = 1000.0;
+/// Largest ratio that is written as a percentage; beyond it a ratio is written as a multiple.
+const MOST_PERCENT: f64 = 10.0;
 
 /// Smallest ratio that is written as a percentage.
 const LEAST_PERCENT: f64 = 1e-4;
@@ -114,14 +114,29 @@ pub(super) fn duration(microseconds: f64) -> String {
 }
 
 /// A ratio with at most `digits` significant digits: a percentage from 0.01 % on, with all whole percents from 100 % on;
-/// a plain number below and far above.
+/// a plain number below, and a multiple (`34×`) beyond 1000 %.
 pub(super) fn ratio(value: f64, digits: usize) -> String {
     let magnitude = value.abs();
-    if value != 0.0 && !(LEAST_PERCENT..MOST_PERCENT).contains(&magnitude) {
+    if magnitude > MOST_PERCENT && magnitude.is_finite() {
+        return format!("{}×", rounded(value, digits));
+    }
+    if value != 0.0 && !(LEAST_PERCENT..=MOST_PERCENT).contains(&magnitude) {
         return rounded(value, digits);
     }
     let percent = value * 100.0;
     if magnitude >= 1.0 { format!("{percent:.0} %") } else { format!("{} %", rounded(percent, digits)) }
+}
+
+/// A ratio with two digits and its sign: `+7.1 %`.
+pub(super) fn signed_ratio(value: f64) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", ratio(value, 2)).replace('-', "−")
+}
+
+/// The part that something has in a growth, in whole percent: what grew by more than all of it, as others shrank, is all.
+pub(super) fn share_of_growth(part: f64) -> String {
+    let percent = (part.min(1.0) * 100.0).round() + 0.0;
+    format!("{percent:.0} %").replace('-', "−")
 }
 
 /// `value` with four significant digits: plain between 1e-4 and 1e6, with an exponent elsewhere.
@@ -135,7 +150,8 @@ pub(super) fn rounded(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return match value {
             nan if nan.is_nan() => "nan".into(),
-            zero_or_infinite => format!("{zero_or_infinite}"),
+            // Zero has no sign for a reader.
+            zero_or_infinite => format!("{}", zero_or_infinite + 0.0),
         };
     }
     if !(1e-4..1e6).contains(&magnitude) {

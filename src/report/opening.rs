@@ -9,7 +9,9 @@ mod culprit;
 mod curves;
 mod evaluation;
 mod lead;
+mod length;
 mod numbers;
+mod others;
 mod performance;
 mod settings;
 mod words;
@@ -38,7 +40,7 @@ pub(super) fn fill(result: &mut GateResult, writer: &Writer) -> Result<()> {
     result.place = opening.place_line();
     result.fix = opening.advice.to_string();
     result.certainty = opening.certainty_line();
-    result.not_judged = opening.not_judged;
+    result.not_judged = opening.uncovered;
     Ok(())
 }
 
@@ -46,29 +48,31 @@ impl Opening {
     /// The opening of `result` in the writer's language and target.
     pub(super) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer };
-        let mut opening = match Lead::of(result) {
+        let lead = Lead::of(result);
+        let mut opening = match &lead {
             Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) if profiles::of_finding(finding) => {
                 build.performance(finding)?
             }
             Lead::Culprit(culprit, finding, _) if matches!(culprit.kind, CulpritKind::Array(_)) => {
                 build.finding(finding, None)?
             }
-            Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
-            Lead::Settings(findings) => build.settings(&findings)?,
+            Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, *cause)?,
+            Lead::Settings(findings) => build.settings(findings)?,
             Lead::Curve(_, finding) if result.is_alone() => {
                 Opening { picture: "loss", ..build.finding(finding, None)? }
             }
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
             Lead::Finding(finding, _) if evaluations::of_finding(finding) => build.evaluation(finding)?,
-            Lead::Finding(finding, cause) => build.finding(finding, cause)?,
-            Lead::Nothing => return build.agreement(),
+            Lead::Finding(finding, cause) => build.finding(finding, *cause)?,
+            Lead::Nothing => return Ok(build.agreement()?.fitted(writer.target())),
         };
         opening.rows.truncate(MOST_ROWS);
         opening.unchecked = build.unchecked()?;
-        let unchecked = opening.unchecked.to_string();
-        let rest = build.not_judged()?.into_iter().chain(Some(unchecked).filter(|said| !said.is_empty()));
-        opening.not_judged = Vec::from_iter(rest).join(" · ");
-        Ok(opening)
+        opening.others = build.others_that_block(lead.check())?;
+        opening.not_judged = build.not_judged()?;
+        let parts = [&opening.not_judged, &opening.unchecked].map(Value::to_string);
+        opening.uncovered = Vec::from_iter(parts.into_iter().filter(|said| !said.is_empty())).join(" · ");
+        Ok(opening.fitted(writer.target()))
     }
 }
 

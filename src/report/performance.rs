@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::messages::{duration, ratio, rounded};
+use super::messages::{duration, ratio, rounded, share_of_growth, signed_ratio};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::judge::performance::rules as performance_rules;
@@ -160,8 +160,7 @@ fn signed(value: f64) -> Value {
 
 /// A change in percent with its sign.
 pub(super) fn change(ratio_of: f64) -> String {
-    let sign = if ratio_of > 1.0 { "+" } else { "" };
-    format!("{sign}{}", ratio(ratio_of - 1.0, 2)).replace('-', "−")
+    signed_ratio(ratio_of - 1.0)
 }
 
 fn rank_row(unit: &PerformanceUnit) -> RankRow {
@@ -193,7 +192,7 @@ fn phase_rows(unit: &PerformanceUnit) -> Vec<PhaseRow> {
 
 /// A part of a whole in percent.
 fn part(value: f64) -> Value {
-    safe(format!("{:.0} %", value * 100.0).replace('-', "−"))
+    safe(share_of_growth(value))
 }
 
 fn operator_row(operator: &OperatorTimes, unit: &PerformanceUnit) -> OperatorRow {

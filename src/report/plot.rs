@@ -20,7 +20,7 @@ pub mod trend;
 use std::sync::Once;
 
 use plotters::coord::Shift;
-use plotters::prelude::{BitMapBackend, DrawingArea, IntoDrawingArea, Rectangle, Text};
+use plotters::prelude::{BitMapBackend, Circle, DrawingArea, IntoDrawingArea, Rectangle, Text};
 use plotters::style::{Color, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -107,6 +107,33 @@ const LARGEST: f64 = 1e300;
 /// A number within what axes can reckon with.
 fn within_axes(value: f64) -> f64 {
     value.clamp(-LARGEST, LARGEST)
+}
+
+/// Times the usual size, beyond which a value is drawn at the edge: on an axis up to it nothing else could be told apart.
+const UNUSUAL: f64 = 1e4;
+
+/// Ends of an axis on which the usual values can be told apart: the smallest and the largest of those within 10 000 times
+/// the median size. What lies beyond is drawn at the edge. `None` without a finite value.
+fn usual_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let mut finite: Vec<f64> = values.filter(|value| value.is_finite()).map(within_axes).collect();
+    finite.sort_by(|one, other| one.abs().total_cmp(&other.abs()));
+    let median = finite.get(finite.len() / 2).copied()?.abs();
+    let is_usual = |value: &&f64| median <= 0.0 || value.abs() <= UNUSUAL * median;
+    let ends = finite
+        .iter()
+        .filter(is_usual)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
+    Some(ends)
+}
+
+/// A disc for the baseline and a square for the candidate, so that colour is never all that tells them apart.
+fn dot(area: &Area<'_>, side: Side, (x, y): (i32, i32), size: i32, colour: RGBColor) -> Result<()> {
+    match side {
+        Side::Baseline => area.draw(&Circle::new((x, y), size, colour.filled())).map_err(internal),
+        Side::Candidate => {
+            area.draw(&Rectangle::new([(x - size, y - size), (x + size, y + size)], colour.filled())).map_err(internal)
+        }
+    }
 }
 
 /// A length as a coordinate.

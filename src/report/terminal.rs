@@ -174,6 +174,7 @@ impl Page<'_> {
         let is_said = |value: &Value| value.as_str().is_some_and(|said| !said.is_empty());
         let place = opening.place_line();
         let mut lines: Vec<String> = self.view.notes.iter().map(Value::to_string).collect();
+        lines.extend(is_said(&opening.others).then(|| opening.others.to_string()));
         lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place) });
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
@@ -187,8 +188,8 @@ impl Page<'_> {
         }
         lines.push(String::new());
         lines.extend(self.evidence());
-        if is_said(&opening.unchecked) {
-            lines.push(opening.unchecked.to_string());
+        for said in [&opening.not_judged, &opening.unchecked] {
+            lines.extend(is_said(said).then(|| said.to_string()));
         }
         Ok(lines)
     }

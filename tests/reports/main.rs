@@ -13,6 +13,7 @@ mod comment;
 #[allow(dead_code, reason = "shared with other tests")]
 mod data;
 mod evaluation;
+mod first_screen;
 mod formats;
 mod hostile;
 mod opening;

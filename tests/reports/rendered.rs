@@ -194,3 +194,42 @@ fn the_page_draws_the_smallest_errors_and_the_largest() {
     let document = chromium(&["--dump-dom"], &written("extreme.html", &extreme));
     assert!(document.contains("<canvas"), "nothing was drawn");
 }
+
+/// What a page is too wide for, told to the frame around it: headless windows are at least 500 pixels wide, frames are not.
+const FITS: &str = r##"<script>setTimeout(() => {
+const root = document.documentElement, wide = root.clientWidth, wrong = [];
+if (Math.max(root.scrollWidth, document.body.scrollWidth) > wide) wrong.push(`wider than ${wide} pixels: ${root.scrollWidth}`);
+for (const cell of document.querySelectorAll("td, th")) {
+  const text = cell.innerText || "";
+  if ((text.match(/[\u4e00-\u9fff]/g) || []).length < 6 || !cell.getClientRects().length) continue;
+  const style = getComputedStyle(cell), size = parseFloat(style.fontSize);
+  const inner = cell.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  if (inner < 6 * size - 1) wrong.push(`a cell of ${Math.round(inner)} pixels: ${text.slice(0, 20)}`);
+}
+parent.postMessage(wrong.join("; ") || "fits", "*");
+}, 700)</script></body>"##;
+
+#[test]
+#[ignore = "needs chromium"]
+fn no_page_scrolls_sideways_on_a_desk_or_a_phone() {
+    let pages = CASES.iter().flat_map(|case| [Language::En, Language::Zh].map(|language| (case.name, language)));
+    for (name, language) in pages {
+        let html = crate::page::page(name, language).replace("</body>", FITS);
+        let file = format!("fits-{name}-{}.html", language.tag());
+        written(&file, &html);
+        for width in [1366, 390] {
+            let frame = format!(
+                "<body style='margin:0'><iframe src='{file}' style='width:{width}px;height:900px;border:0'></iframe>\
+                 <p id=told></p><script>onmessage = (told) => {{ document.getElementById('told').textContent = told.data; }}\
+                 </script></body>"
+            );
+            let frame = written(&format!("frame-{width}-{file}"), &frame);
+            for scheme in ["light", "dark"] {
+                let mut arguments = vec!["--window-size=1400,1000", "--virtual-time-budget=3000", "--dump-dom"];
+                arguments.extend((scheme == "dark").then_some("--force-dark-mode"));
+                let document = chromium(&arguments, &frame);
+                assert!(document.contains("<p id=\"told\">fits</p>"), "{name} {width} {scheme}: {document}");
+            }
+        }
+    }
+}

@@ -44,12 +44,12 @@ impl Builder<'_> {
     /// The opening of a result without a failure that counts.
     pub(super) fn agreement(&self) -> Result<Opening> {
         let mut opening = Opening::saying(self.headline_of_agreement()?);
-        let mut rest = self.not_judged()?;
+        let mut rest = self.uncovered()?;
         let unchecked = self.unchecked_names()?;
         if checks::computed_anything(self.result) && !unchecked.is_empty() {
             rest.push(self.writer.phrase("unchecked_in_line", &context! { checks => unchecked })?);
         }
-        opening.not_judged = rest.join(" · ");
+        opening.uncovered = rest.join(" · ");
         if self.result.verdict == Verdict::Pass {
             opening.place = safe(self.agreed()?.into_iter().chain(rest).collect::<Vec<_>>().join(" · "));
         }
@@ -66,7 +66,7 @@ impl Builder<'_> {
         let lowered: Vec<_> =
             self.result.counting().filter(|finding| standing::is_lowered(finding.severity, &finding.code)).collect();
         if let Some(first) = lowered.first() {
-            let headline = safe(uncapital(&self.headline_of_finding(first)?));
+            let headline = safe(self.within_a_sentence(first)?);
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
         }
         if self.result.is_of_source() {
@@ -91,6 +91,21 @@ impl Builder<'_> {
         self.phrase("headline_pass", context! { manifest })
     }
 
+    /// The headline of a finding for the middle of a sentence; a name at its start stays as it is written.
+    fn within_a_sentence(&self, finding: &Finding) -> Result<String> {
+        let texts = finding.facts.values().flat_map(|fact| match fact {
+            Fact::Text(text) => std::slice::from_ref(text),
+            Fact::List(texts) => texts.as_slice(),
+            _ => &[],
+        });
+        let mut names: Vec<String> = texts.chain([&finding.place]).map(|text| self.writer.name(text)).collect();
+        names.push(self.writer.name(super::words::without_direction(super::culprit::operation_of(finding))));
+        for side in ["baseline", "candidate"] {
+            names.push(cleaned(&self.writer.fact("side", &side.into()).to_string()));
+        }
+        Ok(uncapital(&self.headline_of_finding(finding)?, &names))
+    }
+
     /// The headline of source without a finding that counts.
     fn headline_of_source(&self) -> Result<Value> {
         let files = sources(&self.result.checks).filter(|unit| unit.is_read).count();
@@ -107,7 +122,7 @@ impl Builder<'_> {
         let waivers: BTreeSet<&str> = waived.iter().map(|waived| waived.waiver.as_str()).collect();
         let context = context! {
             count => waivers.len(),
-            headline => safe(uncapital(&self.headline_of_finding(&first.finding)?)),
+            headline => safe(self.within_a_sentence(&first.finding)?),
             owner => first.owner.as_str(),
             expires => first.expires.as_str(),
             more => waived.len() - 1,
@@ -127,7 +142,7 @@ impl Builder<'_> {
     }
 
     /// Values that no verdict covers: behind waivers, not read, left out by the policy.
-    pub(super) fn not_judged(&self) -> Result<Vec<String>> {
+    fn uncovered(&self) -> Result<Vec<String>> {
         let mut parts = Vec::new();
         let units = || self.result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
         let behind: u64 = units().map(|evidence| evidence.behind_waived).fold(0, u64::saturating_add);

@@ -3,7 +3,9 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::length;
 use crate::error::Result;
+use crate::report::escape::Target;
 use crate::report::writer::{Writer, safe};
 use crate::report::{causes, checks, next_dump};
 use crate::result::GateResult;
@@ -45,11 +47,15 @@ pub struct Opening {
     pub told: Option<CheckId>,
     /// Name of the picture that shows the failure: `loss`, `divergence`, or nothing.
     pub picture: &'static str,
+    /// Other checks that block, with how much; empty where only the one that leads does.
+    pub others: Value,
+    /// Places that were not judged, and why; empty where all were.
+    pub not_judged: Value,
     /// Checks that compared nothing; empty where all did.
     pub unchecked: Value,
     /// Everything that no verdict covers, these checks included.
     #[serde(skip)]
-    pub not_judged: String,
+    pub uncovered: String,
 }
 
 /// One row of evidence.
@@ -83,7 +89,8 @@ impl Opening {
 
     /// An opening that says `headline` and nothing else.
     pub(super) fn saying(headline: Value) -> Self {
-        let [source, place, advice_word, advice, certainty, reasons, unchecked] = [""; 7].map(Value::from);
+        let [source, place, advice_word, advice, certainty, reasons, others, not_judged, unchecked] =
+            [""; 9].map(Value::from);
         let (columns, rows, is_marked, picture) = (Vec::new(), Vec::new(), true, "");
         let (code, told) = (String::new(), None);
         Self {
@@ -100,9 +107,22 @@ impl Opening {
             code,
             told,
             picture,
+            others,
+            not_judged,
             unchecked,
-            not_judged: String::new(),
+            uncovered: String::new(),
         }
+    }
+
+    /// The opening with a headline that is short enough: what is more leads the second line.
+    pub(super) fn fitted(mut self, target: Target) -> Self {
+        let (headline, more) = length::fitted(&self.headline.to_string(), target);
+        if !more.is_empty() {
+            let place = [more, self.place.to_string()].into_iter().filter(|part| !part.is_empty());
+            self.place = safe(place.collect::<Vec<_>>().join(" · "));
+            self.headline = safe(headline);
+        }
+        self
     }
 }
 

@@ -200,7 +200,9 @@ impl Builder<'_> {
             return self.headline_of_unordered(finding);
         }
         let mut facts = self.facts_of(finding, culprit)?;
-        if !matches!(finding.facts.get("error"), Some(Fact::Number(Number(error))) if error.is_finite()) {
+        // What differs exactly, as a flag does, is off by nothing.
+        if !matches!(finding.facts.get("error"), Some(Fact::Number(Number(error))) if error.is_finite() && *error > 0.0)
+        {
             facts.remove("error");
         }
         self.writer.phrase("headline_first_wrong", &Value::from(facts))

@@ -12,7 +12,7 @@ use crate::judge::loss::code as curve_rules;
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
 use crate::report::curve::{self, Spike};
-use crate::report::messages::{ratio, short};
+use crate::report::messages::{Language, ratio, short};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::result::diagnosis::Sureness;
@@ -39,12 +39,17 @@ const DIFFERS: [&Rule; 10] = [
 /// Findings that say what happened: they lead before those that say by how much.
 const HAPPENED: [&Rule; 4] = [&curve_rules::ZERO, &curve_rules::FROZEN, &curve_rules::SCALED, &curve_rules::ROLLBACK];
 
+/// Causes whose advice is a dump: the command that configures it stands in its place.
+const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
+
 impl Builder<'_> {
     /// The opening of a curve.
     pub(super) fn curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
         let happened = HAPPENED.iter().find_map(|rule| self.beside(finding, rule));
         let finding = happened.filter(|happened| happened.severity >= finding.severity).unwrap_or(finding);
-        let mut opening = Opening { picture: "loss", ..Opening::saying(safe(self.headline_of_curve(unit, finding)?)) };
+        let of_cause = self.headline_of_certain()?;
+        let headline = of_cause.map_or_else(|| self.headline_of_curve(unit, finding), Ok)?;
+        let mut opening = Opening { picture: "loss", ..Opening::saying(safe(headline)) };
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
         let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
         opening.is_marked = !others.is_empty();
@@ -56,7 +61,17 @@ impl Builder<'_> {
         Ok(opening)
     }
 
-    /// The likeliest cause beside a curve: it explains the headline and does not take its place.
+    /// The headline of a cause that is certain: the fault that the log itself tells, of which the curve is a consequence.
+    fn headline_of_certain(&self) -> Result<Option<String>> {
+        let Some(cause) = self.result.diagnoses.first().filter(|cause| cause.sureness == Sureness::Certain) else {
+            return Ok(None);
+        };
+        let mut counts = self.result.counting().filter(|finding| finding.severity >= Severity::Warn);
+        let own = counts.find(|finding| finding.check == CheckId::Loss && finding.place == cause.place);
+        own.map_or(Ok(None), |own| self.headline_of_cause(cause, own, None))
+    }
+
+    /// The likeliest cause beside a curve: it explains the headline, and its advice is the one that helps.
     fn reasons_of_curve(&self, opening: &mut Opening) -> Result<()> {
         let Some(cause) = self.result.diagnoses.first() else { return Ok(()) };
         let text = causes::text(cause, self.writer)?;
@@ -70,7 +85,8 @@ impl Builder<'_> {
             opening.certainty = self.phrase(&key, context! { cause => safe(text.title) })?;
             opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
         }
-        if self.result.next_dump.is_none() && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
+        let by_dump = self.result.next_dump.is_some() && BY_DUMP.contains(&cause.cause.as_str());
+        if !by_dump && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
             opening.advice = safe(text.advice);
         }
         Ok(())
@@ -85,14 +101,16 @@ impl Builder<'_> {
     fn headline_of_curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
         let own = |rule: &Rule| self.beside(finding, rule);
         let (metric, subject) = (self.metric(unit)?, self.metric_subject(unit)?);
-        let metric_first = safe(capital(&metric.to_string()));
+        let is_noun = metric.to_string() != subject.to_string() || self.writer.language() != Language::En;
+        let metric_first = if is_noun { safe(capital(&metric.to_string())) } else { metric.clone() };
         if let Some(broken) = own(&curve_rules::NON_FINITE) {
             return self.not_finite(unit, broken, [&metric, &subject]);
         }
         if let Some(key) = headline_in_rl(unit, finding) {
             let value = finding.facts.get("value").map(|fact| self.writer.fact("value", fact));
             let limit = finding.facts.get("limit").map(|fact| self.writer.fact("limit", fact));
-            return self.writer.phrase(key, &context! { metric, subject, value, limit });
+            let step = finding.facts.get("step").map_or_else(|| "".into(), |fact| self.writer.fact("step", fact));
+            return self.writer.phrase(key, &context! { metric, subject, value, limit, step });
         }
         if !finding.is_any(&DIFFERS) {
             return self.headline_of_finding(finding);
@@ -172,6 +190,12 @@ impl Builder<'_> {
         let mut broken: Vec<_> =
             rules.filter(|rule| rule.check == CheckId::Loss && rule.outcome.verdict >= Verdict::Warn).collect();
         let first = curve::leading(self.result).and_then(curve::failed);
+        if curve::leading(self.result).is_some_and(|unit| unit.mode == rl::MODE) {
+            broken.sort_by(|one, other| {
+                let by_verdict = other.outcome.verdict.cmp(&one.outcome.verdict);
+                by_verdict.then(curve::excess(&other.outcome).total_cmp(&curve::excess(&one.outcome)))
+            });
+        }
         broken.sort_by_key(|rule| Some(&rule.outcome) != first);
         // The first of a name, as everywhere.
         let mut units: BTreeMap<String, &CurveUnit> = BTreeMap::new();
@@ -189,8 +213,8 @@ impl Builder<'_> {
             let unit = units.get(&rule.unit).copied();
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
-                brief(outcome.value, outcome.unit, outcome.direction, 2),
-                self.limit_of(outcome, limit)?,
+                times(outcome, brief(outcome.value, outcome.unit, outcome.direction, 2)),
+                times(outcome, self.limit_of(outcome, limit)?),
             ];
             rows.push(EvidenceRow::new(cells, outcome.verdict));
         }
@@ -229,7 +253,7 @@ impl Builder<'_> {
         let worst = unit.rules.iter().max_by_key(|rule| rule.verdict).filter(|rule| rule.verdict >= Verdict::Warn);
         let Some(rule) = worst else { return Ok((self.steps_of(unit)?, String::new(), note)) };
         let what = self.rule_of(&unit.metric, Some(unit), rule)?;
-        let value = brief(rule.value, rule.unit, rule.direction, 2);
+        let value = times(rule, brief(rule.value, rule.unit, rule.direction, 2));
         let said =
             self.writer.phrase("row_value", &context! { value => safe(value), bound => safe(self.at_most(rule)?) })?;
         Ok((what, said, note))
@@ -294,6 +318,24 @@ fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digi
     let text = if is_ratio { ratio(value, digits) } else { short(value) };
     let sign = if direction == LimitDirection::Within && value > 0.0 { "+" } else { "" };
     format!("{sign}{}", minus(&text))
+}
+
+/// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
+fn times(outcome: &RuleOutcome, text: String) -> String {
+    /// Beyond it a multiple is that of nearly nothing.
+    const MOST: f64 = 1e6;
+    let is_ratio = outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_");
+    match text.parse::<f64>() {
+        Ok(ratio) if is_ratio && ratio > MOST => "> 1e6×".to_owned(),
+        _ if is_ratio && text.ends_with(|last: char| last.is_ascii_digit()) => format!("{text}×"),
+        _ => text,
+    }
+}
+
+/// How far a curve ends from the baseline's, or lies from it on average, in parts of the baseline, where that fails.
+pub(super) fn tail_of(unit: &CurveUnit) -> Option<f64> {
+    let rule = wrong(unit, "tail_signed_rel").or_else(|| wrong(unit, "mean_rel"))?;
+    rule.value.map(|value| value.0)
 }
 
 /// The outcome of a rule where it counts against the candidate.

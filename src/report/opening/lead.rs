@@ -1,13 +1,13 @@
 //! The one thing that an opening is about.
 
 use super::settings;
-use crate::judge::loss::code as curve_rules;
+use crate::judge::loss::{code as curve_rules, rl};
 use crate::report::{checks, curve};
 use crate::result::GateResult;
 use crate::result::diagnosis::{Diagnosis, Sureness};
-use crate::result::finding::Finding;
+use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{AnyUnit, Culprit, CurveUnit};
-use crate::verdict::Severity;
+use crate::verdict::{CheckId, Severity};
 
 /// The one thing that leads.
 pub(super) enum Lead<'a> {
@@ -24,6 +24,15 @@ pub(super) enum Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
+    /// The check that what leads is about; `None` where nothing does.
+    pub(super) fn check(&self) -> Option<CheckId> {
+        match self {
+            Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) | Lead::Curve(_, finding) => Some(finding.check),
+            Lead::Settings(findings) => findings.first().map(|finding| finding.check),
+            Lead::Nothing => None,
+        }
+    }
+
     /// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
     pub(super) fn of(result: &'a GateResult) -> Self {
         let worst = result.counting().map(|finding| finding.severity).max();
@@ -66,13 +75,30 @@ fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
     }
 }
 
+/// Of two findings that which lies further beyond its limit.
+fn further<'a>(one: &'a Finding, other: &'a Finding) -> &'a Finding {
+    let times = |finding: &Finding| {
+        let number = |name: &str| match finding.facts.get(name) {
+            Some(Fact::Number(number)) => Some(number.0.abs()),
+            _ => None,
+        };
+        number("value").zip(number("limit")).map_or(0.0, |(value, limit)| value / limit)
+    };
+    if times(other) > times(one) { other } else { one }
+}
+
 /// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
 fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
     let shown = curve::leading(result).filter(|_| curve::is_judged_by(result, finding.check))?;
     let is_about = |other: &&Finding, unit: &CurveUnit| {
         other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
     };
-    match result.counting().find(|other| is_about(other, shown)) {
+    let mut about = result.counting().filter(|other| is_about(other, shown));
+    // What is furthest over its limit leads; a reward that teaches nothing comes before how much it is lower.
+    let is_by_far = shown.mode == rl::MODE && !result.counting().any(|other| other.is(&curve_rules::RL_REWARD_DEAD));
+    let first = about.next();
+    let lead = if is_by_far { first.map(|first| about.fold(first, further)) } else { first };
+    match lead {
         Some(first) => Some(Lead::Curve(shown, first)),
         None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
     }

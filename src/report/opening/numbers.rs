@@ -24,8 +24,24 @@ impl Builder<'_> {
         let Some((baseline, candidate)) = culprit.baseline.as_ref().zip(culprit.candidate.as_ref()) else {
             return Ok(None);
         };
-        let Some([ours, theirs]) = self.telling(baseline, candidate)? else { return Ok(None) };
-        Ok(Some(EvidenceRow::new(vec![self.what(culprit)?, ours, theirs], self.verdict_of(culprit))))
+        let off = self.off(culprit)?;
+        let ([ours, theirs], note) = match (self.telling(baseline, candidate)?, off) {
+            (Some(cells), off) => (cells, off.unwrap_or_default()),
+            // Nothing that was recorded tells the sides apart; only the tensors show the error.
+            (None, Some(off)) => ([String::new(), off], String::new()),
+            (None, None) => return Ok(None),
+        };
+        let row = EvidenceRow::new(vec![self.what(culprit)?, ours, theirs], self.verdict_of(culprit));
+        Ok(Some(EvidenceRow { note: safe(note), ..row }))
+    }
+
+    /// The error and its limit: `off by 3.0 % (at most 1.5e-5)`; `None` where the error is no number or no error.
+    fn off(&self, culprit: &Culprit) -> Result<Option<String>> {
+        let metric = |name: &str| culprit.metrics.get(name).map(|number| number.0).filter(|number| number.is_finite());
+        let Some((error, limit)) = metric("error").zip(metric("limit")).filter(|(error, limit)| error > limit) else {
+            return Ok(None);
+        };
+        self.writer.phrase("row_off_at_most", &context! { off => error, limit }).map(Some)
     }
 
     fn verdict_of(&self, culprit: &Culprit) -> Verdict {
@@ -61,9 +77,14 @@ impl Builder<'_> {
             let both = plain(baseline).zip(plain(candidate)).map(<[String; 2]>::from);
             return Ok(both.filter(|[ours, theirs]| ours != theirs));
         };
-        for (first, key) in [(0, "row_range"), (2, "row_mean"), (3, "row_norm")] {
+        // One number throughout, as a loss is, has no range.
+        let is_one = [&ours, &theirs].iter().all(|numbers| matches!(&numbers[..], [high, low, ..] if high == low));
+        for statistic in by_difference(&ours, &theirs) {
             for digits in DIGITS {
-                let told = |numbers: &[f64]| self.statistic(numbers, first, key, digits);
+                let told = |numbers: &[f64]| match is_one {
+                    true => Ok(numbers.first().map(|value| signed(*value, digits))),
+                    false => self.statistic(numbers, statistic, digits),
+                };
                 if let (Some(ours), Some(theirs)) = (told(&ours)?, told(&theirs)?)
                     && ours != theirs
                 {
@@ -74,17 +95,85 @@ impl Builder<'_> {
         Ok(None)
     }
 
-    /// One of largest, smallest, mean and norm, or the range of the first two; `None` where it was not recorded.
-    fn statistic(&self, numbers: &[f64], first: usize, key: &str, digits: usize) -> Result<Option<String>> {
+    /// A statistic in words; `None` where it was not recorded.
+    fn statistic(&self, numbers: &[f64], statistic: Statistic, digits: usize) -> Result<Option<String>> {
         let number = |place: usize| numbers.get(place).map(|value| safe(signed(*value, digits)));
-        let phrase = |context| self.writer.phrase(key, &context).map(Some);
-        match (number(first), number(1)) {
-            (Some(high), Some(low)) if first == 0 => phrase(context! { low, high }),
-            (Some(value), None) if first == 0 => Ok(Some(value.to_string())),
-            (Some(value), _) => phrase(context! { value }),
-            (None, _) => Ok(None),
+        if statistic == Statistic::Range {
+            return match (number(0), number(1)) {
+                (Some(high), Some(low)) => self.writer.phrase("row_range", &context! { low, high }).map(Some),
+                (value, _) => Ok(value.map(|value| value.to_string())),
+            };
+        }
+        let value = number(statistic.place());
+        value.map(|value| self.writer.phrase(statistic.phrase(), &context! { value })).transpose()
+    }
+}
+
+/// A part of the recorded numbers that a row can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statistic {
+    /// Smallest and largest, where either differs so much that a reader sees it.
+    Range,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// The mean.
+    Mean,
+    /// The norm.
+    Norm,
+}
+
+impl Statistic {
+    const SINGLE: [Self; 4] = [Self::Max, Self::Min, Self::Mean, Self::Norm];
+
+    /// Its place among the recorded numbers.
+    fn place(self) -> usize {
+        match self {
+            Self::Range | Self::Max => 0,
+            Self::Min => 1,
+            Self::Mean => 2,
+            Self::Norm => 3,
         }
     }
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Range => "row_range",
+            Self::Max => "row_max",
+            Self::Min => "row_min",
+            Self::Mean => "row_mean",
+            Self::Norm => "row_norm",
+        }
+    }
+}
+
+/// Difference, in parts of the larger value, from which on a range shows it at a glance.
+const SEEN: f64 = 0.1;
+
+/// The statistics in the order in which they are shown: the range where its ends plainly differ, then that which differs
+/// most. A mean is held against the scale of its tensor, as it may lie at 0.
+fn by_difference(ours: &[f64], theirs: &[f64]) -> Vec<Statistic> {
+    let largest = |places: &[usize]| {
+        let all = places.iter().flat_map(|place| [ours.get(*place), theirs.get(*place)]).flatten();
+        all.map(|value| value.abs()).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    };
+    let off = |statistic: Statistic| {
+        let (Some(one), Some(other)) = (ours.get(statistic.place()), theirs.get(statistic.place())) else {
+            return 0.0;
+        };
+        let scale = if statistic == Statistic::Norm { largest(&[3]) } else { largest(&[0, 1]) };
+        match (one - other).abs() {
+            _ if one == other || (one.is_nan() && other.is_nan()) => 0.0,
+            apart if apart.is_finite() && scale > 0.0 => apart / scale,
+            _ => f64::INFINITY,
+        }
+    };
+    let mut single = Statistic::SINGLE;
+    single.sort_by(|one, other| off(*other).total_cmp(&off(*one)));
+    let is_seen = off(Statistic::Max).max(off(Statistic::Min)) >= SEEN || ours.len() < 2;
+    let range = is_seen.then_some(Statistic::Range);
+    range.into_iter().chain(single).collect()
 }
 
 /// The recorded numbers of a value, as far as they are numbers; `None` where the first is none.
@@ -106,6 +195,20 @@ pub(super) fn minus(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_statistic_that_differs_most_leads() {
+        for (ours, theirs, first) in [
+            ([0.039, -0.042, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], Statistic::Range),
+            ([1.43, -1.87, 0.01, 20.0], [1.44, -1.87, 0.01, 27.0], Statistic::Norm),
+            ([1.43, -1.87, 0.01, 20.0], [1.44, -1.87, 0.21, 20.0], Statistic::Mean),
+            ([3.639, -3.838, 0.0, 20.0], [3.639, -3.842, 0.0, 20.0], Statistic::Min),
+            ([f64::INFINITY, -1.0, 0.0, 1.0], [65504.0, -1.0, 0.0, 1.0], Statistic::Range),
+        ] {
+            assert_eq!(by_difference(&ours, &theirs).first(), Some(&first), "{ours:?} {theirs:?}");
+        }
+        assert_eq!(by_difference(&[1.0], &[1.01]).first(), Some(&Statistic::Range), "one number");
+    }
 
     #[test]
     fn numbers_have_a_proper_minus_and_few_digits() {

@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::performance::rules::SLOWER;
-use crate::report::messages::{duration, rounded};
+use crate::report::messages::{duration, rounded, share_of_growth};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
 use crate::result::finding::Finding;
@@ -121,9 +121,9 @@ impl Builder<'_> {
         if unit.cause.is_none() {
             return Ok(rows);
         }
-        let share = |part: f64| safe(format!("{:.0} %", part * 100.0).replace('-', "−"));
-        let told =
-            |part: f64| -> Result<Value> { self.phrase("row_share_of_growth", context! { share => share(part) }) };
+        let told = |part: f64| -> Result<Value> {
+            self.phrase("row_share_of_growth", context! { share => safe(share_of_growth(part)) })
+        };
         let of_phase = row(self.writer.word(&format!("phase_{}", phase.as_str()))?, phases.of(phase));
         rows.push(EvidenceRow { note: told(phases.growth(phase) / delta)?, ..of_phase });
         let mut by_name: Vec<(&str, [f64; 2], f64)> = Vec::new();

@@ -16,8 +16,12 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A sentence for the middle of another: a word at its start loses its capital letter, an abbreviation does not.
-pub(super) fn uncapital(text: &str) -> String {
+/// A sentence for the middle of another: a word at its start loses its capital letter; an abbreviation and one of `names`
+/// do not.
+pub(super) fn uncapital(text: &str, names: &[String]) -> String {
+    if names.iter().any(|name| !name.is_empty() && text.starts_with(name.as_str())) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
@@ -69,6 +73,19 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(expression(line).as_deref(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_within_another_keeps_names() {
+        let names = ["Functional.linear.0".to_owned(), String::new()];
+        for (text, within) in [
+            ("The loss is NaN", "the loss is NaN"),
+            ("NPU stops", "NPU stops"),
+            ("Functional.linear.0 is wrong", "Functional.linear.0 is wrong"),
+            ("`Linear` is wrong", "`Linear` is wrong"),
+        ] {
+            assert_eq!(uncapital(text, &names), within);
         }
     }
 

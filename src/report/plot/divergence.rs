@@ -5,22 +5,23 @@ use std::ops::Range;
 use minijinja::context;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, IntoLogRange, LineSeries,
-    LogCoord,
+    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, EmptyElement, IntoLogRange,
+    LineSeries, LogCoord, PathElement, Polygon,
 };
 use plotters::style::Color;
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text,
-    verdict, within_axes, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, dot, drawable, internal, picture, pixel, style, text,
+    verdict, within_axes,
 };
 use crate::error::Result;
+use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::number::Number;
 use crate::result::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
-use crate::verdict::Verdict;
+use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;
 /// Height of the title, of a panel, and of a panel that stands alone.
@@ -40,7 +41,7 @@ type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoord
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
 pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = words(language);
+    let words = result.writer(language, Target::Plain);
     let units = units(result);
     if units.is_empty() {
         return Ok(None);
@@ -82,9 +83,20 @@ fn title(area: &Area<'_>, result: &GateResult, more: usize, words: &Writer) -> R
     let name = format!("{}: {}{more}", words.word("plot_profile")?, verdict(result.verdict, words)?);
     text(area, &name, (40, 24), 40, INK)?;
     let mut x = 44;
-    for (label, colour) in [("plot_within", BASELINE), ("plot_beyond", ALARM), ("plot_limit", CANDIDATE)] {
+    let marks = [
+        ("plot_within", Some(Side::Baseline), BASELINE),
+        ("plot_beyond", Some(Side::Candidate), ALARM),
+        ("plot_limit", None, CANDIDATE),
+    ];
+    for (label, shape, colour) in marks {
         let label = &words.word(label)?;
-        area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
+        match shape {
+            Some(shape) => dot(area, shape, (x + 10, 98), 9, colour)?,
+            None => {
+                let line = [(x - 2, 98), (x + 22, 98)];
+                area.draw(&PathElement::new(line, colour.stroke_width(4))).map_err(internal)?;
+            }
+        }
         text(area, label, (x + 32, 92), 26, INK)?;
         let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
         x += 32 + pixel(width) + 56;
@@ -174,12 +186,17 @@ fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, range
 
 fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Result<()> {
     let size = if unit.profile.len() > 400 { 4 } else { 7 };
-    let dots = unit.profile.iter().map(|point| {
-        let beyond = !point.error.0.is_finite() || point.error.0 > point.limit.0;
-        let colour = if beyond { ALARM } else { BASELINE };
-        Circle::new((position(point), placed(point.error.0, range)), size, colour.mix(0.85).filled())
-    });
-    chart.draw_series(dots).map_err(internal).map(drop)
+    let is_beyond = |point: &&ProfilePoint| !point.error.0.is_finite() || point.error.0 > point.limit.0;
+    let at = |point: &ProfilePoint| (position(point), placed(point.error.0, range));
+    let within = unit.profile.iter().filter(|point| !is_beyond(point));
+    let within = within.map(|point| Circle::new(at(point), size, BASELINE.mix(0.85).filled()));
+    chart.draw_series(within).map_err(internal)?;
+    // A square says that it is beyond, and red says it again.
+    let square = |point: &ProfilePoint| {
+        let corners = [(-size, -size), (size, -size), (size, size), (-size, size)];
+        EmptyElement::at(at(point)) + Polygon::new(corners, ALARM.mix(0.85))
+    };
+    chart.draw_series(unit.profile.iter().filter(is_beyond).map(square)).map_err(internal).map(drop)
 }
 
 /// A dashed line at the culprit, its name above the panel, right of `from`.

@@ -6,11 +6,12 @@ use plotters::style::{Color, RGBColor};
 
 use super::heat::{self, Frame};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, drawable, internal, name_of, picture, pixel, style, text,
-    within_axes, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, dot, drawable, internal, name_of, picture, pixel, style, text,
+    usual_ends, within_axes,
 };
 use crate::error::Result;
 use crate::judge::monitor::picture::layer_of;
+use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -42,7 +43,7 @@ pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec
     let worst = || drawn().max_by_key(|unit| (unit.verdict, std::cmp::Reverse(unit.rank)));
     let Some(unit) = drawn().find(is_named).or_else(worst) else { return Ok(None) };
     let Some(map) = &unit.heatmap else { return Ok(None) };
-    let words = words(language);
+    let words = result.writer(language, Target::Plain);
     let series = unit.culprit_series.as_ref().filter(|series| is_drawable(series));
     let height = TITLE + MAP + BELOW + if series.is_some() { LINES } else { 0 };
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
@@ -132,17 +133,17 @@ fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Write
     text(area, &words.phrase("plot_monitor_series", &context! { statistic, name })?, (40, top), 26, INK)?;
     let frame = Frame { left: LEFT, top: top + 44, wide: pixel(WIDTH) - LEFT - RIGHT, tall: LINES - 90 };
     let values = || series.baseline.iter().chain(&series.candidate).flatten().map(|value| within_axes(value.0));
-    let finite = || values().filter(|value| value.is_finite());
-    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let ends = usual_ends(values());
+    let (low, high) = ends.unwrap_or((0.0, 1.0));
     let span = if high > low { high - low } else { 1.0 };
     let len = series.step.len();
     let point = |place: usize, value: f64| {
         let [(left, _), (right, _)] = frame.cell((0, 1), (place, len));
         #[allow(clippy::cast_possible_truncation, reason = "a share of a height in pixels")]
-        let down = (f64::from(frame.tall - 12) * (1.0 - (value - low) / span)).round() as i32;
+        let down = (f64::from(frame.tall - 12) * (1.0 - ((value - low) / span).clamp(0.0, 1.0))).round() as i32;
         (left.midpoint(right), frame.top + 6 + down)
     };
-    let draw = |values: &[Option<Number>], colour: RGBColor| -> Result<()> {
+    let draw = |values: &[Option<Number>], side: Side, colour: RGBColor| -> Result<()> {
         let mut piece: Vec<(i32, i32)> = Vec::new();
         for (place, value) in values.iter().enumerate() {
             let value = value.map(|value| value.0);
@@ -160,17 +161,29 @@ fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Write
         }
         let dots = piece.clone();
         area.draw(&PathElement::new(piece, colour.stroke_width(4))).map_err(internal)?;
-        dots.into_iter()
-            .take(if len <= 60 { len } else { 0 })
-            .try_for_each(|dot| area.draw(&Circle::new(dot, 6, colour.filled())).map_err(internal))
+        dots.into_iter().take(if len <= 60 { len } else { 0 }).try_for_each(|at| dot(area, side, at, 6, colour))?;
+        // Beyond the axis, and at its edge.
+        for (place, value) in values.iter().enumerate() {
+            let Some(value) = value.map(|value| within_axes(value.0)).filter(|value| !(low..=high).contains(value))
+            else {
+                continue;
+            };
+            if value.is_finite() {
+                area.draw(&Circle::new(point(place, value), 9, ALARM.stroke_width(3))).map_err(internal)?;
+            }
+        }
+        Ok(())
     };
     frame.draw(area)?;
-    draw(&series.baseline, BASELINE)?;
-    draw(&series.candidate, CANDIDATE)?;
-    if high >= low {
+    draw(&series.baseline, Side::Baseline, BASELINE)?;
+    draw(&series.candidate, Side::Candidate, CANDIDATE)?;
+    if ends.is_some() {
         text(area, &short(high), (200, frame.top), 22, FAINT)?;
         text(area, &short(low), (200, frame.top + frame.tall - 24), 22, FAINT)?;
     }
-    text(area, &name_of(Side::Baseline, words)?, (24, frame.top), 24, BASELINE)?;
-    text(area, &name_of(Side::Candidate, words)?, (24, frame.top + 40), 24, CANDIDATE)
+    for (side, down, colour) in [(Side::Baseline, 0, BASELINE), (Side::Candidate, 40, CANDIDATE)] {
+        dot(area, side, (32, frame.top + down + 9), 6, colour)?;
+        text(area, &name_of(side, words)?, (48, frame.top + down), 24, colour)?;
+    }
+    Ok(())
 }

@@ -3,11 +3,11 @@
 //! Of several ranks each has its two bars; the parts of the difference are those of the rank that the check names.
 
 use minijinja::context;
-use plotters::prelude::{Circle, PathElement, Rectangle};
+use plotters::prelude::{PathElement, Rectangle};
 use plotters::style::{Color, RGBColor};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, drawable, internal, name_of, picture, pixel, style, text,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, dot, drawable, internal, name_of, picture, pixel, style, text,
     within_axes,
 };
 use crate::error::Result;
@@ -309,8 +309,8 @@ fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, wor
         text(area, &duration(value), (LEFT, at - 10), 20, FAINT)?;
     }
     let longest = sides.iter().map(Vec::len).max().unwrap_or(1).max(2);
-    for (side, colour, middle) in [(0, BASELINE, time.baseline.0), (1, CANDIDATE, time.candidate.0)] {
-        let points = sides.get(side).map(Vec::as_slice).unwrap_or_default();
+    let both = [(Side::Baseline, BASELINE, time.baseline.0), (Side::Candidate, CANDIDATE, time.candidate.0)];
+    for (points, (side, colour, middle)) in sides.iter().zip(both) {
         let line = [(250, height(middle)), (RIGHT, height(middle))];
         area.draw(&PathElement::new(line, colour.stroke_width(3))).map_err(internal)?;
         let every = points.len().div_ceil(MOST_STEPS).max(1);
@@ -318,7 +318,7 @@ fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, wor
             #[allow(clippy::cast_precision_loss, reason = "a place among at most some thousand steps")]
             let along = (place as f64 + 0.5) / longest as f64;
             let at = (250 + share(along, RIGHT - 250), height(within_axes(period.1.0)).clamp(upper, lower));
-            area.draw(&Circle::new(at, 7, colour.filled())).map_err(internal)?;
+            dot(area, side, at, 7, colour)?;
         }
     }
     steps_legend(area, lower + 26, words)
@@ -327,7 +327,7 @@ fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, wor
 fn steps_legend(area: &Area<'_>, top: i32, words: &Writer) -> Result<()> {
     let mut left = 250;
     for (side, colour) in [(Side::Baseline, BASELINE), (Side::Candidate, CANDIDATE)] {
-        area.draw(&Circle::new((left + 10, top + 11), 7, colour.filled())).map_err(internal)?;
+        dot(area, side, (left + 10, top + 11), 7, colour)?;
         left = beside(area, &name_of(side, words)?, (left + 28, top + 4))? + 36;
     }
     let median = [(left, top + 11), (left + 40, top + 11)];

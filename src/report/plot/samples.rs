@@ -5,10 +5,11 @@ use plotters::style::{Color, RGBColor};
 
 use super::heat::Frame;
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, internal, name_of, picture, pixel, style, text, within_axes,
-    words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, dot, internal, name_of, picture, pixel, style, text,
+    within_axes,
 };
 use crate::error::Result;
+use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
@@ -42,7 +43,7 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
     if rules.is_empty() {
         return Ok(None);
     }
-    let words = words(language);
+    let words = result.writer(language, Target::Plain);
     let height = TITLE + i32::try_from(rules.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
         text(root, &words.word("plot_samples")?, (40, 24), 34, INK)?;
@@ -61,13 +62,13 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
 fn legend(area: &Area<'_>, words: &Writer) -> Result<()> {
     let mut x = 40;
     let entries = [
-        (name_of(Side::Baseline, words)?, BASELINE),
-        (name_of(Side::Candidate, words)?, CANDIDATE),
-        (words.word("plot_samples_interval")?, INK),
-        (words.word("plot_samples_matters")?, GRID),
+        (name_of(Side::Baseline, words)?, Side::Baseline, BASELINE),
+        (name_of(Side::Candidate, words)?, Side::Candidate, CANDIDATE),
+        (words.word("plot_samples_interval")?, Side::Baseline, INK),
+        (words.word("plot_samples_matters")?, Side::Candidate, GRID),
     ];
-    for (label, colour) in entries {
-        area.draw(&Circle::new((x + 12, 98), 9, colour.filled())).map_err(internal)?;
+    for (label, side, colour) in entries {
+        dot(area, side, (x + 12, 98), 9, colour)?;
         text(area, &label, (x + 32, 86), 26, INK)?;
         let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
         x += 32 + pixel(width) + 48;
@@ -95,8 +96,8 @@ fn draw(area: &Area<'_>, name: &str, rule: &SampleRule, frame: Frame) -> Result<
         return Ok(());
     }
     text(area, &format!("{} … {}", short(low), short(high)), (24, frame.top + 42), 20, FAINT)?;
-    dots(area, ours, (frame, range), frame.top + 20, BASELINE)?;
-    dots(area, theirs, (frame, range), frame.top + 44, CANDIDATE)?;
+    dots(area, ours, (frame, range), frame.top + 20, (Side::Baseline, BASELINE))?;
+    dots(area, theirs, (frame, range), frame.top + 44, (Side::Candidate, CANDIDATE))?;
     interval(area, rule, frame)
 }
 
@@ -105,10 +106,10 @@ fn dots(
     numbers: &[Number],
     (frame, range): (Frame, [f64; 2]),
     down: i32,
-    colour: RGBColor,
+    (side, colour): (Side, RGBColor),
 ) -> Result<()> {
     for value in numbers.iter().map(|number| within_axes(number.0)).filter(|value| value.is_finite()).take(DOTS) {
-        area.draw(&Circle::new((across(frame, range, value), down), 7, colour.mix(0.7).filled())).map_err(internal)?;
+        dot(area, side, (across(frame, range, value), down), 7, colour)?;
     }
     Ok(())
 }

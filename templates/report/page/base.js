@@ -42,12 +42,13 @@ function short(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-/** A relative error: in percent with two digits down to 0.01 %, below that as 2e-5. */
+/** A relative error: in percent with two digits down to 0.01 %, below that as 2e-5, and beyond 1000 % as a multiple. */
 function relative(value) {
   if (value === null || value === undefined || typeof value === "string" || !Number.isFinite(value)) return short(value);
   const size = Math.abs(value);
   if (size === 0) return "0 %";
-  if (size < 1e-4 || size >= 1e4) return plain(value, 1);
+  if (size < 1e-4) return plain(value, 1);
+  if (size > 10) return `${size < 1e6 ? Number(value.toPrecision(2)) : plain(value, 1)}×`;
   return `${size >= 1 ? Math.round(value * 100) : Number((value * 100).toPrecision(2))} %`;
 }
 

@@ -14,7 +14,7 @@ function chart(host, draw, height = null) {
 
 const LEGEND = 28;
 const extent = (entry) => ({
-  width: Math.max(320, entry.host.clientWidth),
+  width: Math.max(240, entry.host.clientWidth),
   height: entry.height ?? Math.max(120, entry.host.clientHeight - LEGEND),
 });
 
