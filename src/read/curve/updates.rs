@@ -150,14 +150,8 @@ impl UpdateLines {
         *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
     }
 
-    /// Takes a record: `skipped` as the record counts it, and its other values.
-    pub(super) fn record<'v>(
-        &mut self,
-        step: Option<u64>,
-        line: &str,
-        skipped: Option<u64>,
-        mut values: impl Iterator<Item = (&'v str, f64)>,
-    ) {
+    /// Takes a record: `skipped` and the loss scale as the record names them.
+    pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, scale: Option<f64>) {
         let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
         let told = skipped.or_else(|| {
             let condition = if line.contains("verflow") { condition() } else { None };
@@ -165,8 +159,7 @@ impl UpdateLines {
         });
         let [overflows, overflowed] = self.take_lines();
         self.updates.is_told |= told.is_some();
-        let own = values.find(|(name, _)| is_scale(name)).map(|(_, scale)| scale);
-        self.scale = own.or(self.scale);
+        self.scale = scale.or(self.scale);
         let skipped = told.unwrap_or_default().max(overflows);
         self.updates.take(Update { step, skipped, overflowed, tried: self.tried.take(), scale: self.scale });
     }
@@ -189,7 +182,7 @@ impl UpdateLines {
 }
 
 /// Whether a metric is the loss scale.
-fn is_scale(name: &str) -> bool {
+pub(super) fn is_scale(name: &str) -> bool {
     let name = metric::canonical(name);
     name == "scale" || name.rsplit('/').next().is_some_and(|last| SCALES.contains(&last))
 }
@@ -249,10 +242,10 @@ mod tests {
             ("NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0", 64.0),
         ] {
             let mut lines = UpdateLines::default();
-            lines.record(Some(1), "", None, std::iter::empty());
+            lines.record(Some(1), "", None, None);
             lines.line(line);
             lines.line(&line.replace("Rank 0", "Rank 1"));
-            lines.record(Some(2), "", None, std::iter::empty());
+            lines.record(Some(2), "", None, None);
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(
@@ -269,12 +262,12 @@ mod tests {
         }
         let mut still = UpdateLines::default();
         still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
-        still.record(Some(10), "", None, std::iter::empty());
+        still.record(Some(10), "", None, None);
         let expected = Update { step: Some(10), overflowed: 1, scale: Some(1.0), ..Update::default() };
         assert_eq!(still.finish().map(|updates| updates.records), Some(vec![expected]));
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");
-        quiet.record(Some(1), "", None, std::iter::empty());
+        quiet.record(Some(1), "", None, None);
         assert_eq!(quiet.finish(), None);
     }
 
@@ -282,16 +275,16 @@ mod tests {
     fn records_tell_by_condition_count_or_scale() {
         let mut lines = UpdateLines::default();
         for (step, condition) in [(1, "overflow cond: False"), (2, "overflow cond: True")] {
-            lines.record(Some(step), condition, None, std::iter::empty());
+            lines.record(Some(step), condition, None, None);
         }
         assert_eq!(skipped(lines), [0, 1]);
         let mut counted = UpdateLines::default();
-        counted.record(Some(10), "", Some(3), std::iter::empty());
-        counted.record(Some(20), "", Some(0), std::iter::empty());
+        counted.record(Some(10), "", Some(3), None);
+        counted.record(Some(20), "", Some(0), None);
         assert_eq!(counted.finish().map(|updates| (updates.covered(0), updates.covered(1))), Some((10, 10)));
         let mut falling = UpdateLines::default();
         for (step, scale) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 8.0)] {
-            falling.record(Some(step), "", None, std::iter::once(("loss scale", scale)));
+            falling.record(Some(step), "", None, Some(scale));
         }
         assert_eq!(skipped(falling), [0, 1, 0, 0]);
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::counters::{Counters, Finder};
-use super::names::{Data, Names, Prefix};
+use super::names::{Data, Name, Names, Prefix};
 use super::tokens::{ARROW, Gap, Kind, Token, Tokens, text};
 use crate::kind::Role;
 
@@ -38,6 +38,27 @@ pub(super) struct Found {
     pub(super) unnamed: Vec<usize>,
     /// Words without a value: ranges of tokens.
     pub(super) bare: Vec<Range<usize>>,
+    /// Names and numbers that were not joined; `None` where only the tokens of the line tell.
+    pub(super) unjoined: Option<Unjoined>,
+}
+
+/// Names without a value that a run is about, and the numbers without a name beside them.
+#[derive(Debug, Default)]
+pub(super) struct Unjoined {
+    pub(super) names: Vec<usize>,
+    pub(super) values: Vec<f64>,
+}
+
+impl Tokens {
+    /// The names without a value that a run is about, and, where there are any, the numbers without a name.
+    pub(super) fn beside(&self, line: &str, found: &Found, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
+        let text = found.bare.iter().filter_map(|run| self.text(line, run));
+        let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
+        let told: Vec<usize> = told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_told)).collect();
+        let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
+        let values = unnamed.iter().filter_map(|at| self.list.get(*at)?.value()).collect();
+        (told, values)
+    }
 }
 
 /// Reads lines one by one, in memory that is used again.
@@ -58,6 +79,7 @@ impl Reader {
         self.found.pairs.clear();
         self.found.unnamed.clear();
         self.found.bare.clear();
+        self.found.unjoined = None;
         self.seen.clear();
         let lead = self.found.counters.lead.map(|lead| lead.token);
         let mut walk = Walk {
