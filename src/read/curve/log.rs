@@ -290,27 +290,10 @@ fn read_lines(
     format: Format,
     pattern: Option<&LogPattern>,
 ) -> Result<CurveFile> {
-    let mut run = Run::new(source, room, SoFar::new(surveyed(source, pattern, SURVEYED)?, pattern));
-    let names = run.so_far.blocks.names.clone();
-    let mut lines = Lines::cutting(source);
-    let mut part = Part::default();
-    loop {
-        let mut bytes = Vec::new();
-        let has_part = pattern.is_none() && lines.take_part(ahead::PART, &mut bytes)?;
-        // The pattern of a user may need any line, so that such a log is read line by line.
-        let next = || if has_part { Part::of(bytes, &names) } else { Part::default() };
-        let (taken, next) = rayon::join(|| run.part(part), next);
-        taken?;
-        part = next;
-        if has_part {
-            continue;
-        }
-        // A line without its end, or one that is longer than a part.
-        let Some((line, has_end)) = lines.next_with_end()? else { break };
-        run.take(line, has_end, None)?;
-    }
-    run.cut += lines.cut();
-    run.finish(source, format)
+    let run = Run::new(source, room, SoFar::new(surveyed(source, pattern, SURVEYED)?, pattern));
+    // The pattern of a user may need any line, so that such a log is read line by line.
+    let size = if pattern.is_none() { Some(ahead::PART) } else { None };
+    run.lines(Lines::cutting(source), size)?.finish(source, format)
 }
 
 /// A run by its lines so far.
@@ -341,6 +324,28 @@ impl<'a> Run<'a> {
             has_nul: false,
             is_of_means: false,
         }
+    }
+
+    /// Takes all lines: those of a part of `size` bytes while all threads look at the next one; without a size one by one.
+    fn lines(mut self, mut lines: Lines<'_>, size: Option<usize>) -> Result<Self> {
+        let names = self.so_far.blocks.names.clone();
+        let mut part = Part::default();
+        loop {
+            let mut bytes = Vec::new();
+            let has_part = size.map(|size| lines.take_part(size, &mut bytes)).transpose()? == Some(true);
+            let next = || if has_part { Part::of(bytes, &names) } else { Part::default() };
+            let (taken, next) = rayon::join(|| self.part(part), next);
+            taken?;
+            part = next;
+            if has_part {
+                continue;
+            }
+            // A line without its end, or one that is longer than a part.
+            let Some((line, has_end)) = lines.next_with_end()? else { break };
+            self.take(line, has_end, None)?;
+        }
+        self.cut += lines.cut();
+        Ok(self)
     }
 
     /// Takes the lines of a part.

@@ -3,6 +3,8 @@
 //! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers says whether one overflowed, DeepSpeed,
 //! apex and fairseq print a line in front of the record. Where nothing says so, a loss scale that falls does.
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,6 +15,7 @@ use super::lines;
 use super::stored::StoredSeries;
 use crate::error::Result;
 use crate::read::metric;
+pub use records::Records;
 
 /// Metrics that hold the loss scale, by the last part of their names.
 const SCALES: [&str; 4] = ["loss_scale", "grad_scale", "loss_scaler", "grad_scaler"];
@@ -62,7 +65,7 @@ pub struct Update {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Updates {
     /// One entry for each record.
-    pub records: Vec<Update>,
+    pub records: Records,
     /// Whether the log says which were skipped; else a scale that falls does.
     pub is_told: bool,
 }
@@ -72,12 +75,12 @@ impl Updates {
     pub(super) fn take(&mut self, update: Update) {
         if let (Some(step), Some(last)) = (update.step, self.records.last().and_then(|last| last.step)) {
             if step == last {
-                let Some(known) = self.records.last_mut() else { return };
-                known.skipped = known.skipped.max(update.skipped);
-                known.overflowed = known.overflowed.max(update.overflowed);
-                known.tried = known.tried.or(update.tried);
-                known.scale = update.scale.or(known.scale);
-                return;
+                return self.records.change_last(|known| {
+                    known.skipped = known.skipped.max(update.skipped);
+                    known.overflowed = known.overflowed.max(update.overflowed);
+                    known.tried = known.tried.or(update.tried);
+                    known.scale = update.scale.or(known.scale);
+                });
             }
             while self.records.last().is_some_and(|last| last.step.is_some_and(|last| last >= step)) {
                 self.records.pop();
@@ -97,10 +100,12 @@ impl Updates {
     fn resolved(mut self) -> Option<Self> {
         if !self.is_told {
             let mut before: Option<f64> = None;
-            for record in &mut self.records {
-                record.skipped = u64::from(matches!((before, record.scale), (Some(before), Some(now)) if now < before));
+            let resolved = self.records.iter().map(|record| {
+                let falls = matches!((before, record.scale), (Some(before), Some(now)) if now < before);
                 before = record.scale.or(before);
-            }
+                Update { skipped: u64::from(falls), ..record }
+            });
+            self.records = resolved.collect();
         }
         let tells = self.is_told || self.records.iter().any(|record| record.scale.is_some());
         tells.then_some(self)
@@ -130,8 +135,8 @@ impl UpdateLines {
         {
             let before = self.total.replace(total).unwrap_or_default();
             self.updates.is_told = true;
-            let known = self.updates.records.last_mut();
-            known.into_iter().for_each(|known| known.skipped = known.skipped.max(total.saturating_sub(before)));
+            let since = total.saturating_sub(before);
+            self.updates.records.change_last(|known| known.skipped = known.skipped.max(since));
         }
         // Few lines speak of it, and the pattern costs more than the word.
         if !line.contains("verflow") && !line.contains("VERFLOW") {
@@ -249,9 +254,9 @@ mod tests {
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(
-                updates.records[1],
+                updates.records.get(1).expect(line),
                 Update {
-                    tried: updates.records[1].tried,
+                    tried: updates.records.get(1).expect(line).tried,
                     step: Some(2),
                     skipped: expected,
                     overflowed: 0,
@@ -264,7 +269,7 @@ mod tests {
         still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
         still.record(Some(10), "", None, None);
         let expected = Update { step: Some(10), overflowed: 1, scale: Some(1.0), ..Update::default() };
-        assert_eq!(still.finish().map(|updates| updates.records), Some(vec![expected]));
+        assert_eq!(still.finish().map(|updates| updates.records), Some([expected].into_iter().collect()));
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");
         quiet.record(Some(1), "", None, None);

@@ -1,6 +1,5 @@
 //! Names and values of a line.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::counters::{Counters, Finder};
@@ -61,13 +60,31 @@ impl Tokens {
     }
 }
 
+/// Names that a line holds.
+#[derive(Debug, Default)]
+struct Seen {
+    line: u64,
+    /// The last line that held each.
+    last: Vec<u64>,
+}
+
+impl Seen {
+    /// Takes a name; whether it is the first time in this line.
+    fn insert(&mut self, name: usize) -> bool {
+        if name >= self.last.len() {
+            self.last.resize(name + 1, 0);
+        }
+        self.last.get_mut(name).is_some_and(|last| std::mem::replace(last, self.line) != self.line)
+    }
+}
+
 /// Reads lines one by one, in memory that is used again.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     pub(super) tokens: Tokens,
     taken: Vec<bool>,
     /// Metrics that have a value in the line.
-    seen: HashSet<usize>,
+    seen: Seen,
     pub(super) found: Found,
 }
 
@@ -80,7 +97,7 @@ impl Reader {
         self.found.unnamed.clear();
         self.found.bare.clear();
         self.found.unjoined = None;
-        self.seen.clear();
+        self.seen.line += 1;
         let lead = self.found.counters.lead.map(|lead| lead.token);
         let mut walk = Walk {
             line,
@@ -108,7 +125,7 @@ struct Walk<'l> {
     tokens: &'l [Token],
     taken: &'l [bool],
     names: &'l mut Names,
-    seen: &'l mut HashSet<usize>,
+    seen: &'l mut Seen,
     found: &'l mut Found,
     /// Words that may name the number behind them.
     run: Option<Range<usize>>,
@@ -324,8 +341,9 @@ impl<'l> Walk<'l> {
             None => self.names.labelled(self.label, place),
         };
         let ratio = self.ratio(at, place);
-        let decimals = token.text(self.line).rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let decimals = u8::try_from(decimals).ok().filter(|_| !token.text(self.line).contains(['e', 'E']));
+        let figure = token.text(self.line).as_bytes();
+        let decimals = figure.iter().rev().position(|byte| *byte == b'.').unwrap_or_default();
+        let decimals = u8::try_from(decimals).ok().filter(|_| !figure.iter().any(|byte| matches!(byte, b'e' | b'E')));
         let is_rounded = value == 0.0 && decimals.is_some_and(|decimals| (2..7).contains(&decimals));
         self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded, decimals });
         self.before = None;
