@@ -160,6 +160,11 @@ impl EndingLines {
         (!self.told.is_empty() || self.is_ignored) && self.since < OPEN_FOR
     }
 
+    /// Whether a line may be part of an error, or say that the run came to its end, whatever stands in front of it.
+    pub(crate) fn may_tell(line: &str) -> bool {
+        HINT.is_match(line)
+    }
+
     /// Takes note of a training record: what stood in front of it was caught.
     pub(crate) fn record(&mut self) {
         self.told.clear();
@@ -168,7 +173,7 @@ impl EndingLines {
 
     /// Takes a line that may be no record; whether it is part of an error, and so none.
     pub(crate) fn line(&mut self, line: &str) -> bool {
-        if !self.is_open() && !HINT.is_match(line) {
+        if !self.is_open() && !Self::may_tell(line) {
             return false;
         }
         let prefix = PREFIX.captures(line);

@@ -59,7 +59,8 @@ pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings
     let mut noted = BTreeSet::new();
     let mut judge = |sources: &PairedSources<'_>| {
         let pair = &sources.load()?;
-        let gradients = gradients(pair, pairing).filter(|_| pair.role == Role::Loss);
+        let is_due = pair.role == Role::Loss && may_be_frozen(&pair.candidate.series.values);
+        let gradients = gradients(pair, pairing).filter(|_| is_due);
         let gradients = gradients.map(PairedSources::load).transpose()?;
         let run = OfRun { is_rl: pair.is_rl, is_adversarial, declared };
         let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
@@ -151,6 +152,13 @@ fn account(pair: &CurvePair<'_>, points: &[(u64, f64)], is_carrier: bool) -> Evi
 fn gradients<'p, 'a>(pair: &CurvePair<'_>, pairing: &'p CurvePairing<'a>) -> Option<&'p PairedSources<'a>> {
     let mut pairs = pairing.pairs.iter();
     pairs.find(|other| other.metric == "grad_norm" && other.run == pair.run && other.rank == pair.rank)
+}
+
+/// Whether a loss by itself may be frozen: only then its gradient norms are asked for.
+fn may_be_frozen(values: &[f64]) -> bool {
+    let mut last = values.iter().rev().take(LAST).map(|value| value.to_bits());
+    let stands = last.next().is_some_and(|first| last.all(|bits| bits == first));
+    stands || values.iter().any(|value| value.abs() <= 0.0)
 }
 
 /// Values that are not finite at the end, or of a loss for at least a tenth of the curve, in a row or apart.

@@ -53,7 +53,7 @@ fn of_updates(updates: &Updates, course: &mut Course, events: &mut Vec<Event>) {
     course.skipped = Some(updates.records.iter().map(|record| record.skipped).sum());
     let mut before: Option<f64> = None;
     let mut changes: Vec<(u64, Number)> = Vec::new();
-    for (place, record) in (1..).zip(&updates.records) {
+    for (place, record) in (1..).zip(updates.records.iter()) {
         let step = record.step.unwrap_or(place);
         let mut take = |kind| {
             if events.len() < Course::MOST_EVENTS {

@@ -200,11 +200,9 @@ mod tests {
     fn a_scale_that_rose_unseen_excuses_one_skip() {
         let probes = |tried: f64| {
             let mut updates = every(20, 512.0);
-            updates
-                .records
-                .iter_mut()
-                .filter(|record| record.skipped > 0)
-                .for_each(|record| record.tried = Some(tried));
+            let records = updates.records.iter();
+            let tried = records.map(|record| Update { tried: (record.skipped > 0).then_some(tried), ..record });
+            updates.records = tried.collect();
             alone(&pairing(None, updates)).map(|finding| finding.severity)
         };
         assert_eq!((probes(1024.0), probes(512.0)), (None, Some(Severity::Fail)));
@@ -214,9 +212,10 @@ mod tests {
     fn updates_with_overflowed_gradients_fail_from_half_of_the_records_on() {
         let of = |nth: u64| {
             let mut updates = every(1000, 1.0);
-            for (place, record) in (1..).zip(&mut updates.records) {
-                record.overflowed = u64::from(place % nth == 0);
-            }
+            let records = (1_u64..).zip(updates.records.iter());
+            let every_nth =
+                records.map(|(place, record)| Update { overflowed: u64::from(place.is_multiple_of(nth)), ..record });
+            updates.records = every_nth.collect();
             overflowed(Some(&updates)).map(|finding| finding.severity)
         };
         assert_eq!([of(2), of(3), of(1000)], [Some(Severity::Fail), Some(Severity::Info), None]);

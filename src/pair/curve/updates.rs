@@ -22,7 +22,7 @@ pub(super) fn of_files(files: &[CurveFile]) -> Result<Option<Updates>> {
     let mut runs: Vec<Updates> = Vec::new();
     for updates in all {
         match runs.last_mut().filter(|run| run.is_told == updates.is_told && is_behind(run, &updates)) {
-            Some(run) => run.records.extend(updates.records),
+            Some(run) => run.records.extend(updates.records.iter()),
             None => runs.push(updates),
         }
     }
@@ -31,13 +31,13 @@ pub(super) fn of_files(files: &[CurveFile]) -> Result<Option<Updates>> {
 }
 
 fn is_behind(earlier: &Updates, next: &Updates) -> bool {
-    let step = |record: Option<&Update>| record.and_then(|record| record.step);
+    let step = |record: Option<Update>| record.and_then(|record| record.step);
     matches!((step(earlier.records.last()), step(next.records.first())), (Some(last), Some(first)) if last < first)
 }
 
 /// Steps whose update was skipped, or one of the updates up to it.
 pub fn skipped_steps(updates: Option<&Updates>) -> BTreeSet<u64> {
-    let records = updates.into_iter().flat_map(|updates| (1..).zip(&updates.records));
+    let records = updates.into_iter().flat_map(|updates| (1..).zip(updates.records.iter()));
     let skipped = records.filter(|(_, record)| record.skipped > 0);
     skipped.map(|(place, record)| record.step.unwrap_or(place)).collect()
 }

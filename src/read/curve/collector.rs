@@ -157,12 +157,12 @@ impl Collector {
     pub(super) fn push_at(&mut self, index: usize, step: Option<u64>, value: f64) -> Result<()> {
         self.count(1)?;
         let index = self.of_this_rank(index)?;
-        let none = self.no_points();
+        let home = &self.home;
         let Some(metric) = self.metrics.get_mut(index) else { return Ok(()) };
         // The first records may be those that lack their step.
         if !metric.numbered && step.is_some() && metric.points.len() <= FEW {
             metric.unplaced += metric.points.len() as u64;
-            (metric.numbered, metric.points) = (true, none);
+            (metric.numbered, metric.points) = (true, Points::new(home.clone()));
             metric.stretches.clear();
         }
         let Some(stream) = self.streams.get_mut(metric.stream) else { return Ok(()) };

@@ -18,6 +18,8 @@ static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b((?:total|max|maximum)(?: [a-z]+)? (?:steps|iterations|iters)|number of (?:classes|labels))\s*[:=]\s*(\d[\d,]*)\b",
     )
 });
+/// Any word of a line that may declare something.
+static WORDS: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i-u:step|iter|sched|decay|label|class|vocab|lr_policy)"));
 static PADDED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\bvocab(?:ulary)? ?\(?size:? *(\d+)\)?"));
 
 /// Names of the number of steps.
@@ -140,13 +142,7 @@ impl Declared {
 
 /// Whether a line may declare anything.
 fn speaks(line: &str) -> bool {
-    const WORDS: [&str; 6] = ["step", "iter", "sched", "decay", "label", "class"];
-    let bytes = line.as_bytes();
-    let has = |word: &str| {
-        let mut from = bytes.windows(word.len());
-        from.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    WORDS.iter().any(|word| has(word)) || has("vocab") || has("lr_policy")
+    WORDS.is_match(line)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const BLOCK: usize = 256 * 1024;
 const MAX_LINE: usize = 4 << 20;
 
 /// Bytes of a line that a reader of logs looks at.
-const LOOKED_AT: usize = 1 << 20;
+pub(super) const LOOKED_AT: usize = 1 << 20;
 
 /// Types whose brackets hold a number: `tensor(2.5)`, `np.float32(2.5)`.
 pub(super) const WRAPPERS: [&str; 12] = [
@@ -151,6 +151,19 @@ impl<'a> Lines<'a> {
         let start = self.start;
         self.start += end + 1;
         Ok(self.buffer.get(start..self.start))
+    }
+
+    /// Moves the next whole lines to `part`, about `size` bytes of them; false where only a line without its end is left, or one
+    /// that is longer, which [`next_with_end`](Self::next_with_end) gives.
+    pub(in crate::read) fn take_part(&mut self, size: usize, part: &mut Vec<u8>) -> Result<bool> {
+        self.leave_cut()?;
+        while self.buffer.len() - self.start < size && self.fill()? {}
+        part.clear();
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let Some(end) = memchr::memrchr2(b'\n', b'\r', rest) else { return Ok(false) };
+        part.extend_from_slice(rest.get(..=end).unwrap_or_default());
+        self.start += end + 1;
+        Ok(true)
     }
 
     fn too_long(&self) -> Error {

@@ -6,6 +6,7 @@
 //! are headers for those below them (`blocks`), which are a table (`columns`). What is left unread is accounted for. A
 //! pattern of the user adds to this and takes nothing away.
 
+mod ahead;
 mod blocks;
 mod columns;
 mod counter_words;
@@ -27,6 +28,7 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
+use super::beside::Beside;
 use super::collector::Collector;
 use super::expression::constant;
 use super::file::{CurveFile, Note};
@@ -40,7 +42,8 @@ use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
 use crate::read::metric;
-use blocks::Blocks;
+use ahead::{Known, Part};
+use blocks::{Blocks, Looked};
 use names::{Name, Names};
 use pairs::Pair;
 use record::Record;
@@ -58,24 +61,62 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 /// Lines of a text with what they mean so far.
 struct Reading<'a> {
     lines: Lines<'a>,
+    so_far: SoFar<'a>,
+    /// A line behind a record that it ended.
+    ahead: Option<Line>,
+}
+
+/// The meaning of all lines so far.
+struct SoFar<'a> {
     blocks: Blocks,
     pattern: Option<&'a LogPattern>,
     /// Lines that are no records and tell of the run.
     told: ToldLines,
-    /// A line behind a record that it ended.
-    ahead: Option<Line>,
 }
 
 /// A line of a log.
 struct Line {
     text: String,
     has_end: bool,
+    has_nul: bool,
+    is_mean: bool,
     record: Option<Record>,
+}
+
+impl<'a> SoFar<'a> {
+    fn new(blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
+        Self { blocks, pattern, told: ToldLines::default() }
+    }
+
+    /// Whether the next line is looked at, whatever it holds.
+    fn is_open(&self) -> bool {
+        self.blocks.is_within_table() || self.pattern.is_some() || self.told.is_open()
+    }
+
+    /// Takes a line; the record of rows without a ruler that it ended, and what it is itself.
+    fn take(&mut self, text: &[u8], has_end: bool, known: Option<Known>) -> (Option<Record>, Line) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        let Known { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| Known::of(&text));
+        let is_other = (may_tell || self.told.is_open()) && self.told.line(&text);
+        let record = match looked {
+            _ if is_other => None,
+            Looked::Other => record_of(&text, &mut self.blocks, self.pattern),
+            looked => self.blocks.looked(&text, looked),
+        };
+        (self.blocks.take_ended(), Line { text, has_end, has_nul, is_mean, record })
+    }
+}
+
+impl Line {
+    /// The record that stands in front of a line.
+    fn of_record(record: Record) -> Self {
+        Self { text: String::new(), has_end: true, has_nul: false, is_mean: false, record: Some(record) }
+    }
 }
 
 impl<'a> Reading<'a> {
     fn new(source: &'a dyn ByteSource, blocks: Blocks, pattern: Option<&'a LogPattern>) -> Self {
-        Self { lines: Lines::cutting(source), blocks, pattern, told: ToldLines::default(), ahead: None }
+        Self { lines: Lines::cutting(source), so_far: SoFar::new(blocks, pattern), ahead: None }
     }
 
     /// The next line that may mean something; in front of one that ends rows without a ruler, the record of these.
@@ -83,17 +124,14 @@ impl<'a> Reading<'a> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }
-        if !self.blocks.is_within_table() && self.pattern.is_none() && !self.told.is_open() {
+        if !self.so_far.is_open() {
             self.lines.pass_over(telling::first, is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
-        let text = String::from_utf8_lossy(line).into_owned();
-        let is_other = self.told.line(&text);
-        let record = if is_other { None } else { record_of(&text, &mut self.blocks, self.pattern) };
-        let line = Line { text, has_end, record };
-        let Some(ended) = self.blocks.take_ended() else { return Ok(Some(line)) };
+        let (ended, line) = self.so_far.take(line, has_end, None);
+        let Some(ended) = ended else { return Ok(Some(line)) };
         self.ahead = Some(line);
-        Ok(Some(Line { text: String::new(), has_end: true, record: Some(ended) }))
+        Ok(Some(Line::of_record(ended)))
     }
 }
 
@@ -162,7 +200,7 @@ fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Rec
 fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
     let mut reading = Reading::new(source, Blocks::surveying(), pattern);
     while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
-    Ok(reading.blocks.begin())
+    Ok(reading.so_far.blocks.begin())
 }
 
 /// Whether a text holds lines of a training log: two of them with different content, near its beginning.
@@ -178,7 +216,7 @@ pub(super) fn recognise(source: &dyn ByteSource) -> bool {
         }
         first = Some(record);
     }
-    reading.blocks.end().is_some_and(|last| first.is_some_and(|first| first != last))
+    reading.so_far.blocks.end().is_some_and(|last| first.is_some_and(|first| first != last))
 }
 
 /// Whether a single line shows that its text is a log, as Megatron's does; documentation quotes single lines of others.
@@ -252,66 +290,149 @@ fn read_lines(
     format: Format,
     pattern: Option<&LogPattern>,
 ) -> Result<CurveFile> {
-    let mut reading = Reading::new(source, surveyed(source, pattern, SURVEYED)?, pattern);
-    let mut curves = Curves::new(source, room);
-    let mut updates = UpdateLines::default();
-    let mut bar: Option<Record> = None;
-    let mut last: Option<Size> = None;
-    let (mut is_cut, mut has_nul, mut is_of_means) = (false, false, false);
-    while let Some(Line { text, has_end, record }) = reading.next()? {
-        has_nul |= text.contains('\0');
-        is_of_means |= is_mean(&text);
+    let run = Run::new(source, room, SoFar::new(surveyed(source, pattern, SURVEYED)?, pattern));
+    // The pattern of a user may need any line, so that such a log is read line by line.
+    let size = if pattern.is_none() { Some(ahead::PART) } else { None };
+    run.lines(Lines::cutting(source), size)?.finish(source, format)
+}
+
+/// A run by its lines so far.
+struct Run<'a> {
+    so_far: SoFar<'a>,
+    curves: Curves,
+    updates: UpdateLines,
+    /// The last drawing of a progress bar, which another may take the place of.
+    bar: Option<Record>,
+    last: Option<Size>,
+    /// Lines that were cut as they are too long.
+    cut: u64,
+    is_cut: bool,
+    has_nul: bool,
+    is_of_means: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(source: &dyn ByteSource, room: &Arc<Room>, so_far: SoFar<'a>) -> Self {
+        Self {
+            so_far,
+            curves: Curves::new(source, room),
+            updates: UpdateLines::default(),
+            bar: None,
+            last: None,
+            cut: 0,
+            is_cut: false,
+            has_nul: false,
+            is_of_means: false,
+        }
+    }
+
+    /// Takes all lines: those of a part of `size` bytes while all threads look at the next one; without a size one by one.
+    fn lines(mut self, mut lines: Lines<'_>, size: Option<usize>) -> Result<Self> {
+        let names = self.so_far.blocks.names.clone();
+        let mut part = Part::default();
+        loop {
+            let mut bytes = Vec::new();
+            let has_part = size.map(|size| lines.take_part(size, &mut bytes)).transpose()? == Some(true);
+            let next = || if has_part { Part::of(bytes, &names) } else { Part::default() };
+            let (taken, next) = rayon::join(|| self.part(part), next);
+            taken?;
+            part = next;
+            if has_part {
+                continue;
+            }
+            // A line without its end, or one that is longer than a part.
+            let Some((line, has_end)) = lines.next_with_end()? else { break };
+            self.take(line, has_end, None)?;
+        }
+        self.cut += lines.cut();
+        Ok(self)
+    }
+
+    /// Takes the lines of a part.
+    fn part(&mut self, mut part: Part) -> Result<()> {
+        while let Some((text, known)) = part.next(self.so_far.is_open(), &mut self.so_far.blocks.names) {
+            self.take(text, true, known)?;
+        }
+        self.cut += part.cut;
+        Ok(())
+    }
+
+    fn take(&mut self, text: &[u8], has_end: bool, known: Option<Known>) -> Result<()> {
+        let (ended, line) = self.so_far.take(text, has_end, known);
+        if let Some(ended) = ended {
+            self.line(Line::of_record(ended))?;
+        }
+        self.line(line)
+    }
+
+    fn line(&mut self, line: Line) -> Result<()> {
+        let Line { text, has_end, has_nul, is_mean, record } = line;
+        self.has_nul |= has_nul;
+        self.is_of_means |= is_mean;
         let Some(mut record) = record else {
-            updates.line(&text);
-            reading.told.other(&text);
-            continue;
+            self.updates.line(&text);
+            self.so_far.told.other(&text);
+            return Ok(());
         };
-        let names = &reading.blocks.names;
+        let names = &self.so_far.blocks.names;
         if record.pairs.iter().any(|pair| names.get(pair.name).is_some_and(Name::is_told)) {
-            reading.told.record(record.part);
+            self.so_far.told.record(record.part);
         }
         let size = Size { values: record.pairs.len(), figures: figures_at_end(&text) };
-        if !has_end && last.is_some_and(|last| size.is_cut_short(last)) {
-            is_cut = true;
+        if !has_end && self.last.is_some_and(|last| size.is_cut_short(last)) {
+            self.is_cut = true;
             // Its last figure may have lost digits; what stands before it is whole.
             record.pairs.truncate(size.values - usize::from(size.figures > 0));
         }
-        last = Some(size);
-        let values = record.pairs.iter().filter_map(|pair| Some((names.get(pair.name)?.text.as_str(), pair.value)));
-        updates.record(record.step, &text, record.skipped, values);
-        // Of redraws of one progress bar the last counts.
-        match bar.take() {
+        self.last = Some(size);
+        let scale = record.pairs.iter().find(|pair| names.get(pair.name).is_some_and(|name| name.is_scale));
+        self.updates.record(record.step, &text, record.skipped, scale.map(|scale| scale.value));
+        self.record(record)
+    }
+
+    /// Takes a record; of redraws of one progress bar the last counts.
+    fn record(&mut self, record: Record) -> Result<()> {
+        let names = &self.so_far.blocks.names;
+        match self.bar.take() {
             Some(drawn) if record.redraws(&drawn) => {
                 let broken = drawn.pairs.iter().filter(|pair| !pair.value.is_finite());
                 let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
                 // It is told, also where the bar that drew it was drawn again.
-                let account = &mut reading.blocks.account;
+                let account = &mut self.so_far.blocks.account;
                 broken.for_each(|(name, value)| account.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
             }
-            Some(drawn) => curves.take(drawn, names)?,
+            Some(drawn) => self.curves.take(drawn, names)?,
             None => {}
         }
-        if record.bar.is_some() { bar = Some(record) } else { curves.take(record, names)? }
+        if record.bar.is_some() {
+            self.bar = Some(record);
+            return Ok(());
+        }
+        self.curves.take(record, names)
     }
-    let cut = reading.lines.cut();
-    let end = reading.blocks.end();
-    bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &reading.blocks.names))?;
-    let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
-    let decimals = std::mem::take(&mut curves.decimals).into_iter();
-    let decimals = decimals.filter(|(_, (least, most))| least == most && *most < 7);
-    let decimals: Vec<Note> = decimals.map(|(name, (decimals, _))| Note::Decimals(name, decimals)).collect();
-    let mut file = CurveFile::new(source, format, curves.finish()?).with_note(is_cut.then_some(Note::Truncated));
-    let has_uncounted = file.series.iter().any(|series| series.counter() == Counter::Position);
-    let unused = (has_uncounted && reading.blocks.has_headers).then_some(Note::UnusedCounter);
-    file.logged = if is_of_means { Logged::Windows } else { Logged::Unsaid };
-    file.notes.extend(
-        rounded
-            .chain(decimals)
-            .chain(has_nul.then_some(Note::NulBytes))
-            .chain((cut > 0).then_some(Note::LongLines(cut)))
-            .chain(unused),
-    );
-    Ok(CurveFile { updates: updates.finish(), told: reading.told.finish(), account: reading.blocks.account, ..file })
+
+    fn finish(mut self, source: &dyn ByteSource, format: Format) -> Result<CurveFile> {
+        let end = self.so_far.blocks.end();
+        let Self { so_far: SoFar { blocks, told, .. }, mut curves, updates, .. } = self;
+        self.bar.into_iter().chain(end).try_for_each(|record| curves.take(record, &blocks.names))?;
+        let rounded = std::mem::take(&mut curves.rounded).into_iter().map(Note::RoundedZeros);
+        let decimals = std::mem::take(&mut curves.decimals).into_iter();
+        let decimals = decimals.filter(|(_, (least, most))| least == most && *most < 7);
+        let decimals: Vec<Note> = decimals.map(|(name, (decimals, _))| Note::Decimals(name, decimals)).collect();
+        let mut file =
+            CurveFile::new(source, format, curves.finish()?).with_note(self.is_cut.then_some(Note::Truncated));
+        let has_uncounted = file.series.iter().any(|series| series.counter() == Counter::Position);
+        let unused = (has_uncounted && blocks.has_headers).then_some(Note::UnusedCounter);
+        file.logged = if self.is_of_means { Logged::Windows } else { Logged::Unsaid };
+        file.notes.extend(
+            rounded
+                .chain(decimals)
+                .chain(self.has_nul.then_some(Note::NulBytes))
+                .chain((self.cut > 0).then_some(Note::LongLines(self.cut)))
+                .chain(unused),
+        );
+        Ok(CurveFile { updates: updates.finish(), told: told.finish(), account: blocks.account, ..file })
+    }
 }
 
 /// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
@@ -346,14 +467,50 @@ struct Curves {
     rounded: BTreeSet<String>,
     /// Learning rates with the fewest and the most decimals that they are printed with; one with an exponent has all.
     decimals: BTreeMap<String, (u8, u8)>,
-    by_step: Collector,
-    by_epoch: Collector,
-    loose: Collector,
+    by_step: Placed,
+    by_epoch: Placed,
+    loose: Placed,
+}
+
+/// Curves, with the places of the metrics that the last records held.
+struct Placed {
+    collector: Collector,
+    /// The rank of these records.
+    rank: Option<u64>,
+    /// Places by those of the names.
+    places: Vec<Option<usize>>,
+}
+
+impl Placed {
+    fn new(collector: Collector) -> Self {
+        Self { collector, rank: None, places: Vec::new() }
+    }
+
+    fn record(&mut self, beside: Beside) {
+        self.collector.record(beside);
+        if self.rank != beside.rank {
+            self.rank = beside.rank;
+            self.places.clear();
+        }
+    }
+
+    fn push(&mut self, place: usize, name: &str, step: Option<u64>, value: f64) -> Result<()> {
+        if place >= self.places.len() {
+            self.places.resize(place + 1, None);
+        }
+        let known = self.places.get(place).copied().flatten();
+        let index = match known {
+            Some(index) => index,
+            None => self.collector.index_of(name, step.is_some())?,
+        };
+        self.places.get_mut(place).into_iter().for_each(|known| *known = Some(index));
+        self.collector.push_at(index, step, value)
+    }
 }
 
 impl Curves {
     fn new(source: &dyn ByteSource, room: &Arc<Room>) -> Self {
-        let collector = || Collector::new(source.name(), room);
+        let collector = || Placed::new(Collector::new(source.name(), room));
         Self {
             rounded: BTreeSet::new(),
             decimals: BTreeMap::new(),
@@ -377,10 +534,12 @@ impl Curves {
                 }
                 if name.role == Role::LearningRate {
                     let decimals = pair.decimals.unwrap_or(u8::MAX);
-                    let known = self.decimals.entry(name.canonical.clone()).or_insert((decimals, decimals));
-                    *known = (known.0.min(decimals), known.1.max(decimals));
+                    match self.decimals.get_mut(&name.canonical) {
+                        Some(known) => *known = (known.0.min(decimals), known.1.max(decimals)),
+                        None => drop(self.decimals.insert(name.canonical.clone(), (decimals, decimals))),
+                    }
                 }
-                collector.push(&name.text, record.step, pair.value)?;
+                collector.push(pair.name, &name.text, record.step, pair.value)?;
             }
         }
         Ok(())
@@ -388,19 +547,19 @@ impl Curves {
 
     /// All of them: a metric that is logged by step and by epoch is two, and what nothing counts is one that no other line has.
     fn finish(self) -> Result<Vec<StoredSeries>> {
-        let mut series = self.by_step.finish()?;
+        let mut series = self.by_step.collector.finish()?;
         let has = |series: &[StoredSeries], name: &str| {
             let wanted = metric::canonical(name);
             series.iter().any(|known| metric::canonical(known.name()) == wanted)
         };
-        for mut of_epoch in self.by_epoch.finish()? {
+        for mut of_epoch in self.by_epoch.collector.finish()? {
             if has(&series, of_epoch.name()) {
                 let name = format!("epoch/{}", of_epoch.name());
                 of_epoch.rename(&name);
             }
             series.push(of_epoch);
         }
-        for alone in self.loose.finish()? {
+        for alone in self.loose.collector.finish()? {
             if !has(&series, alone.name()) {
                 series.push(alone);
             }

@@ -58,6 +58,11 @@ pub struct LayerNorms {
 }
 
 impl LayerNorms {
+    /// Whether a line holds the norm of a parameter.
+    pub(super) fn is_norm(line: &str) -> bool {
+        norm_of(line).is_some()
+    }
+
     /// Takes a line; whether it holds the norm of a parameter, and so is no record of the run.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let Some(norm) = norm_of(line) else { return false };

@@ -31,6 +31,11 @@ impl ToldLines {
         self.ending.is_open()
     }
 
+    /// Whether a line tells anything where none is [open](Self::is_open).
+    pub(super) fn may_tell(line: &str) -> bool {
+        LayerNorms::is_norm(line) || EndingLines::may_tell(line)
+    }
+
     /// Takes a line; whether it is part of an error or the norm of a parameter, and so no record.
     pub(super) fn line(&mut self, line: &str) -> bool {
         self.norms.line(line) || self.ending.line(line)

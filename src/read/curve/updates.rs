@@ -3,6 +3,8 @@
 //! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers says whether one overflowed, DeepSpeed,
 //! apex and fairseq print a line in front of the record. Where nothing says so, a loss scale that falls does.
 
+mod records;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,6 +15,7 @@ use super::lines;
 use super::stored::StoredSeries;
 use crate::error::Result;
 use crate::read::metric;
+pub use records::Records;
 
 /// Metrics that hold the loss scale, by the last part of their names.
 const SCALES: [&str; 4] = ["loss_scale", "grad_scale", "loss_scaler", "grad_scaler"];
@@ -62,7 +65,7 @@ pub struct Update {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Updates {
     /// One entry for each record.
-    pub records: Vec<Update>,
+    pub records: Records,
     /// Whether the log says which were skipped; else a scale that falls does.
     pub is_told: bool,
 }
@@ -72,12 +75,12 @@ impl Updates {
     pub(super) fn take(&mut self, update: Update) {
         if let (Some(step), Some(last)) = (update.step, self.records.last().and_then(|last| last.step)) {
             if step == last {
-                let Some(known) = self.records.last_mut() else { return };
-                known.skipped = known.skipped.max(update.skipped);
-                known.overflowed = known.overflowed.max(update.overflowed);
-                known.tried = known.tried.or(update.tried);
-                known.scale = update.scale.or(known.scale);
-                return;
+                return self.records.change_last(|known| {
+                    known.skipped = known.skipped.max(update.skipped);
+                    known.overflowed = known.overflowed.max(update.overflowed);
+                    known.tried = known.tried.or(update.tried);
+                    known.scale = update.scale.or(known.scale);
+                });
             }
             while self.records.last().is_some_and(|last| last.step.is_some_and(|last| last >= step)) {
                 self.records.pop();
@@ -97,10 +100,12 @@ impl Updates {
     fn resolved(mut self) -> Option<Self> {
         if !self.is_told {
             let mut before: Option<f64> = None;
-            for record in &mut self.records {
-                record.skipped = u64::from(matches!((before, record.scale), (Some(before), Some(now)) if now < before));
+            let resolved = self.records.iter().map(|record| {
+                let falls = matches!((before, record.scale), (Some(before), Some(now)) if now < before);
                 before = record.scale.or(before);
-            }
+                Update { skipped: u64::from(falls), ..record }
+            });
+            self.records = resolved.collect();
         }
         let tells = self.is_told || self.records.iter().any(|record| record.scale.is_some());
         tells.then_some(self)
@@ -130,8 +135,8 @@ impl UpdateLines {
         {
             let before = self.total.replace(total).unwrap_or_default();
             self.updates.is_told = true;
-            let known = self.updates.records.last_mut();
-            known.into_iter().for_each(|known| known.skipped = known.skipped.max(total.saturating_sub(before)));
+            let since = total.saturating_sub(before);
+            self.updates.records.change_last(|known| known.skipped = known.skipped.max(since));
         }
         // Few lines speak of it, and the pattern costs more than the word.
         if !line.contains("verflow") && !line.contains("VERFLOW") {
@@ -150,14 +155,8 @@ impl UpdateLines {
         *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
     }
 
-    /// Takes a record: `skipped` as the record counts it, and its other values.
-    pub(super) fn record<'v>(
-        &mut self,
-        step: Option<u64>,
-        line: &str,
-        skipped: Option<u64>,
-        mut values: impl Iterator<Item = (&'v str, f64)>,
-    ) {
+    /// Takes a record: `skipped` and the loss scale as the record names them.
+    pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, scale: Option<f64>) {
         let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
         let told = skipped.or_else(|| {
             let condition = if line.contains("verflow") { condition() } else { None };
@@ -165,8 +164,7 @@ impl UpdateLines {
         });
         let [overflows, overflowed] = self.take_lines();
         self.updates.is_told |= told.is_some();
-        let own = values.find(|(name, _)| is_scale(name)).map(|(_, scale)| scale);
-        self.scale = own.or(self.scale);
+        self.scale = scale.or(self.scale);
         let skipped = told.unwrap_or_default().max(overflows);
         self.updates.take(Update { step, skipped, overflowed, tried: self.tried.take(), scale: self.scale });
     }
@@ -189,7 +187,7 @@ impl UpdateLines {
 }
 
 /// Whether a metric is the loss scale.
-fn is_scale(name: &str) -> bool {
+pub(super) fn is_scale(name: &str) -> bool {
     let name = metric::canonical(name);
     name == "scale" || name.rsplit('/').next().is_some_and(|last| SCALES.contains(&last))
 }
@@ -249,16 +247,16 @@ mod tests {
             ("NOTE: gradient overflow detected, ignoring gradient, setting loss scale to: 64.0", 64.0),
         ] {
             let mut lines = UpdateLines::default();
-            lines.record(Some(1), "", None, std::iter::empty());
+            lines.record(Some(1), "", None, None);
             lines.line(line);
             lines.line(&line.replace("Rank 0", "Rank 1"));
-            lines.record(Some(2), "", None, std::iter::empty());
+            lines.record(Some(2), "", None, None);
             let updates = lines.finish().expect(line);
             let expected = if line.contains("Rank") { 1 } else { 2 };
             assert_eq!(
-                updates.records[1],
+                updates.records.get(1).expect(line),
                 Update {
-                    tried: updates.records[1].tried,
+                    tried: updates.records.get(1).expect(line).tried,
                     step: Some(2),
                     skipped: expected,
                     overflowed: 0,
@@ -269,12 +267,12 @@ mod tests {
         }
         let mut still = UpdateLines::default();
         still.line("[WARNING] overflow, still update, loss scale adjust to 1.0");
-        still.record(Some(10), "", None, std::iter::empty());
+        still.record(Some(10), "", None, None);
         let expected = Update { step: Some(10), overflowed: 1, scale: Some(1.0), ..Update::default() };
-        assert_eq!(still.finish().map(|updates| updates.records), Some(vec![expected]));
+        assert_eq!(still.finish().map(|updates| updates.records), Some([expected].into_iter().collect()));
         let mut quiet = UpdateLines::default();
         quiet.line("overflow checking is enabled");
-        quiet.record(Some(1), "", None, std::iter::empty());
+        quiet.record(Some(1), "", None, None);
         assert_eq!(quiet.finish(), None);
     }
 
@@ -282,16 +280,16 @@ mod tests {
     fn records_tell_by_condition_count_or_scale() {
         let mut lines = UpdateLines::default();
         for (step, condition) in [(1, "overflow cond: False"), (2, "overflow cond: True")] {
-            lines.record(Some(step), condition, None, std::iter::empty());
+            lines.record(Some(step), condition, None, None);
         }
         assert_eq!(skipped(lines), [0, 1]);
         let mut counted = UpdateLines::default();
-        counted.record(Some(10), "", Some(3), std::iter::empty());
-        counted.record(Some(20), "", Some(0), std::iter::empty());
+        counted.record(Some(10), "", Some(3), None);
+        counted.record(Some(20), "", Some(0), None);
         assert_eq!(counted.finish().map(|updates| (updates.covered(0), updates.covered(1))), Some((10, 10)));
         let mut falling = UpdateLines::default();
         for (step, scale) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 8.0)] {
-            falling.record(Some(step), "", None, std::iter::once(("loss scale", scale)));
+            falling.record(Some(step), "", None, Some(scale));
         }
         assert_eq!(skipped(falling), [0, 1, 0, 0]);
     }

@@ -22,6 +22,11 @@ pub struct Module {
     names: Names,
 }
 
+/// The part of a full name in front of its last name, where that is `name`.
+fn in_front_of<'f>(full: &'f str, name: &str) -> Option<&'f str> {
+    full.strip_suffix(name)?.strip_suffix('.')
+}
+
 /// A file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -97,17 +102,11 @@ impl Module {
         loop {
             match self.tree.kind(id) {
                 Kind::Attribute { value, name } => {
-                    let Some((before, last)) = rest.rsplit_once('.') else { return false };
-                    if last != &**name {
-                        return false;
-                    }
+                    let Some(before) = in_front_of(rest, name) else { return false };
                     (id, rest) = (*value, before);
                 }
                 Kind::Name(name) => {
-                    let of_all = || {
-                        let module = rest.rsplit_once('.').filter(|(_, last)| *last == &**name);
-                        module.is_some_and(|(module, _)| self.names.is_all_of(module))
-                    };
+                    let of_all = || in_front_of(rest, name).is_some_and(|module| self.names.is_all_of(module));
                     return self.names.is_imported(id, rest) || self.names.is_unbound(id) && of_all();
                 }
                 _ => return false,

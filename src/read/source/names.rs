@@ -71,7 +71,9 @@ impl Names {
 
     /// Whether `full` is a full name that a name stands for.
     pub(super) fn is_imported(&self, id: NodeId, full: &str) -> bool {
-        self.imports(id).is_some_and(|imports| imports.all.contains(full))
+        // Nearly every name has one meaning, and is asked about by every rule.
+        let is_other = |imports: &Imports| imports.all.len() > 1 && imports.all.contains(full);
+        self.imports(id).is_some_and(|imports| &*imports.first == full || is_other(imports))
     }
 
     /// The first full name that a name stands for; `None` for names of this file.

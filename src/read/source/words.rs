@@ -8,11 +8,16 @@ pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 /// Whether `text` has one of `wanted`, which are in lower case; several words joined by `_` have to follow each other.
 pub fn has_word(text: &str, wanted: &[&str]) -> bool {
     // Most texts hold none of the letters; splitting them would be most of the work of a file.
-    let is_there = |word: &str| {
-        let first = word.split('_').next().unwrap_or(word);
-        contains_ignoring_case(text, first)
+    let begins = wanted.iter().filter_map(|word| word.bytes().next()).fold(0, |all, letter| all | bit(letter));
+    let bytes = text.as_bytes();
+    let is_at = |place: usize| {
+        let rest = bytes.get(place..).unwrap_or_default();
+        wanted.iter().any(|word| {
+            let first = word.split('_').next().unwrap_or(word).as_bytes();
+            rest.get(..first.len()).is_some_and(|part| part.eq_ignore_ascii_case(first))
+        })
     };
-    if !wanted.iter().any(|word| is_there(word)) {
+    if !bytes.iter().enumerate().any(|(place, byte)| begins & bit(*byte) != 0 && is_at(place)) {
         return false;
     }
     let found: Vec<String> = words(text).collect();
@@ -20,6 +25,11 @@ pub fn has_word(text: &str, wanted: &[&str]) -> bool {
         let parts: Vec<&str> = word.split('_').collect();
         found.windows(parts.len()).any(|window| window.iter().zip(&parts).all(|(a, b)| a == b))
     })
+}
+
+/// The bit of a letter in either case, which few other bytes share.
+fn bit(byte: u8) -> u32 {
+    1 << (byte & 31)
 }
 
 /// Whether `text` holds `part`, which is in lower case, in letters of either case.

@@ -8,7 +8,7 @@ use super::counters::Counters;
 use super::event::Benchmark;
 use super::names::{Name, Names, Prefix};
 use super::noise;
-use super::pairs::{Pair, Reader};
+use super::pairs::{Found, Pair, Reader, Unjoined};
 use super::record::Record;
 use super::survey::Survey;
 use super::words;
@@ -24,17 +24,32 @@ struct Current {
     /// Whether its line has no value of its own.
     is_header: bool,
     /// Names that have a value there.
-    taken: HashSet<usize>,
+    taken: Taken,
 }
 
 impl Current {
     /// Takes the names of values; whether one of them had a value there already, so that none was taken.
     fn take(&mut self, values: &[Pair]) -> bool {
-        let is_repeated = values.iter().any(|pair| self.taken.contains(&pair.name));
+        let taken = self.taken.all();
+        let is_repeated = values.iter().any(|pair| taken.contains(&pair.name));
         if !is_repeated {
-            self.taken.extend(values.iter().map(|pair| pair.name));
+            taken.extend(values.iter().map(|pair| pair.name));
         }
         is_repeated
+    }
+}
+
+/// Names that have a value at a place: most places are never asked for them.
+#[derive(Clone, Debug, Default)]
+struct Taken {
+    first: Vec<usize>,
+    all: HashSet<usize>,
+}
+
+impl Taken {
+    fn all(&mut self) -> &mut HashSet<usize> {
+        self.all.extend(self.first.drain(..));
+        &mut self.all
     }
 }
 
@@ -44,6 +59,45 @@ struct Rows {
     counters: Counters,
     pairs: Vec<Pair>,
     group: Option<usize>,
+}
+
+/// What a line tells apart from all others.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// Nothing.
+    Nothing,
+    /// Values, with their names.
+    Values(Found),
+    /// Other content, which depends on the lines around it.
+    Other,
+}
+
+impl Looked {
+    /// Looks at a line without those around it.
+    pub(super) fn of(line: &str, reader: &mut Reader, names: &mut Names) -> Self {
+        let plain = words::plain(line);
+        let line = plain.as_ref();
+        if is_ruler(line) || is_row_of_two(line) {
+            return Self::Other;
+        }
+        if noise::is_noise(line) {
+            return if noise::repeats(line) { Self::Other } else { Self::Nothing };
+        }
+        reader.read(line, names);
+        let mut found = std::mem::take(&mut reader.found);
+        if found.pairs.is_empty() {
+            reader.found = found;
+            return Self::Other;
+        }
+        let (names, values) = reader.tokens.beside(line, &found, names);
+        found.unjoined = Some(Unjoined { names, values });
+        Self::Values(found)
+    }
+}
+
+/// Whether a line is a row of two cells.
+fn is_row_of_two(line: &str) -> bool {
+    line.starts_with('|') && line.bytes().filter(|byte| *byte == b'|').count() == 3
 }
 
 /// Lines of a file, one after the other.
@@ -85,38 +139,50 @@ impl Blocks {
 
     /// Takes a line; the values that it completes, if it does.
     pub(super) fn line(&mut self, line: &str) -> Option<Record> {
-        let line = words::plain(line);
+        let plain = words::plain(line);
+        let line = plain.as_ref();
         if let Some(columns) = &self.columns {
-            if is_ruler(&line) {
+            if is_ruler(line) {
                 return None;
             }
-            if let Some(row) = columns.row(&line) {
+            if let Some(row) = columns.row(line) {
                 return self.row(row);
             }
             self.columns = None;
         }
-        if is_ruler(&line) {
+        if is_ruler(line) {
             return self.ruler();
         }
-        let is_noise = noise::is_noise(&line);
-        if is_noise && !noise::repeats(&line) {
+        let is_noise = noise::is_noise(line);
+        if is_noise && !noise::repeats(line) {
             return None;
         }
-        self.reader.read(&line, &mut self.names);
+        self.reader.read(line, &mut self.names);
         if is_noise {
-            self.note_summary(&line);
+            self.note_summary(line);
             return None;
         }
-        let is_row_of_two = line.starts_with('|') && line.bytes().filter(|byte| *byte == b'|').count() == 3;
-        if self.rows.is_some() && is_row_of_two {
-            self.cell(&line);
+        if self.rows.is_some() && is_row_of_two(line) {
+            self.cell(line);
             return None;
         }
         self.ended = self.end();
         if self.reader.found.pairs.is_empty() {
-            self.columns = Columns::of(&line, &self.reader.tokens.list, &mut self.names);
+            self.columns = Columns::of(line, &self.reader.tokens.list, &mut self.names);
         }
-        self.plain_line(&line)
+        self.plain_line(line)
+    }
+
+    /// Takes a line that was [looked](Looked::of) at before, with the names of this file; as [`line`](Self::line) does.
+    pub(super) fn looked(&mut self, line: &str, looked: Looked) -> Option<Record> {
+        let found = match looked {
+            Looked::Values(found) if self.columns.is_none() => found,
+            Looked::Nothing if self.columns.is_none() => return None,
+            _ => return self.line(line),
+        };
+        self.ended = self.end();
+        self.reader.found = found;
+        self.plain_line(&words::plain(line))
     }
 
     /// The record that the last line ended, which stands in front of the line's own.
@@ -186,6 +252,7 @@ impl Blocks {
     fn plain_line(&mut self, line: &str) -> Option<Record> {
         let mut found = std::mem::take(&mut self.reader.found);
         if let (Some(_), [_, value]) = (found.counters.lead, self.reader.tokens.list.as_slice())
+            && found.pairs.is_empty()
             && let Some(value) = value.value()
         {
             // Two columns of numbers, of which the first rises: a step and its loss.
@@ -237,7 +304,7 @@ impl Blocks {
             if has_counter {
                 let is_open = counters.bar.is_none() && (self.is_surveying || self.survey.is_header(&counters));
                 self.has_headers |= is_open;
-                self.current = Some(Current { record, is_open, is_header: true, taken: HashSet::new() });
+                self.current = Some(Current { record, is_open, is_header: true, taken: Taken::default() });
             }
             return None;
         }
@@ -266,7 +333,8 @@ impl Blocks {
         }
         self.name_evaluation(&mut values);
         if is_counted {
-            let taken = values.iter().map(|pair| pair.name).collect();
+            let first = values.iter().map(|pair| pair.name).collect();
+            let taken = Taken { first, all: HashSet::new() };
             self.current = Some(Current { record: record.clone(), is_open: true, is_header: false, taken });
         }
         record.pairs = values;
@@ -357,15 +425,13 @@ impl Blocks {
     }
 
     /// Keeps an account of the numbers beside a metric's name that were not read.
-    fn note_unread(&mut self, line: &str, found: &super::pairs::Found, is_read: bool) {
+    fn note_unread(&mut self, line: &str, found: &Found, is_read: bool) {
         let waiting = self.waiting.take();
+        let (mut told, mut values) = match &found.unjoined {
+            Some(known) => (known.names.clone(), known.values.clone()),
+            None => self.reader.tokens.beside(line, found, &mut self.names),
+        };
         let tokens = &self.reader.tokens.list;
-        let text = found.bare.iter().filter_map(|run| self.reader.tokens.text(line, run));
-        let told: Vec<usize> = text.map(|raw| self.names.place(raw)).collect();
-        let mut told: Vec<usize> =
-            told.into_iter().filter(|place| self.names.get(*place).is_some_and(Name::is_told)).collect();
-        let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
-        let mut values: Vec<f64> = unnamed.iter().filter_map(|at| tokens.get(*at)?.value()).collect();
         if !is_read {
             let known = |pair: &&Pair| self.names.get(pair.name).is_some_and(Name::is_told);
             for pair in found.pairs.iter().filter(known) {

@@ -1,5 +1,7 @@
 //! Words that count.
 
+use std::sync::LazyLock;
+
 /// Kind of a counter, and how well it orders: of steps the lowest rank first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
@@ -39,16 +41,20 @@ const WORDS: [(&str, Counts); 28] = [
     ("current_epoch", Counts::Epoch),
     ("train_epoch", Counts::Epoch),
 ];
+/// Words by their length: every word of a line is looked for.
+static BY_LENGTH: LazyLock<[Vec<(&str, Counts)>; 16]> = LazyLock::new(|| {
+    std::array::from_fn(|length| WORDS.iter().filter(|(word, _)| word.len() == length).copied().collect())
+});
 /// Folders in front of a counter.
 const FOLDERS: [&str; 5] = ["train", "training", "trainer", "global", "val"];
 /// The counter that a word names.
 pub(super) fn counts(word: &str) -> Option<Counts> {
-    const LONGEST: usize = 24;
-    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
-    if name.len() > LONGEST || !(folder.is_empty() || FOLDERS.iter().any(|known| known.eq_ignore_ascii_case(folder))) {
-        return None;
-    }
-    WORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, counts)| *counts)
+    let stroke = word.bytes().rposition(|byte| byte == b'/');
+    let (folder, name) = stroke.and_then(|at| Some((word.get(..at)?, word.get(at + 1..)?))).unwrap_or(("", word));
+    let alike = BY_LENGTH.get(name.len())?;
+    let (_, counts) = alike.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    let is_counted = folder.is_empty() || FOLDERS.iter().any(|known| known.eq_ignore_ascii_case(folder));
+    is_counted.then_some(*counts)
 }
 
 /// Words that count, by what they count; those of steps from the best to the least.

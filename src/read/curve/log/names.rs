@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::kind::Role;
 use crate::read::curve::beside::Key;
+use crate::read::curve::updates::is_scale;
 use crate::read::metric;
 
 /// Data that a value is of.
@@ -59,6 +60,10 @@ pub(super) struct Name {
     is_told: bool,
     /// Whether a best value so far is meant, which repeats another.
     pub(super) is_best: bool,
+    /// Whether it is the loss scale.
+    pub(super) is_scale: bool,
+    /// As the first line that held it wrote it.
+    raw: String,
 }
 
 impl Name {
@@ -79,6 +84,8 @@ impl Name {
             data: data_in(&text),
             is_data: data_of(&text).is_some(),
             is_filler: kept.is_empty(),
+            is_scale: is_scale(&text),
+            raw: raw.to_owned(),
             is_bookkeeping: is_counts
                 || metric::is_bookkeeping(&text)
                 || matches!(canonical.as_str(), "eta" | "remaining"),
@@ -86,6 +93,11 @@ impl Name {
             canonical,
             text,
         }
+    }
+
+    /// As the first line that held it wrote it.
+    pub(super) fn raw(&self) -> &str {
+        &self.raw
     }
 
     /// Whether a run is about such a value.
@@ -100,7 +112,7 @@ impl Name {
 }
 
 /// All names of a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     list: Vec<Name>,
     known: HashMap<String, usize>,
@@ -108,6 +120,15 @@ pub(super) struct Names {
     canonical: HashMap<String, usize>,
     /// Names below a group or a label.
     below: HashMap<(Prefix, usize), usize>,
+}
+
+/// The part of a name that is kept.
+fn cut(raw: &str) -> &str {
+    if raw.len() <= LONGEST {
+        return raw;
+    }
+    let end = raw.char_indices().nth(LONGEST).map_or(raw.len(), |(end, _)| end);
+    raw.get(..end).unwrap_or(raw)
 }
 
 /// Text in front of a name.
@@ -129,19 +150,30 @@ const LONGEST: usize = 200;
 impl Names {
     /// The place of a name.
     pub(super) fn place(&mut self, raw: &str) -> usize {
+        let raw = cut(raw);
         if let Some(known) = self.known.get(raw) {
             return *known;
         }
         if self.list.len() >= MOST {
             return MOST - 1;
         }
-        let raw: String = raw.chars().take(LONGEST).collect();
+        let raw = raw.to_owned();
         let place = self.list.len();
         let mut name = Name::of(&raw, place);
         name.first = *self.canonical.entry(name.canonical.clone()).or_insert(place);
         self.list.push(name);
         self.known.insert(raw, place);
         place
+    }
+
+    /// Number of names.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is no place for another name, so that what is new has that of another.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MOST
     }
 
     /// The name at a place.

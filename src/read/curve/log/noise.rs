@@ -1,5 +1,9 @@
 //! Lines that hold figures and no value of the run, each kind with its reason.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::{Finder, find};
+
 /// Text of the trainer's summary at the end, which repeats what it logged.
 const SUMMARY: &str = "train_runtime";
 /// Texts of lines that are no data at all.
@@ -12,6 +16,7 @@ const NOISE: [&str; 5] = [
     "Warning:",
     "Deprecat",
 ];
+static NOISE_FINDERS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| NOISE.map(Finder::new));
 /// Texts of lines whose numbers beside a metric's name are known to be no values.
 const KNOWN: [&str; 9] = [
     "loss function",
@@ -28,7 +33,7 @@ const KNOWN: [&str; 9] = [
 
 /// Whether a line is no data, whatever it holds.
 pub(super) fn is_noise(line: &str) -> bool {
-    NOISE.iter().any(|text| line.contains(text)) || is_package(line) || is_construction(line)
+    NOISE_FINDERS.iter().any(|text| text.find(line.as_bytes()).is_some()) || is_package(line) || is_construction(line)
 }
 
 /// Whether a line that is no data repeats what was logged.
@@ -43,7 +48,8 @@ pub(super) fn is_known(line: &str) -> bool {
 
 /// `torch==2.7.1`.
 fn is_package(line: &str) -> bool {
-    line.split_once("==").is_some_and(|(name, version)| {
+    find(line.as_bytes(), b"==").and_then(|at| line.split_at_checked(at)).is_some_and(|(name, sign)| {
+        let version = sign.strip_prefix("==").unwrap_or_default();
         name.ends_with(|sign: char| sign.is_ascii_alphanumeric())
             && version.starts_with(|sign: char| sign.is_ascii_digit())
     })

@@ -1,10 +1,9 @@
 //! Names and values of a line.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::counters::{Counters, Finder};
-use super::names::{Data, Names, Prefix};
+use super::names::{Data, Name, Names, Prefix};
 use super::tokens::{ARROW, Gap, Kind, Token, Tokens, text};
 use crate::kind::Role;
 
@@ -38,6 +37,45 @@ pub(super) struct Found {
     pub(super) unnamed: Vec<usize>,
     /// Words without a value: ranges of tokens.
     pub(super) bare: Vec<Range<usize>>,
+    /// Names and numbers that were not joined; `None` where only the tokens of the line tell.
+    pub(super) unjoined: Option<Unjoined>,
+}
+
+/// Names without a value that a run is about, and the numbers without a name beside them.
+#[derive(Debug, Default)]
+pub(super) struct Unjoined {
+    pub(super) names: Vec<usize>,
+    pub(super) values: Vec<f64>,
+}
+
+impl Tokens {
+    /// The names without a value that a run is about, and, where there are any, the numbers without a name.
+    pub(super) fn beside(&self, line: &str, found: &Found, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
+        let text = found.bare.iter().filter_map(|run| self.text(line, run));
+        let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
+        let told: Vec<usize> = told.into_iter().filter(|place| names.get(*place).is_some_and(Name::is_told)).collect();
+        let unnamed = if told.is_empty() { [].as_slice() } else { found.unnamed.as_slice() };
+        let values = unnamed.iter().filter_map(|at| self.list.get(*at)?.value()).collect();
+        (told, values)
+    }
+}
+
+/// Names that a line holds.
+#[derive(Debug, Default)]
+struct Seen {
+    line: u64,
+    /// The last line that held each.
+    last: Vec<u64>,
+}
+
+impl Seen {
+    /// Takes a name; whether it is the first time in this line.
+    fn insert(&mut self, name: usize) -> bool {
+        if name >= self.last.len() {
+            self.last.resize(name + 1, 0);
+        }
+        self.last.get_mut(name).is_some_and(|last| std::mem::replace(last, self.line) != self.line)
+    }
 }
 
 /// Reads lines one by one, in memory that is used again.
@@ -46,7 +84,7 @@ pub(super) struct Reader {
     pub(super) tokens: Tokens,
     taken: Vec<bool>,
     /// Metrics that have a value in the line.
-    seen: HashSet<usize>,
+    seen: Seen,
     pub(super) found: Found,
 }
 
@@ -58,7 +96,8 @@ impl Reader {
         self.found.pairs.clear();
         self.found.unnamed.clear();
         self.found.bare.clear();
-        self.seen.clear();
+        self.found.unjoined = None;
+        self.seen.line += 1;
         let lead = self.found.counters.lead.map(|lead| lead.token);
         let mut walk = Walk {
             line,
@@ -86,7 +125,7 @@ struct Walk<'l> {
     tokens: &'l [Token],
     taken: &'l [bool],
     names: &'l mut Names,
-    seen: &'l mut HashSet<usize>,
+    seen: &'l mut Seen,
     found: &'l mut Found,
     /// Words that may name the number behind them.
     run: Option<Range<usize>>,
@@ -302,8 +341,9 @@ impl<'l> Walk<'l> {
             None => self.names.labelled(self.label, place),
         };
         let ratio = self.ratio(at, place);
-        let decimals = token.text(self.line).rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let decimals = u8::try_from(decimals).ok().filter(|_| !token.text(self.line).contains(['e', 'E']));
+        let figure = token.text(self.line).as_bytes();
+        let decimals = figure.iter().rev().position(|byte| *byte == b'.').unwrap_or_default();
+        let decimals = u8::try_from(decimals).ok().filter(|_| !figure.iter().any(|byte| matches!(byte, b'e' | b'E')));
         let is_rounded = value == 0.0 && decimals.is_some_and(|decimals| (2..7).contains(&decimals));
         self.add(Pair { name: place, value: ratio.unwrap_or(value), is_joined, is_rounded, decimals });
         self.before = None;

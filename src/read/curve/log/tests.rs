@@ -122,3 +122,69 @@ fn a_line_that_ends_rows_without_a_ruler_is_read_as_well() {
     assert_eq!(points(&file, "loss"), [(1, 1.5), (2, 2.5), (3, 3.5)]);
     assert_eq!(points(&file, "acc"), [(1, 0.1), (2, 0.2), (3, 0.3)]);
 }
+
+/// The log as it is read line by line, each looked at when it is taken.
+fn line_by_line(source: &Memory, surveyed_bytes: u64) -> CurveFile {
+    let room = Room::unlimited();
+    let so_far = SoFar::new(surveyed(source, None, surveyed_bytes).expect("in memory"), None);
+    let mut run = Run::new(source, &room, so_far);
+    let mut lines = Lines::cutting(source);
+    loop {
+        if !run.so_far.is_open() {
+            lines.pass_over(telling::first, is_numeric).expect("in memory");
+        }
+        let Some((line, has_end)) = lines.next_with_end().expect("in memory") else { break };
+        run.take(line, has_end, None).expect("in memory");
+    }
+    run.finish(source, Format::Log).expect("in memory")
+}
+
+proptest::proptest! {
+    /// Few bytes are surveyed, so that most names are new to the lines that bring them.
+    #[test]
+    fn lines_that_are_looked_at_ahead_are_what_they_are_one_by_one(
+        chosen in proptest::collection::vec(proptest::sample::select(vec![
+            " iteration #/ 900 | lm loss: #.5E+00 | grad norm: #.25 | loss scale: 1.0 |",
+            "step # loss #.5 lr 1e-4",
+            "step # | new # loss: #.5 | other#: 2",
+            "{'loss': #.5, 'grad_norm': nan, 'epoch': 0.#}",
+            "epoch | loss | accuracy",
+            "# | 0.# | 0.#",
+            "------------------------",
+            "| loss | #.5 |",
+            "| step | # |",
+            "epoch #:",
+            "val loss: #.5",
+            "Traceback (most recent call last):",
+            "  File \"train.py\", line #, in step",
+            "ValueError: loss is #",
+            "overflow on rank #, skipping step, reducing loss scale to #.0",
+            "num_train_steps: 90",
+            " 3%|#| #/60 [00:01<00:02, loss=#.5]",
+            "第 # 步，损失：0.#",
+            "loss of the run",
+            "#.5",
+            "layers.#.mlp.weight grad norm: #.5",
+            "{'train_runtime': #.5, 'train_loss': nan}",
+            "loading shard # of the data",
+            "",
+        ]), 1..60),
+        size in 64_usize..2000, surveyed_bytes in 1_u64..600, has_end in proptest::bool::ANY,
+    ) {
+        let lines = (1..).zip(&chosen).map(|(nth, line)| line.replace('#', &nth.to_string()));
+        let text = lines.collect::<Vec<_>>().join("\n") + if has_end { "\n" } else { "" };
+        let source = Memory::new("train.log", text.into_bytes());
+        let room = Room::unlimited();
+        let so_far = SoFar::new(surveyed(&source, None, surveyed_bytes).expect("in memory"), None);
+        let run = Run::new(&source, &room, so_far).lines(Lines::cutting(&source), Some(size)).expect("in memory");
+        let ahead = run.finish(&source, Format::Log).expect("in memory");
+        let all = |file: &CurveFile| {
+            // Shapes are found by a hash of theirs, whose order is no part of what was read.
+            let account = format!("{:?}", file.account);
+            let account = account.split(", known: ").next().unwrap_or_default().to_owned();
+            let curves = format!("{:?} {:?}", file.loaded(), file.notes);
+            (curves, format!("{:?} {:?}", file.updates, file.told), account)
+        };
+        proptest::prop_assert_eq!(all(&ahead), all(&line_by_line(&source, surveyed_bytes)));
+    }
+}

@@ -77,9 +77,12 @@ impl Token {
     /// A whole number that counts: written in digits alone.
     pub(super) fn count(self, line: &str) -> Option<u64> {
         let text = line.get(self.start..self.end).filter(|_| matches!(self.kind, Kind::Number(_)))?;
+        if text.bytes().any(|byte| byte == b'.') {
+            return None;
+        }
         match text.parse() {
             Ok(count) => Some(count),
-            Err(_) if text.contains(',') && !text.contains('.') => text.replace(',', "").parse().ok(),
+            Err(_) if text.contains(',') => text.replace(',', "").parse().ok(),
             Err(_) => None,
         }
     }

@@ -1,0 +1,198 @@
+//! Lines of a log that all threads look at ahead of the one that takes them in their order.
+//!
+//! Most of what a line costs depends on no other: its characters, tokens, counters, names and numbers. A part of the file is cut
+//! at line ends into pieces, which are looked at together while the part in front of it is taken. Each piece has its own list
+//! of names, which begins with those of the survey; what it adds gets its place in the file's when its line is taken, so that
+//! names stand in the order in which lines bring them, whatever the pieces are. What depends on the lines around is left to
+//! [`Blocks`](super::blocks::Blocks), and so is every line that looks like a piece of something larger.
+
+use std::ops::Range;
+
+use memchr::memchr2;
+use rayon::prelude::*;
+
+use super::blocks::Looked;
+use super::names::Names;
+use super::pairs::Reader;
+use super::{event, is_mean, is_numeric, telling};
+use crate::read::curve::lines;
+use crate::read::curve::told::ToldLines;
+
+/// Bytes of lines that are looked at together.
+pub(super) const PART: usize = 2 << 20;
+
+/// A part of a file: whole lines, and what they tell apart from each other.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// The piece that is taken, the line of it that comes next among those that were looked at, and the first byte behind the
+    /// last line.
+    piece: usize,
+    line: usize,
+    at: usize,
+    /// Lines that were cut.
+    pub(super) cut: u64,
+}
+
+/// Lines that one thread looks at.
+#[derive(Debug)]
+struct Piece {
+    /// The end of its bytes in the part.
+    end: usize,
+    lines: Vec<Ahead>,
+    names: Names,
+    /// Names that it has in common with the file.
+    common: usize,
+    /// Places of the others in the file; `None` where no line with them was taken yet.
+    places: Vec<Option<usize>>,
+}
+
+/// A line that may mean something.
+#[derive(Debug)]
+struct Ahead {
+    /// Its bytes in the part, with its end.
+    range: Range<usize>,
+    known: Option<Known>,
+}
+
+/// Facts about a line that need no other.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Whether it tells of the run's end, or is the norm of a parameter.
+    pub(super) may_tell: bool,
+    pub(super) has_nul: bool,
+    /// Whether its writer logs means.
+    pub(super) is_mean: bool,
+    pub(super) looked: Looked,
+}
+
+impl Known {
+    /// Looks at a line without its values.
+    pub(super) fn of(text: &str) -> Self {
+        Self {
+            may_tell: ToldLines::may_tell(text),
+            has_nul: text.contains('\0'),
+            is_mean: is_mean(text),
+            looked: Looked::Other,
+        }
+    }
+
+    fn with_values(text: &str, reader: &mut Reader, names: &mut Names) -> Self {
+        let looked = if event::is_event(text) { Looked::Other } else { Looked::of(text, reader, names) };
+        Self { looked, ..Self::of(text) }
+    }
+}
+
+impl Part {
+    /// Looks at the lines of `bytes`, all of them whole; `names` are those of the survey.
+    pub(super) fn of(bytes: Vec<u8>, names: &Names) -> Self {
+        let mut start = 0;
+        let ranges = lines::pieces(&bytes).into_iter().map(|piece| {
+            start += piece.len();
+            start - piece.len()..start
+        });
+        let ranges: Vec<Range<usize>> = ranges.collect();
+        let pieces = ranges.into_par_iter().map(|range| Piece::of(&bytes, range, names.clone())).collect();
+        Self { bytes, pieces, ..Self::default() }
+    }
+
+    /// The next line that may mean something, or the very next one where lines are looked at whatever they hold; without its
+    /// end and without white space around it. `names` are those of the file.
+    pub(super) fn next(&mut self, is_open: bool, names: &mut Names) -> Option<(&[u8], Option<Known>)> {
+        loop {
+            let piece = self.pieces.get_mut(self.piece)?;
+            let next = piece.lines.get(self.line).map(|line| line.range.clone());
+            let range = match next {
+                _ if is_open && self.at < piece.end => self.at..end_of_line(&self.bytes, self.at..piece.end),
+                Some(range) if !is_open => range,
+                _ => {
+                    (self.piece, self.line, self.at) = (self.piece + 1, 0, piece.end);
+                    continue;
+                }
+            };
+            self.at = range.end;
+            let mut known = None;
+            if let Some(ahead) = piece.lines.get_mut(self.line).filter(|ahead| ahead.range == range) {
+                self.line += 1;
+                known = ahead.known.take();
+                if let Some(Known { looked, .. }) = &mut known {
+                    piece.place(looked, names);
+                }
+            }
+            let raw = self.bytes.get(range).unwrap_or_default();
+            if !raw.trim_ascii_start().is_empty() {
+                let (text, is_cut) = shown(raw);
+                self.cut += u64::from(is_cut);
+                return Some((text, known));
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn of(bytes: &[u8], range: Range<usize>, names: Names) -> Self {
+        let common = names.len();
+        let mut piece = Self { end: range.end, lines: Vec::new(), names, common, places: Vec::new() };
+        let mut reader = Reader::default();
+        let mut at = range.start;
+        while at < range.end {
+            let rest = bytes.get(at..range.end).unwrap_or_default();
+            let place = telling::first(rest).map_or(range.end, |place| at + place);
+            // Of the lines without a word only rows of numbers are looked at.
+            while let Some(end) = memchr2(b'\n', b'\r', bytes.get(at..place).unwrap_or_default()) {
+                let line = at..at + end + 1;
+                at = line.end;
+                if is_numeric(bytes.get(line.clone()).unwrap_or_default().trim_ascii()) {
+                    piece.look(bytes, line, &mut reader);
+                }
+            }
+            if place < range.end {
+                let line = at..end_of_line(bytes, at..range.end);
+                at = line.end;
+                piece.look(bytes, line, &mut reader);
+            } else {
+                at = range.end;
+            }
+        }
+        piece.places = vec![None; piece.names.len().saturating_sub(common)];
+        if piece.names.is_full() {
+            // What has no place is told from others by the file's own list alone.
+            piece.lines.iter_mut().for_each(|line| line.known = None);
+        }
+        piece
+    }
+
+    fn look(&mut self, bytes: &[u8], range: Range<usize>, reader: &mut Reader) {
+        let (text, _) = shown(bytes.get(range.clone()).unwrap_or_default());
+        let known = Known::with_values(&String::from_utf8_lossy(text), reader, &mut self.names);
+        self.lines.push(Ahead { range, known: Some(known) });
+    }
+
+    /// Gives names the places that they have in the file.
+    fn place(&mut self, looked: &mut Looked, names: &mut Names) {
+        let Looked::Values(found) = looked else { return };
+        let pairs = found.pairs.iter_mut().map(|pair| &mut pair.name);
+        let unjoined = found.unjoined.iter_mut().flat_map(|unjoined| &mut unjoined.names);
+        for name in pairs.chain(unjoined).filter(|name| **name >= self.common) {
+            let Some(place) = self.places.get_mut(*name - self.common) else { continue };
+            if place.is_none() {
+                *place = self.names.get(*name).map(|own| names.place(own.raw()));
+            }
+            *name = place.unwrap_or(*name);
+        }
+    }
+}
+
+/// The end of the line that begins a range, behind its line end.
+fn end_of_line(bytes: &[u8], range: Range<usize>) -> usize {
+    let end = memchr2(b'\n', b'\r', bytes.get(range.clone()).unwrap_or_default());
+    end.map_or(range.end, |end| range.start + end + 1)
+}
+
+/// A line without its end and white space around it, and whether it was cut.
+fn shown(raw: &[u8]) -> (&[u8], bool) {
+    let is_cut = raw.len() > lines::LOOKED_AT + 1;
+    let kept = if is_cut { raw.get(..lines::LOOKED_AT).unwrap_or(raw) } else { raw };
+    (kept.trim_ascii(), is_cut)
+}

@@ -1,0 +1,164 @@
+//! Updates by record, in memory that does not grow with records that are alike.
+
+use super::Update;
+
+/// Updates in their order. Of a run of records that differ in nothing but a step that rises evenly, one is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    alike: Vec<Alike>,
+    len: usize,
+}
+
+/// Records that differ in their steps alone.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    first: Update,
+    /// Distance between their steps.
+    every: u64,
+    count: usize,
+    /// Records in front of them.
+    before: usize,
+}
+
+impl Alike {
+    fn at(&self, nth: usize) -> Update {
+        Update { step: self.step(nth), ..self.first }
+    }
+
+    fn step(&self, nth: usize) -> Option<u64> {
+        self.first.step.map(|step| step.saturating_add(self.every.saturating_mul(nth as u64)))
+    }
+
+    /// Takes a record that is alike; whether it was one.
+    fn take(&mut self, update: &Update) -> bool {
+        let bits = |value: Option<f64>| value.map(f64::to_bits);
+        let of = |update: &Update| (update.skipped, update.overflowed, bits(update.tried), bits(update.scale));
+        let every = match (self.first.step, update.step) {
+            (None, None) => Some(0),
+            (Some(first), Some(step)) if self.count == 1 => step.checked_sub(first),
+            (Some(_), Some(step)) if self.step(self.count) == Some(step) && step < u64::MAX => Some(self.every),
+            _ => None,
+        };
+        let Some(every) = every.filter(|_| of(&self.first) == of(update)) else { return false };
+        (self.every, self.count) = (every, self.count + 1);
+        true
+    }
+}
+
+impl Records {
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The record at a place.
+    pub fn get(&self, place: usize) -> Option<Update> {
+        let behind = self.alike.partition_point(|alike| alike.before <= place);
+        let alike = self.alike.get(behind.checked_sub(1)?)?;
+        Some(place - alike.before).filter(|nth| *nth < alike.count).map(|nth| alike.at(nth))
+    }
+
+    /// The first record.
+    pub fn first(&self) -> Option<Update> {
+        self.get(0)
+    }
+
+    /// The last record.
+    pub fn last(&self) -> Option<Update> {
+        self.alike.last().map(|alike| alike.at(alike.count.saturating_sub(1)))
+    }
+
+    /// All records in their order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Update> {
+        self.alike.iter().flat_map(|alike| (0..alike.count).map(|nth| alike.at(nth)))
+    }
+
+    pub(super) fn push(&mut self, update: Update) {
+        if !self.alike.last_mut().is_some_and(|last| last.take(&update)) {
+            self.alike.push(Alike { first: update, every: 0, count: 1, before: self.len });
+        }
+        self.len += 1;
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Update> {
+        let last = self.last()?;
+        self.len -= 1;
+        if let Some(alike) = self.alike.last_mut() {
+            alike.count -= 1;
+        }
+        self.alike.pop_if(|alike| alike.count == 0);
+        Some(last)
+    }
+
+    /// Changes the last record.
+    pub(super) fn change_last(&mut self, change: impl FnOnce(&mut Update)) {
+        let Some(mut last) = self.pop() else { return };
+        change(&mut last);
+        self.push(last);
+    }
+}
+
+impl FromIterator<Update> for Records {
+    fn from_iter<I: IntoIterator<Item = Update>>(updates: I) -> Self {
+        let mut records = Self::default();
+        records.extend(updates);
+        records
+    }
+}
+
+impl Extend<Update> for Records {
+    fn extend<I: IntoIterator<Item = Update>>(&mut self, updates: I) {
+        updates.into_iter().for_each(|update| self.push(update));
+    }
+}
+
+impl PartialEq for Records {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn update() -> impl Strategy<Value = Update> {
+        (prop::option::weighted(0.9, 0_u64..6), 0_u64..2, prop::option::of(prop::sample::select(vec![1.0, 2.0])))
+            .prop_map(|(step, skipped, scale)| Update { step, skipped, scale, ..Update::default() })
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_what_a_list_of_them_is(
+            updates in prop::collection::vec(update(), 0..40), popped in prop::collection::vec(any::<bool>(), 40),
+        ) {
+            let (mut list, mut records) = (Vec::new(), Records::default());
+            for (update, pops) in updates.into_iter().zip(popped) {
+                if pops {
+                    prop_assert_eq!(records.pop(), list.pop());
+                }
+                list.push(update);
+                records.push(update);
+                records.change_last(|last| last.skipped += 1);
+                list.last_mut().into_iter().for_each(|last: &mut Update| last.skipped += 1);
+                prop_assert_eq!(records.last(), list.last().copied());
+            }
+            prop_assert_eq!(records.len(), list.len());
+            prop_assert!((0..=list.len()).all(|place| records.get(place) == list.get(place).copied()));
+            prop_assert!(records.iter().rev().eq(list.iter().rev().copied()));
+        }
+    }
+
+    #[test]
+    fn records_that_are_alike_take_no_memory() {
+        let records: Records = (1..100_000).map(|step| Update { step: Some(10 * step), ..Update::default() }).collect();
+        assert_eq!((records.alike.len(), records.len()), (1, 99_999));
+    }
+}
