@@ -70,7 +70,7 @@ impl Opening {
         opening.unchecked = build.unchecked()?;
         opening.others = build.others_that_block(lead.check())?;
         opening.not_judged = build.not_judged()?;
-        let parts = [&opening.not_judged, &opening.unchecked].map(Value::to_string);
+        let parts = [&opening.not_judged, &opening.unchecked].map(ToString::to_string);
         opening.uncovered = Vec::from_iter(parts.into_iter().filter(|said| !said.is_empty())).join(" · ");
         Ok(opening.fitted(writer.target()))
     }
