@@ -62,7 +62,7 @@ struct Pipeline {
 }
 
 /// Advice on the way from reports to a gate that blocks.
-const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
+const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY --approved-by WHO`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
 const BLOCK: &str = concat!(
     "once its verdicts have proved right, leave out `report-only`, and let it block: ",
     documentation!("pipelines.md#the-first-weeks-report-only")
@@ -95,7 +95,7 @@ const PIPELINES: [Pipeline; 6] = [
         text: include_str!("../../examples/pipelines/github/nightly.yml"),
         next: &[
             "name your suites in `matrix`, and put their training command in the step `train`: it leaves its artifacts in runs/npu",
-            "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
+            "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY --approved-by WHO`",
             "for a chat: the variable NIGHTLY_CHAT (feishu, dingtalk, wecom, slack or json) and the secret NIGHTLY_WEBHOOK",
         ],
     },
@@ -117,7 +117,7 @@ const PIPELINES: [Pipeline; 6] = [
         next: &[
             "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-nightly.yml, rules: [{ if: '$CI_PIPELINE_SOURCE == \"schedule\"' }] }]`",
             "put your training command in the job `train`: it leaves its artifacts in runs/npu",
-            "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
+            "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY --approved-by WHO`",
             "make a pipeline schedule, and the masked variable PRECISION_GATE_TOKEN (scope api) for the issue",
         ],
     },

@@ -8,14 +8,17 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
+use precision_gate::report::escape::Target;
 use precision_gate::report::lines::Lines;
+use precision_gate::report::messages::Language;
 use precision_gate::report::page::operations::Table;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{terminal, write};
+use precision_gate::report::{summary as comment, terminal, write};
 use precision_gate::result::GateResult;
 use precision_gate::result::load;
+use precision_gate::verdict::CheckId;
 
 use super::flags::DocumentArgs;
 
@@ -119,13 +122,28 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
+/// Reason why no dump shows more than a result does, and what helps in its place.
+fn nothing_to_dump(result: &GateResult) -> Result<String> {
+    let language = Language::En;
+    let is_in_dump = result.culprit.as_ref().is_some_and(|culprit| culprit.check == CheckId::Dump);
+    let key = match () {
+        () if !result.verdict.blocks() && result.culprit.is_none() => "next_dump_no_difference",
+        () if is_in_dump => "next_dump_held",
+        () => "next_dump_none",
+    };
+    let writer = result.writer(language, Target::Plain);
+    let (reason, advice) = (writer.word(key)?, comment::advice(result, language)?);
+    if advice.is_empty() || key == "next_dump_no_difference" {
+        return Ok(format!("{reason}\n"));
+    }
+    Ok(format!("{reason}\n{} {advice}\n", writer.word("next_step")?))
+}
+
 /// `precision-gate next-dump`: writes the configuration of the dump that shows more than a result, if there is one.
 pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let Some(next) = &result.next_dump else {
-        say(
-            "nothing more to collect: the result shows no difference, or holds the tensors of the first one already\n",
-        )?;
+        say(&nothing_to_dump(&result)?)?;
         return Ok(exit::PASS);
     };
     let config = next.config(&args.dump_path);

@@ -256,6 +256,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         policy: Some(policy.canonical()),
         seal: None,
         claimed_version: None,
+        file: String::new(),
         operations_digest: None,
         operations_version: None,
         accepted: Vec::new(),

@@ -15,6 +15,9 @@ use crate::result::GateResult;
 use crate::result::operation::LINES_VERSION;
 use crate::result::seal::seal;
 
+/// Name of the file that holds the result.
+const RESULT: &str = "result.json";
+
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -34,16 +37,19 @@ pub struct Options<'a> {
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
+    // Its own sentences call the file by its name alone, so that they hold wherever it lies.
+    result.file = RESULT.into();
     let writer = result.writer(options.language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
     causes::fill(&mut result.diagnoses, &writer)?;
     run::fill(&mut result.looked, &writer)?;
     let Finished { output, operations, digest } = folder.finish()?;
+    result.file = output.path().join(RESULT).display().to_string();
     result.operations_digest = Some(digest);
     result.operations_version = Some(LINES_VERSION);
     result.seal = Some(seal(result));
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
-    output.write("result.json", (json + "\n").as_bytes())?;
+    output.write(RESULT, (json + "\n").as_bytes())?;
     let rendered = documents(result, &operations, &output, options);
     output.commit()?;
     rendered
