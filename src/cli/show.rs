@@ -4,10 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use precision_gate::diagnose::next_dump;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
-use precision_gate::output::{self, Output, Set};
+use precision_gate::output::{self, Output, Over, Set};
 use precision_gate::report::escape::Target;
 use precision_gate::report::lines::Lines;
 use precision_gate::report::messages::Language;
@@ -29,8 +30,11 @@ pub(crate) struct NextDumpArgs {
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
     /// File to write
-    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "config.json")]
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "msprobe_next_dump.json")]
     pub(crate) out: PathBuf,
+    /// Replace a file that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Folder that msprobe writes the dump to
     #[arg(long, value_name = "DIR", default_value = "./next_dump")]
     pub(crate) dump_path: String,
@@ -42,6 +46,9 @@ pub(crate) struct ReportArgs {
     /// The result; `operations.jsonl` is read from the same folder
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
+    /// Replace files of the same names that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Folder for the reports [default: the folder of the result]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -93,7 +100,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let templates = templates(args.documents.templates.as_deref())?;
     // A result is rendered again beside itself; anywhere else it is a run's folder like any other.
     let set = if is_same(out, beside) { Set::Rendered } else { Set::Run };
-    let output = Output::begin(out, set)?;
+    // Beside the result its documents are those of its run.
+    let output = Output::begin_over(out, set, args.force || set == Set::Rendered)?;
     let options = write::Options {
         language: args.documents.lang,
         templates: &templates,
@@ -149,7 +157,8 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let config = next.config(&args.dump_path);
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    output::write_file(&args.out, (text + "\n").as_bytes())?;
+    let over = Over::forced(args.force, next_dump::is_own);
+    output::write_file(&args.out, (text + "\n").as_bytes(), over)?;
     say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

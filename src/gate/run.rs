@@ -3,6 +3,7 @@
 use super::checks::{self, recognisers};
 use super::discover::Inventory;
 use super::loss::{self, UnreadLog};
+use super::mistake;
 use super::outcome::CheckOutcome;
 use super::request::{Request, Several};
 use super::sides::Sides;
@@ -331,7 +332,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
         Some(UnreadLog::Other { name, lines, has_pattern }) => {
             finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
         }
-        _ => finding,
+        _ => mistake::told(finding, sides, side),
     }
 }
 

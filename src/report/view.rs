@@ -9,8 +9,8 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::advice::can_run_alone;
 use super::account::{self, AccountRow};
+use super::advice::can_run_alone;
 use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};

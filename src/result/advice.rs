@@ -30,9 +30,7 @@ impl Advice {
     /// The command that records the baseline `name`; words in capitals stand for what the reader knows.
     pub fn record(name: &str) -> Self {
         let name = if name.is_empty() { "NAME" } else { name };
-        Self::new([
-            "baseline", "promote", "LOCATION", "--name", name, "--reason", "WHY", "--approved-by", "WHO",
-        ])
+        Self::new(["baseline", "promote", "LOCATION", "--name", name, "--reason", "WHY", "--approved-by", "WHO"])
     }
 
     /// The program that is run.
