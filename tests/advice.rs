@@ -185,8 +185,9 @@ fn what_is_given_by_mistake_gets_the_command_that_works() {
         (vec!["dump", "dump"], "precision-gate run dump/gpu dump/npu"),
     ] {
         for language in ["en", "zh"] {
-            let words = ["run"].iter().chain(&given).chain(&["--lang", language]).map(|word| (*word).to_owned());
-            let answer = gate(&words.collect::<Vec<_>>(), folder.path());
+            let words: Vec<&str> = [&["run"], given.as_slice(), &["--lang", language]].concat();
+            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+            let answer = gate(&words, folder.path());
             let comment = fs::read_to_string(folder.path().join("precision-gate-out/summary.md")).unwrap_or_default();
             let said = String::from_utf8_lossy(&answer.stderr).into_owned() + &comment;
             assert!(answer.status.code() != Some(0) && said.contains(part), "{given:?}: {said}");
