@@ -125,7 +125,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
     /// Publish the result of another job, as for pull requests from forks
-    #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
+    #[command(
+        after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run --forge github --repo OWNER/NAME"
+    )]
     Publish(Box<PublishArgs>),
     /// Answer a comment on a pull request: propose a waiver, or the baseline of its commit
     #[command(
@@ -136,7 +138,7 @@ pub(crate) enum Command {
     )]
     Answer(Box<AnswerArgs>),
     /// Write the msprobe configuration for a closer look at the first difference
-    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --out config.json")]
+    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json")]
     NextDump(NextDumpArgs),
     /// Write a script that runs the culprit alone, and a report to file with the owners of the operator
     #[command(

@@ -85,6 +85,14 @@ impl<'a> Hidden<'a> {
     }
 }
 
+/// Comment of the archive: the program that wrote it.
+const MARK: &str = "written by precision-gate config-pack";
+
+/// Whether an archive is a pack that [`collect`] made: its comment, the last of a zip file, says so.
+pub fn is_own(bytes: &[u8]) -> bool {
+    bytes.ends_with(MARK.as_bytes())
+}
+
 /// The archive while it is written: deflated members, all of 1980-01-01, as msprobe writes them.
 struct Archive {
     writer: ZipWriter<Cursor<Vec<u8>>>,
@@ -107,6 +115,7 @@ impl Archive {
     }
 
     fn finish(&mut self) -> Result<Vec<u8>> {
+        self.writer.set_comment(MARK).map_err(|error| internal(&error))?;
         let writer = std::mem::replace(&mut self.writer, ZipWriter::new(Cursor::new(Vec::new())));
         writer.finish().map(Cursor::into_inner).map_err(|error| internal(&error))
     }

@@ -24,6 +24,7 @@ mod label;
 mod location;
 pub mod loss;
 mod members;
+pub mod mistake;
 pub mod monitor;
 pub mod noise;
 mod one_by_one;

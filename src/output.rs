@@ -64,10 +64,22 @@ impl Output {
     /// run. A folder that is not there is made once there is something to write, and all of this happens then.
     ///
     /// # Errors
-    /// `Usage` where another run holds the folder, or something else than a file or folder stands in the way.
+    /// `Usage` where another run holds the folder, something else than a file or folder stands in the way, or a file has a
+    /// document's name that this program did not write.
     pub fn begin(path: &Path, set: Set) -> Result<Self> {
+        Self::begin_over(path, set, false)
+    }
+
+    /// As [`begin`](Self::begin); with `force` also where documents of these names stand that another program wrote.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub fn begin_over(path: &Path, set: Set, force: bool) -> Result<Self> {
         let output = Self { path: path.to_owned(), set, state: Mutex::default(), _scratch: None };
         if let Some(dir) = Dir::existing(path)? {
+            if !force {
+                check_own(&dir, set)?;
+            }
             output.state().held = Some(Held::take(Arc::new(dir), set)?);
         }
         Ok(output)
@@ -147,6 +159,28 @@ impl Held {
     }
 }
 
+/// Demands that the documents of `set` in a folder are of this program: beside one of them is one that says so.
+fn check_own(dir: &Dir, set: Set) -> Result<()> {
+    let names = dir.names()?;
+    let there: Vec<&String> = names.iter().filter(|name| set.rank(name).is_some() && dir.check(name).is_ok()).collect();
+    // Of a run that was killed there are lines alone, and no result beside them.
+    let tells =
+        |name: &&&String| documents::LINES.contains(&name.as_str()) || documents::ANCHORS.contains(&name.as_str());
+    for name in there.iter().filter(tells) {
+        let head = dir.head(name, documents::HEAD)?.unwrap_or_default();
+        if documents::is_own(name, &head) {
+            return Ok(());
+        }
+    }
+    let Some(name) = there.first() else { return Ok(()) };
+    let error = Error::new(
+        ErrorKind::Usage,
+        dir.place(name).display().to_string(),
+        "is there already, and precision-gate did not write it",
+    );
+    Err(error.with_help("give another folder with --out, or replace its documents with --force"))
+}
+
 /// Removes the documents of `set` and what killed runs left, in the order that keeps the rest those of one run.
 fn clean(dir: &Dir, set: Set) -> Result<()> {
     let names = dir.names()?;
@@ -166,13 +200,44 @@ fn clean(dir: &Dir, set: Set) -> Result<()> {
     refused.map_or(Ok(()), Err)
 }
 
+/// Files that may be replaced by one that a user named.
+#[derive(Clone, Copy, Debug)]
+pub enum Over {
+    /// Any: the user said so, or only this program gives such a name.
+    Any,
+    /// Those that this program wrote, as their bytes tell.
+    Own(fn(&[u8]) -> bool),
+}
+
+impl Over {
+    /// Any file with `--force`, else those that `is_own` recognises.
+    pub fn forced(force: bool, is_own: fn(&[u8]) -> bool) -> Self {
+        if force { Self::Any } else { Self::Own(is_own) }
+    }
+}
+
+/// Bytes of a file that are looked at to recognise it.
+const MOST_LOOKED_AT: u64 = 64 << 20;
+
 /// Writes one file as a whole, at a path that a user named; its folder has to be there.
 ///
 /// # Errors
-/// `Usage` where something else than a regular file has its name; `NotFound` without a folder; and what writing gives.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+/// `Usage` where something else than a regular file has its name, or a file that may not be replaced; `NotFound` without a
+/// folder; and what writing gives.
+pub fn write_file(path: &Path, bytes: &[u8], over: Over) -> Result<()> {
     let (folder, name) = split(path)?;
-    write_whole(Dir::open_for_file(folder)?, name, bytes)
+    let dir = Dir::open_for_file(folder)?;
+    if let Over::Own(is_own) = over
+        && dir.head(name, MOST_LOOKED_AT)?.is_some_and(|there| there != bytes && !is_own(&there))
+    {
+        let error = Error::new(
+            ErrorKind::Usage,
+            path.display().to_string(),
+            "is there already, and precision-gate did not write it",
+        );
+        return Err(error.with_help("give another name with --out, or replace it with --force"));
+    }
+    write_whole(dir, name, bytes)
 }
 
 /// Writes one file as a whole below `root`; folders between are made, and none of them may be a link.

@@ -4,6 +4,7 @@
 //! alone; [`messages`] holds what people read, one folder per language.
 
 mod account;
+pub mod advice;
 pub mod annotations;
 pub mod badge;
 pub mod causes;
@@ -89,7 +90,7 @@ pub struct Outcome {
 impl GateResult {
     /// A writer that calls the runs by their labels.
     pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
-        let writer = writer::Writer::new(language, target);
+        let writer = writer::Writer::new(language, target).advising(&advice::Commands::of(self));
         match &self.baseline {
             None if self.is_of_source() => writer.without_runs(),
             Some(baseline) => writer.with_sides(&baseline.label, &self.candidate.label),

@@ -16,6 +16,7 @@
 //! # Ok::<(), precision_gate::error::Error>(())
 //! ```
 
+pub mod advice;
 pub mod confirm;
 pub mod diagnosis;
 pub mod finding;
@@ -152,6 +153,9 @@ pub struct GateResult {
     /// Version of the file where its verdicts cannot be made again; no part of the file.
     #[serde(skip)]
     pub claimed_version: Option<u32>,
+    /// Path at which readers of its documents find it, for commands that take it; no part of the file. Empty where nobody knows.
+    #[serde(skip)]
+    pub file: String,
     /// Artifacts found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.

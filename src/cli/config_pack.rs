@@ -7,7 +7,7 @@ use clap::Args;
 use precision_gate::collect::{self, Redaction, Request};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::output;
+use precision_gate::output::{self, Over};
 use precision_gate::policy::value::Pattern;
 
 use super::{show, speech};
@@ -20,6 +20,9 @@ pub(crate) struct ConfigPackArgs {
     /// File to write
     #[arg(long, short, value_name = "FILE", default_value = "config_check_pack.zip")]
     pub(crate) out: PathBuf,
+    /// Replace a file that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Python interpreter whose packages are listed [default: that of the active environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
@@ -48,7 +51,7 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
     for note in &collected.notes {
         speech::tell(speech::Weight::Warning, note);
     }
-    output::write_file(&args.out, &collected.bytes)?;
+    output::write_file(&args.out, &collected.bytes, Over::forced(args.force, collect::is_own))?;
     show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;
     Ok(exit::PASS)
 }

@@ -9,7 +9,7 @@ use precision_gate::exit;
 use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
 use precision_gate::gate::{self, Asked};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::output;
+use precision_gate::output::{self, Over};
 use precision_gate::policy::location::Held;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
@@ -45,6 +45,9 @@ pub(crate) struct NoiseArgs {
     /// File to write
     #[arg(long, short, alias = "output", value_name = "FILE", default_value = "noise.json")]
     pub(crate) out: PathBuf,
+    /// Replace a file that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Accept runs that do not repeat each other, such as the same job with other seeds
     #[arg(long)]
     pub(crate) allow_different_runs: bool,
@@ -88,6 +91,11 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
     judge::judge(common, output, &case)
 }
 
+/// Whether a file is noise that this command recorded.
+fn is_band(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<precision_gate::judge::loss::noise::NoiseBand>(bytes).is_ok()
+}
+
 /// `precision-gate noise`
 pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
@@ -102,7 +110,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
             format!("the recorded noise takes {} bytes, more than the {LARGEST_BAND} that are read", text.len());
         return Err(Error::new(ErrorKind::LimitExceeded, name, message).with_help("record fewer steps or ranks"));
     }
-    output::write_file(&args.out, text.as_bytes())?;
+    output::write_file(&args.out, text.as_bytes(), Over::forced(args.force, is_band))?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
         show::sentences(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;

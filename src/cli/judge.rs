@@ -7,9 +7,10 @@ use precision_gate::check::Command;
 use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::baseline::job;
+use precision_gate::gate::mistake::pair_inside;
 use precision_gate::gate::{self, Asked, Progress, Request, Surroundings};
 use precision_gate::msprobe::dump::{Matching, mapping};
-use precision_gate::output::{self, Output, Set};
+use precision_gate::output::{self, Output, Over, Set};
 use precision_gate::policy::Policy;
 use precision_gate::report::Judged;
 use precision_gate::report::folder::{Folder, Options};
@@ -78,7 +79,11 @@ pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
 
 /// The output folder, begun.
 pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
-    if common.keeps_nothing() { Output::scratch(Set::Run) } else { Output::begin(&common.out, Set::Run) }
+    if common.keeps_nothing() {
+        Output::scratch(Set::Run)
+    } else {
+        Output::begin_over(&common.out, Set::Run, common.force)
+    }
 }
 
 /// `precision-gate config-check`
@@ -170,6 +175,9 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
         refuse_alone(request)?;
     } else if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "a baseline and a candidate are needed");
+        if let Some(pair) = pair_inside(&request.candidate).filter(|_| request.baseline.is_empty()) {
+            return Err(error.with_help(format!("the folder holds both runs; name each of them: `{pair}`")));
+        }
         return Err(error.with_help(
             "for example `precision-gate run GPU_FOLDER NPU_FOLDER`; or give --baseline and --candidate, or set `location` \
              of both sides in the policy file; `precision-gate run --candidate NPU_FOLDER --health` judges one run alone",
@@ -267,6 +275,6 @@ pub(crate) fn evaluate(
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
 fn leave_mark() {
     if let Some(mark) = job::mark(&fetching::environment()) {
-        let _left = output::write_file(&mark, b"");
+        let _left = output::write_file(&mark, b"", Over::Any);
     }
 }

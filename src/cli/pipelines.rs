@@ -62,7 +62,7 @@ struct Pipeline {
 }
 
 /// Advice on the way from reports to a gate that blocks.
-const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
+const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY --approved-by WHO`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
 const BLOCK: &str = concat!(
     "once its verdicts have proved right, leave out `report-only`, and let it block: ",
     documentation!("pipelines.md#the-first-weeks-report-only")
@@ -95,7 +95,7 @@ const PIPELINES: [Pipeline; 6] = [
         text: include_str!("../../examples/pipelines/github/nightly.yml"),
         next: &[
             "name your suites in `matrix`, and put their training command in the step `train`: it leaves its artifacts in runs/npu",
-            "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
+            "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY --approved-by WHO`",
             "for a chat: the variable NIGHTLY_CHAT (feishu, dingtalk, wecom, slack or json) and the secret NIGHTLY_WEBHOOK",
         ],
     },
@@ -117,7 +117,7 @@ const PIPELINES: [Pipeline; 6] = [
         next: &[
             "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-nightly.yml, rules: [{ if: '$CI_PIPELINE_SOURCE == \"schedule\"' }] }]`",
             "put your training command in the job `train`: it leaves its artifacts in runs/npu",
-            "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
+            "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY --approved-by WHO`",
             "make a pipeline schedule, and the masked variable PRECISION_GATE_TOKEN (scope api) for the issue",
         ],
     },
@@ -159,13 +159,60 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
             Use::PullRequest => training::put_into(pipeline.text, pipeline.forge, &args.root),
             _ => (pipeline.text.to_owned(), None),
         };
+        let (text, elsewhere) = on_own_host(text, pipeline.forge, origin_of(&args.root).as_deref());
         output::write_below(&args.root, pipeline.path, text.as_bytes())?;
         said.push_str(&format!("written: {}\n", path.display()));
         said.extend(training.map(|step| format!("  next: {step}\n")));
+        said.extend(elsewhere.map(|step| format!("  next: {step}\n")));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }
     show::sentences(&said)?;
     Ok(exit::PASS)
+}
+
+/// Pins of the artifact actions for github.com, and those that a GitHub Enterprise Server runs (docs/pipelines.md).
+const ARTIFACT_ACTIONS: [[&str; 2]; 2] = [
+    [
+        "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2",
+        "actions/upload-artifact@ff15f0306b3f739f7b6fd43fb5d26cd321bd4de5 # v3.2.1",
+    ],
+    [
+        "actions/download-artifact@634f93cb2916e3fdff6788551b99b062d0335ce0 # v5.0.0",
+        "actions/download-artifact@9bc31d5ccc31df68ecc42ccf4149144866c47d8a # v3.0.2",
+    ],
+];
+
+/// Advice for a server of one's own that reaches no github.com.
+const OWN_GITHUB: &str = concat!(
+    "this is a GitHub Enterprise Server: the artifact actions are of version 3, which it runs; where it reaches no github.com, use the action `binary` with a `mirror`: ",
+    documentation!("pipelines.md#github-enterprise-server")
+);
+/// Likewise for an instance whose runners reach no public registry.
+const OWN_GITLAB: &str = concat!(
+    "this is a GitLab of your own: where its runners do not reach ghcr.io, push the image to your registry and give it as the input `image`, or give `image: \"\"` with the binary in PRECISION_GATE_BIN: ",
+    documentation!("install.md#without-internet")
+);
+
+/// The pipeline `text` as the server of the remote `origin` runs it, with the next step that this needs.
+fn on_own_host(text: String, forge: PipelineForge, origin: Option<&str>) -> (String, Option<&'static str>) {
+    let public = match forge {
+        PipelineForge::Github => "github.com",
+        PipelineForge::Gitlab => "gitlab.com",
+    };
+    let is_public = |origin: &str| {
+        let rest = origin.split_once("://").map_or(origin, |(_, rest)| rest);
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        host.split(['/', ':']).next().is_some_and(|host| host.eq_ignore_ascii_case(public))
+    };
+    if origin.is_none_or(is_public) {
+        return (text, None);
+    }
+    match forge {
+        PipelineForge::Github => {
+            (ARTIFACT_ACTIONS.iter().fold(text, |text, [public, own]| text.replace(public, own)), Some(OWN_GITHUB))
+        }
+        PipelineForge::Gitlab => (text, Some(OWN_GITLAB)),
+    }
 }
 
 /// The forge of the job, else that of the repository's remote.
@@ -242,6 +289,20 @@ mod tests {
                 assert!(known.contains(input) || OTHERS.contains(&input.as_str()), "{}: {input}", pipeline.path);
             }
         }
+    }
+
+    #[test]
+    fn a_server_of_ones_own_gets_actions_that_it_runs() {
+        let [pull_request, merge_request, ..] = &PIPELINES;
+        let written = |pipeline: &Pipeline, origin| on_own_host(pipeline.text.into(), pipeline.forge, origin);
+        for origin in [None, Some("https://github.com/a/b.git"), Some("git@github.com:a/b.git")] {
+            assert_eq!(written(pull_request, origin), (pull_request.text.to_owned(), None), "{origin:?}");
+        }
+        let (text, next) = written(pull_request, Some("git@github.company.com:a/b.git"));
+        assert!(!text.contains("# v4") && text.contains("# v3.2.1") && text.contains("# v3.0.2"), "{text}");
+        assert_eq!(next, Some(OWN_GITHUB));
+        let (_, next) = written(merge_request, Some("https://gitlab.company.com/a/b.git"));
+        assert_eq!(next, Some(OWN_GITLAB));
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub(crate) struct ReproduceArgs {
     /// Folder for the script
     #[arg(long, short, value_name = "DIR", default_value = "reproduce")]
     pub(crate) out: PathBuf,
+    /// Replace files of the same names that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) fetching: fetching::FetchArgs,
 }
@@ -63,7 +66,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
         sides.push((side, run, open(side, run, given, &fetcher)?));
     }
     let runs = sides.iter().map(|(side, run, inventory)| of_run(*side, run, inventory, &target)).collect();
-    let output = Output::begin(&args.out, Set::Reproduce)?;
+    let output = Output::begin_over(&args.out, Set::Reproduce, args.force)?;
     let written = write(&result, target, runs, args.with_data, output)?;
     let out = |name: &String| format!("{}\n", args.out.join(name).display());
     show::say(&written.files.iter().map(out).collect::<String>())?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::gate::mistake::pair_inside;
 use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Asked, Progress, Request, Several};
 use precision_gate::msprobe::dump::Matching;
@@ -103,7 +104,10 @@ impl RunArgs {
                 self.candidate = candidate.into_iter().collect();
                 Ok(())
             }
-            (Some(_), None) => Err(usage("only one run is given")),
+            (Some(one), None) => Err(match pair_inside(&one) {
+                Some(pair) => usage("holds both runs").with_help(format!("name each of them: `{pair}`")),
+                None => usage("only one run is given"),
+            }),
             (baseline, candidate) => {
                 (self.baseline, self.candidate) = (baseline.into_iter().collect(), candidate.into_iter().collect());
                 Ok(())

@@ -4,18 +4,21 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use precision_gate::diagnose::next_dump;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
-use precision_gate::output::{self, Output, Set};
+use precision_gate::output::{self, Output, Over, Set};
+use precision_gate::report::escape::Target;
 use precision_gate::report::lines::Lines;
 use precision_gate::report::page::operations::Table;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{terminal, write};
+use precision_gate::report::{summary as comment, terminal, write};
 use precision_gate::result::GateResult;
 use precision_gate::result::load;
+use precision_gate::verdict::CheckId;
 
 use super::flags::DocumentArgs;
 use super::speech;
@@ -27,8 +30,11 @@ pub(crate) struct NextDumpArgs {
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
     /// File to write
-    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "config.json")]
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "msprobe_next_dump.json")]
     pub(crate) out: PathBuf,
+    /// Replace a file that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Folder that msprobe writes the dump to
     #[arg(long, value_name = "DIR", default_value = "./next_dump")]
     pub(crate) dump_path: String,
@@ -40,6 +46,9 @@ pub(crate) struct ReportArgs {
     /// The result; `operations.jsonl` is read from the same folder
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
+    /// Replace files of the same names that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Folder for the reports [default: the folder of the result]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -91,7 +100,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let templates = templates(args.documents.templates.as_deref())?;
     // A result is rendered again beside itself; anywhere else it is a run's folder like any other.
     let set = if is_same(out, beside) { Set::Rendered } else { Set::Run };
-    let output = Output::begin(out, set)?;
+    // Beside the result its documents are those of its run.
+    let output = Output::begin_over(out, set, args.force || set == Set::Rendered)?;
     let options = write::Options {
         language: args.documents.lang,
         templates: &templates,
@@ -128,19 +138,35 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
+/// Reason why no dump shows more than a result does, and what helps in its place.
+fn nothing_to_dump(result: &GateResult) -> Result<String> {
+    let language = speech::language();
+    let is_in_dump = result.culprit.as_ref().is_some_and(|culprit| culprit.check == CheckId::Dump);
+    let key = match () {
+        () if !result.verdict.blocks() && result.culprit.is_none() => "next_dump_no_difference",
+        () if is_in_dump => "next_dump_held",
+        () => "next_dump_none",
+    };
+    let writer = result.writer(language, Target::Plain);
+    let (reason, advice) = (writer.word(key)?, comment::advice(result, language)?);
+    if advice.is_empty() || key == "next_dump_no_difference" {
+        return Ok(format!("{reason}\n"));
+    }
+    Ok(format!("{reason}\n{} {advice}\n", writer.word("next_step")?))
+}
+
 /// `precision-gate next-dump`: writes the configuration of the dump that shows more than a result, if there is one.
 pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let Some(next) = &result.next_dump else {
-        sentences(
-            "nothing more to collect: the result shows no difference, or holds the tensors of the first one already\n",
-        )?;
+        say(&nothing_to_dump(&result)?)?;
         return Ok(exit::PASS);
     };
     let config = next.config(&args.dump_path);
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    output::write_file(&args.out, (text + "\n").as_bytes())?;
+    let over = Over::forced(args.force, next_dump::is_own);
+    output::write_file(&args.out, (text + "\n").as_bytes(), over)?;
     sentences(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

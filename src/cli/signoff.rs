@@ -34,6 +34,9 @@ pub(crate) struct SignoffArgs {
     /// Folder for the documents
     #[arg(long, short, value_name = "DIR", default_value = "signoff")]
     pub(crate) out: PathBuf,
+    /// Replace files of the same names that precision-gate did not write
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Commit of the release [default: that of the policy file, or of all results]
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
@@ -88,7 +91,7 @@ impl Languages {
 
 /// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
 pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
-    let output = Output::begin(&args.out, Set::Signoff)?;
+    let output = Output::begin_over(&args.out, Set::Signoff, args.force)?;
     let policy = policy_file::policy(args.config.as_deref(), args.today.as_deref())?;
     let required = required(args, policy.signoff)?;
     let commit = args.commit.as_deref().or(required.commit.as_deref());

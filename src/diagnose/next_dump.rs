@@ -226,6 +226,15 @@ pub struct Config<'a> {
     tensor: Option<Section<'a>>,
 }
 
+/// Whether a file is a configuration as `next-dump` writes it: byte for byte what is written of its own values.
+pub fn is_own(bytes: &[u8]) -> bool {
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return false };
+    let keys =
+        value.as_object().map(|entries| entries.keys().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
+    let is_ours = matches!(keys.as_slice(), ["task", "dump_path", "rank", "step", "level", "statistics" | "tensor"]);
+    is_ours && serde_json::to_string_pretty(&value).is_ok_and(|text| (text + "\n").as_bytes() == bytes)
+}
+
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Section<'a> {
     scope: [&'a str; 0],

@@ -143,7 +143,7 @@ impl Network {
             let error =
                 Error::new(ErrorKind::Usage, shown, "a digest cannot be demanded of an object that is streamed");
             return Err(
-                error.with_help("record the baseline with `precision-gate baseline promote`, which pins every file")
+                error.with_help("record the baseline with `precision-gate baseline promote LOCATION --name NAME --reason WHY --approved-by WHO`, which pins every file")
             );
         }
         let listing = self.online()?.background.wait_for(bucket.list(at, &self.settings.retry))?;

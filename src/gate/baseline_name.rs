@@ -1,5 +1,7 @@
 //! Names of recorded baselines: `baseline:NAME`, which the repository's lock file pins.
 
+use crate::result::advice::Advice;
+
 /// Prefix of a baseline as a location: `baseline:NAME`.
 pub const SCHEME: &str = "baseline:";
 /// The lock file, in the repository's root.
@@ -7,6 +9,5 @@ pub const LOCK: &str = "precision-gate.lock";
 
 /// The command that records a baseline, for messages.
 pub fn record_command(name: &str) -> String {
-    let name = if name.is_empty() { "NAME" } else { name };
-    format!("precision-gate baseline promote LOCATION --name {name} --reason WHY")
+    Advice::record(name).to_string()
 }

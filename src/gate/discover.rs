@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::mistake;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::fetch::{FileEntry, Files, Room, Source};
@@ -103,8 +104,10 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
     let data_folders = dump::data_folders(files.as_ref());
+    // Their names alone tell neither order nor partner: that is in the records beside the folder.
+    let are_tensors_alone = mistake::is_tensor_folder(files.location());
     let entries: Vec<&FileEntry> =
-        files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
+        files.list().iter().filter(|entry| !are_tensors_alone && !is_tensor_data(&entry.path, &data_folders)).collect();
     let unlimited = Room::unlimited();
     let room = search.room.unwrap_or(&unlimited);
     let found: Vec<Found> = entries
@@ -172,6 +175,9 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
     }
     if overflow_check::recognise(sample.head) {
         return Found::Ignored(OVERFLOW_CHECK);
+    }
+    if let Some(reason) = mistake::of_file(sample.path, sample.head) {
+        return Found::Ignored(reason);
     }
     let found = ask(Evidence::Place).or_else(|| {
         if sample.head.is_empty() {
@@ -263,6 +269,22 @@ impl Inventory {
     /// Whether nothing in it belongs to any check.
     pub(super) fn is_unknown(&self) -> bool {
         self.seen.iter().all(|seen| seen.check.is_none())
+    }
+
+    /// Whether there are tensors of a dump and nothing that names them.
+    pub(super) fn holds_tensors_alone(&self) -> bool {
+        !self.files.list().is_empty() && self.files_of(CheckId::Dump).len() == self.files.list().len()
+    }
+
+    /// The first file that is not read for this reason.
+    pub(super) fn first_ignored(&self, reason: &str) -> Option<&str> {
+        let is_so = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(why) if why == reason);
+        self.seen.iter().find(is_so).map(|seen| seen.path.as_str())
+    }
+
+    /// Whether a file is not read for this reason.
+    pub(super) fn has_ignored(&self, reason: &str) -> bool {
+        self.first_ignored(reason).is_some()
     }
 
     /// The side's files.

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::discover::Inventory;
+use super::mistake;
 use super::sides::Sides;
 use crate::fetch::{FileEntry, Location, Source};
 use crate::judge::rule::artifacts::SIDES_IDENTICAL;
 use crate::policy::Policy;
 use crate::read::weight_sync::SyncFile;
+use crate::result::advice::Advice;
 use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Profile, Severity};
 
@@ -29,7 +31,8 @@ pub(super) fn same_location(sides: &Sides, policy: &Policy) -> Option<Finding> {
     if !is_same_location(baseline, candidate) || sides.baseline.files() == 0 {
         return None;
     }
-    Some(finding(candidate, "location", sides.baseline.files(), policy))
+    let advice = mistake::pair_inside(candidate).unwrap_or_else(|| Advice::new(["run", "GPU_FOLDER", "NPU_FOLDER"]));
+    Some(finding(candidate, "location", sides.baseline.files(), policy).with("line", format!("`{advice}`")))
 }
 
 /// Says that all files of `check` are the same bytes on both sides.

@@ -45,9 +45,9 @@ pub fn policy_text(
         Language::En => include_str!("../../templates/precision-gate.yml.j2"),
         Language::Zh => include_str!("../../templates/precision-gate.zh.yml.j2"),
     };
-    environment
-        .render_str(template, context)
-        .map_err(|error| Error::new(ErrorKind::Internal, "precision-gate.yml.j2", error))
+    // A template's last line break is none of its text; without it a line that is appended would go on with a comment.
+    let text = environment.render_str(template, context).map(|text| text + "\n");
+    text.map_err(|error| Error::new(ErrorKind::Internal, "precision-gate.yml.j2", error))
 }
 
 fn side(inventory: &Inventory) -> minijinja::Value {

@@ -3,6 +3,7 @@
 use super::checks::{self, recognisers};
 use super::discover::Inventory;
 use super::loss::{self, UnreadLog};
+use super::mistake;
 use super::outcome::CheckOutcome;
 use super::request::{Request, Several};
 use super::sides::Sides;
@@ -261,6 +262,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         policy: Some(policy.canonical()),
         seal: None,
         claimed_version: None,
+        file: String::new(),
         operations_digest: None,
         operations_version: None,
         accepted: Vec::new(),
@@ -335,7 +337,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
         Some(UnreadLog::Other { name, lines, has_pattern }) => {
             finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
         }
-        _ => finding,
+        _ => mistake::told(finding, sides, side),
     }
 }
 

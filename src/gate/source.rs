@@ -229,6 +229,7 @@ pub fn run(
         policy: Some(policy.canonical()),
         seal: None,
         claimed_version: None,
+        file: String::new(),
         operations_digest: None,
         operations_version: None,
         accepted: outcome.accepted,

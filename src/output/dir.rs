@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -140,6 +140,21 @@ impl Dir {
     pub(super) fn create(&self, name: &str) -> Result<File, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666)).map(File::from)
+    }
+
+    /// The first bytes of a regular file, at most `most`; `None` where nothing has this name.
+    pub(super) fn head(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
+        self.check(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match fs::openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(failed(&self.place(name), error)),
+        };
+        let mut head = Vec::new();
+        let read = file.take(most).read_to_end(&mut head);
+        read.map_err(|error| Error::io(self.place(name).display().to_string(), &error))?;
+        Ok(Some(head))
     }
 
     /// Opens a file to lock it, and makes it where it is not there.

@@ -164,6 +164,12 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
     Ok(format!("{verdict}{}{}", writer.word("colon")?, view.opening.headline))
 }
 
+/// The way out that leads the documents of a result, in plain text; empty where there is none.
+pub fn advice(result: &GateResult, language: Language) -> Result<String> {
+    let writer = result.writer(language, Target::Plain);
+    Ok(View::new(result, &writer)?.opening.advice.to_string())
+}
+
 /// A link that neither ends early nor leads elsewhere.
 pub(crate) fn is_link(url: &str) -> bool {
     (url.starts_with("https://") || url.starts_with("/uploads/"))

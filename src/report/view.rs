@@ -10,6 +10,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::account::{self, AccountRow};
+use super::advice::can_run_alone;
 use super::causes::{self, DiagnosisRow};
 use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};
@@ -27,7 +28,6 @@ use super::source_rules::{self, SourceView};
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
 use super::{checks, compared, error_place, reference, timeline};
-use crate::diagnose::runnable::runnable;
 use crate::error::Result;
 use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::{Fact, Finding};
@@ -245,7 +245,7 @@ impl Builder<'_> {
             value: metric("value"),
             received: metric("received").or_else(|| metric("before")),
             is_monitor: culprit.monitor.is_some(),
-            is_runnable: culprit.check == CheckId::Dump && runnable(&culprit.op).is_ok_and(|found| !found.is_random()),
+            is_runnable: can_run_alone(culprit),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
             rank_boxes: layouts::boxes(self.result, culprit),

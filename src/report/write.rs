@@ -15,6 +15,9 @@ use crate::result::GateResult;
 use crate::result::operation::LINES_VERSION;
 use crate::result::seal::seal;
 
+/// Name of the file that holds the result.
+const RESULT: &str = "result.json";
+
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -35,7 +38,8 @@ pub struct Options<'a> {
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     let Finished { output, operations, .. } = complete(result, folder, options.language)?;
-    output.write("result.json", json(result)?.as_bytes())?;
+    output.write(RESULT, json(result)?.as_bytes())?;
+    result.file = output.path().join(RESULT).display().to_string();
     let rendered = documents(result, &operations, &output, options);
     output.commit()?;
     rendered
@@ -46,6 +50,8 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
 /// # Errors
 /// Errors of a text, and of writing.
 pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> Result<Finished> {
+    // Its own sentences call the file by its name alone, so that they hold wherever it lies.
+    result.file = RESULT.into();
     let writer = result.writer(language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
     causes::fill(&mut result.diagnoses, &writer)?;

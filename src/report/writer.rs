@@ -15,6 +15,7 @@
 //! * `formula(rule)`: what a rule computes, by its name; empty for one that this version does not know
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
 //! * `baseline_name`, `candidate_name`: what the two runs are called ([`Writer::with_sides`])
+//! * `commands`: what readers can run about the result ([`Commands`]), each as code; empty where it would not help
 //! * `is_alone`: whether the run was judged without a baseline ([`Writer::alone`])
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use minijinja::{
 };
 use minijinja_contrib::filters::pluralize;
 
+use super::advice::Commands;
 use super::escape::{self, Target};
 use super::messages::{self, Language};
 use super::phrases;
@@ -37,6 +39,9 @@ use crate::result::finding::{Fact, Finding};
 
 /// Name by which templates ask whether the run has no baseline.
 const IS_ALONE: &str = "is_alone";
+
+/// Name by which templates ask for the commands that help.
+const COMMANDS: &str = "commands";
 
 /// Significant digits of a number.
 const MOST_DIGITS: usize = 4;
@@ -95,6 +100,7 @@ impl Writer {
         environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
         let sides = Sides::new(["", ""], language, target);
         environment.add_global(IS_ALONE, false);
+        environment.add_global(COMMANDS, Commands::default().shown(target));
         Self { environment, language, target, sides: sides.clone(), is_alone: false }.naming(sides)
     }
 
@@ -118,6 +124,13 @@ impl Writer {
     #[must_use]
     pub fn without_runs(mut self) -> Self {
         self.environment.add_global(IS_ALONE, true);
+        self
+    }
+
+    /// The writer, which tells people to run these commands.
+    #[must_use]
+    pub fn advising(mut self, commands: &Commands) -> Self {
+        self.environment.add_global(COMMANDS, commands.shown(self.target));
         self
     }
 

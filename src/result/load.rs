@@ -40,6 +40,7 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     let mut result: GateResult = parsed
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))?;
     result.claimed_version = version.ok().filter(|version| *version < SCHEMA_VERSION);
+    name.clone_into(&mut result.file);
     link(&mut result);
     Ok(result)
 }

@@ -61,6 +61,9 @@ struct PageArgs {
     /// Folder for the page and the badges
     #[arg(long, short, value_name = "DIR", default_value = "precision-history")]
     out: PathBuf,
+    /// Replace files of the same names that precision-gate did not write
+    #[arg(long)]
+    force: bool,
     /// Language of the page [default: `lang` of the policy file, else that of the locale]
     #[arg(long, value_enum, default_value_t = Language::En, hide_default_value = true)]
     lang: Language,
@@ -166,7 +169,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
 }
 
 fn page(args: &PageArgs) -> Result<u8> {
-    let output = Output::begin(&args.out, Set::History)?;
+    let output = Output::begin_over(&args.out, Set::History, args.force)?;
     let fetcher = args.common.fetching.fetcher();
     let policy = args.common.policy()?;
     let (_, mut listing) = args.common.list_by(&policy, &fetcher)?;

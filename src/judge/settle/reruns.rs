@@ -6,6 +6,7 @@
 use crate::judge::loss::code;
 use crate::judge::samples::rules::RERUNS;
 use crate::result::GateResult;
+use crate::result::advice::Advice;
 use crate::result::confirm::{Confirm, ConfirmOutcome, Rerun};
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Verdict};
@@ -63,12 +64,11 @@ fn outcome(runs: &[(&str, bool)], verdict: Verdict) -> (ConfirmOutcome, Option<u
 fn command(result: &GateResult, first: &Rerun) -> String {
     let baseline = result.baseline.as_ref().map_or("BASELINE", |run| run.location.as_str());
     let node = if first.node.is_empty() { "NODE" } else { &first.node };
-    let again: String =
-        result.reruns.iter().skip(1).map(|run| format!(" --rerun {}={}", run.node, run.location)).collect();
-    format!(
-        "precision-gate run --baseline {baseline} --candidate {} --node {node}{again} --rerun {node}=LOCATION",
-        first.location
-    )
+    let again =
+        result.reruns.iter().skip(1).flat_map(|run| ["--rerun".into(), format!("{}={}", run.node, run.location)]);
+    let words = ["run", "--baseline", baseline, "--candidate", &first.location, "--node", node].map(str::to_owned);
+    let more = ["--rerun".into(), format!("{node}=LOCATION")];
+    Advice::new(words.into_iter().chain(again).chain(more)).to_string()
 }
 
 #[cfg(test)]
