@@ -9,7 +9,7 @@
     reason = "a table on standard output, from files of a known shape"
 )]
 
-#[path = "../tests/data/mod.rs"]
+#[path = "../tests/data.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod data;
 

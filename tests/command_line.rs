@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use serde_json::Value;
 
-#[path = "command_line/completions.rs"]
 mod completions;
 
 fn quickstart(path: &str) -> String {

@@ -14,11 +14,8 @@ use std::path::{Path, PathBuf};
 use precision_gate::check::CheckId;
 use precision_gate::judge::register;
 
-#[path = "contract/codes.rs"]
 mod codes;
-#[path = "contract/comments.rs"]
 mod comments;
-#[path = "contract/modules.rs"]
 mod modules;
 
 use modules::Modules;

@@ -2,31 +2,18 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
-#[path = "curves/evidence.rs"]
+use crate::data;
 mod evidence;
-#[path = "curves/findings.rs"]
 mod findings;
-#[path = "curves/hiding.rs"]
 mod hiding;
-#[path = "curves/memory.rs"]
 mod memory;
-#[path = "curves/parting.rs"]
 mod parting;
-#[path = "curves/patterns.rs"]
 mod patterns;
-#[path = "curves/reading.rs"]
 mod reading;
-#[path = "curves/rl.rs"]
 mod rl;
-#[path = "curves/sources.rs"]
 mod sources;
-#[path = "curves/steps.rs"]
 mod steps;
-#[path = "changes/tree.rs"]
-mod tree;
+use crate::changes::tree;
 
 use std::path::{Path, PathBuf};
 

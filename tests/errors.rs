@@ -6,9 +6,7 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 
 use std::fs;
 use std::io::Write;

@@ -5,11 +5,8 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant"
 )]
 
-#[path = "formats/files.rs"]
 mod files;
-#[path = "docs/fresh.rs"]
-mod fresh;
-#[path = "formats/lines.rs"]
+use crate::docs::fresh;
 mod lines;
 
 use std::fmt::Write;
@@ -106,7 +103,7 @@ fn the_page_shows_what_the_readers_read() {
         "# Formats of training curves\n\nEach row is a test case: the lines shown are read, and the first value of each \
          metric is the one named. [loss.md](loss.md#formats) says what a logged value means and which of several files is \
          used. A file is recognised by its content; the name matters only where a tracker puts the metric's name there. \
-         Written by `UPDATE_DOCS=1 cargo test --locked --test formats`.\n\n",
+         Written by `UPDATE_DOCS=1 cargo test --locked --test all formats::`.\n\n",
     );
     page.push_str(GRAMMAR);
     page.push_str("\n| counts | words, the better first |\n|---|---|\n");

@@ -1,9 +1,7 @@
 //! Answers of one run, and rollouts of two, on every case with a known truth.
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,10 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
-#[path = "monitor/findings.rs"]
+use crate::data;
 mod findings;
 
 use std::collections::BTreeMap;

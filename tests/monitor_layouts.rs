@@ -5,9 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 
 use std::fs::{self, File};
 use std::io::BufReader;

@@ -8,10 +8,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may panic, and figures are for people")]
 
-#[path = "changes/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod changes;
-#[path = "mutations/not_finite.rs"]
+use crate::changes;
 mod not_finite;
 
 use std::fs;

@@ -534,5 +534,5 @@ fn the_page_shows_each_hole_as_it_is() {
         fs::write(&path, format!("{}{table}{}", &page[..from], &page[to..])).expect("written");
         return;
     }
-    assert_eq!(&page[from..to], table, "UPDATE_DOCS=1 cargo test --locked --test operators writes it");
+    assert_eq!(&page[from..to], table, "UPDATE_DOCS=1 cargo test --locked --test all writes it");
 }

@@ -5,7 +5,6 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "performance/findings.rs"]
 mod findings;
 
 use std::fs;

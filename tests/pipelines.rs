@@ -5,7 +5,6 @@
     reason = "a key that is not there reads as null in serde_json, and a test that indexes beyond what is there fails"
 )]
 
-#[path = "pipelines/component.rs"]
 mod component;
 
 use std::fs;

@@ -11,9 +11,7 @@ use assert_cmd::Command;
 use regex::Regex;
 use serde_json::{Value, json};
 
-#[path = "policies/canonical.rs"]
 mod canonical;
-#[path = "policies/offered.rs"]
 mod offered;
 
 fn cases() -> PathBuf {

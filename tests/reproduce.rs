@@ -5,9 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should, and says what it counted"
 )]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -192,7 +190,5 @@ fn a_result_names_no_place_elsewhere_that_is_fetched() {
     assert!(code == 2 && error.contains("--candidate"), "{error}");
 }
 
-#[path = "reproduce/hostile.rs"]
 mod hostile;
-#[path = "reproduce/python.rs"]
 mod python;

@@ -1,11 +1,8 @@
 //! Rollouts of two runs: every case with a known truth, and what is taken away, shuffled or changed.
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
-#[path = "tokens/truth.rs"]
-mod truth;
+use crate::data;
+use crate::tokens::truth;
 
 use std::fs;
 use std::path::{Path, PathBuf};

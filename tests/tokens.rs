@@ -6,8 +6,8 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "tokens/unmet.rs"]
-mod unmet;
+pub(crate) mod truth;
+pub(crate) mod unmet;
 
 use std::fs;
 use std::io::{Cursor, Write};

@@ -5,8 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should; it says what it looked at"
 )]
 
-#[path = "tokens/unmet.rs"]
-mod unmet;
+use crate::tokens::unmet;
 
 use std::fs;
 use std::io::Write as _;

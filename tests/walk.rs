@@ -1,9 +1,7 @@
 //! Every fixture there is goes through the whole gate, each side against itself: it is read or refused with a clear
 //! message, never a panic, and a run never fails against itself.
 
-#[path = "data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 
 use std::fs;
 use std::path::{Path, PathBuf};

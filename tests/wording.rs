@@ -7,8 +7,7 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "wording/chinese.rs"]
-mod chinese;
+pub(crate) mod chinese;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -8,7 +8,7 @@
 //! Without a folder the tables are printed.
 #![allow(clippy::print_stdout, clippy::indexing_slicing, reason = "an example that prints tables of its own constants")]
 
-#[path = "../../tests/data/mod.rs"]
+#[path = "../../tests/data.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod data;
 mod measure;

@@ -5,9 +5,12 @@
 //! The first byte chooses the format, the second the pair, and each six bytes after them what is taken.
 #![no_main]
 
-#[path = "../../tests/changes/mod.rs"]
+#[path = "../../tests/changes.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod changes;
+#[path = "../../tests/data.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod data;
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -4,15 +4,18 @@
 //! The first byte chooses the file, the second the length of the name that it gets in its folder, 0 for its own.
 #![no_main]
 
-#[path = "../../tests/changes/mod.rs"]
+#[path = "../../tests/changes.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod changes;
+#[path = "../../tests/data.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod data;
 
 use std::path::Path;
 
-use changes::data::fixture;
 use changes::judge;
 use changes::tree::copy;
+use data::fixture;
 use libfuzzer_sys::fuzz_target;
 use precision_gate::error::ErrorKind;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program;
+use crate::command_line::program;
 
 /// Lines to complete, and words that the answer has and has not.
 const CASES: [(&str, &[&str], &[&str]); 6] = [

@@ -1,6 +1,6 @@
 //! The gate's own verdict on every case, and the page that sets it beside msprobe's.
 //!
-//! `UPDATE_CONFIG_CASES=1 cargo test --test config` writes `gate.json` of every case and `docs/config-cases.md`
+//! `UPDATE_CONFIG_CASES=1 cargo test --test all config::` writes `gate.json` of every case and `docs/config-cases.md`
 //! again. The field `why` of a `gate.json` is written by hand and kept.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use precision_gate::report::Outcome;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::common::{cases, codes, expected, folder, run};
+use crate::config::common::{cases, codes, expected, folder, run};
 
 fn snapshot(case: &str) -> Value {
     let why = known(case).get("why").cloned().unwrap_or_else(|| "".into());
@@ -56,7 +56,7 @@ const HEAD: &str = "# Verdicts of msprobe and precision-gate, case by case
 One line per pair of packs under `tests/fixtures/config-check`. First msprobe 26.2.0's verdict, then that of
 precision-gate with its defaults, then why they differ. Checkers that pass are not named. `env warning` with a pass of
 precision-gate has one reason: msprobe warns of `HCCL_INTRA_ROCE_ENABLE` for every pair of a GPU and an NPU, set or not.
-Written by `UPDATE_CONFIG_CASES=1 cargo test --test config`.
+Written by `UPDATE_CONFIG_CASES=1 cargo test --test all config::`.
 
 | Case | msprobe | gate | why they differ |
 |---|---|---|---|
@@ -198,7 +198,7 @@ fn the_same_packs_give_the_same_result_however_they_are_given() {
     };
     let (a, b) = (by_folder("gpu"), by_folder("npu"));
     let path = |place: &tempfile::TempDir| place.path().display().to_string();
-    let outcome = crate::common::run_paths(&path(&a), &path(&b), "{}").expect("read");
+    let outcome = crate::config::common::run_paths(&path(&a), &path(&b), "{}").expect("read");
     let direct = run("identical-gpu-vs-npu", "{}").expect("read");
     assert_eq!(outcome.result.checks, direct.result.checks);
     assert_eq!(outcome.tables, direct.tables);

@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::common::folder;
+use crate::config::common::folder;
 
 fn check(case: &str) -> (i32, Value, String) {
     let out = tempfile::tempdir().expect("folder");
@@ -104,7 +104,8 @@ fn a_pack_of_many_broken_members_is_told_in_few_findings() {
         writer.finish().expect("finished");
         path.display().to_string()
     };
-    let outcome = crate::common::run_paths(&pack("gpu.zip", 3), &pack("npu.zip", 2000), "").expect("both are there");
+    let outcome =
+        crate::config::common::run_paths(&pack("gpu.zip", 3), &pack("npu.zip", 2000), "").expect("both are there");
     let count = |code: &str| outcome.result.findings.iter().filter(|finding| finding.code == code).count();
     assert_eq!(count("pack-member-damaged"), 3 + 100);
     assert_eq!(count("pack-member-misplaced"), 3 + 100);

@@ -8,7 +8,7 @@ use half::bf16;
 use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
-use crate::common::{codes, folder, run_paths};
+use crate::config::common::{codes, folder, run_paths};
 
 /// The members of a pack that is to be changed.
 type Members = Vec<(String, Vec<u8>)>;

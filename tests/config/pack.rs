@@ -6,7 +6,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use precision_gate::verdict::Verdict;
 
-use crate::common::{codes, folder, run_paths};
+use crate::config::common::{codes, folder, run_paths};
 
 const SCRIPT: &str = "LR=1e-4\ntorchrun train.py --lr $LR --hub-token hunter2-argument --bf16\n";
 const YAML: &str = "model: {layers: 4}\ntracker: {api_key: hunter2-yaml}\n";

@@ -3,7 +3,7 @@
 use precision_gate::msprobe::table::{Cell, Table};
 use serde_json::Value;
 
-use crate::common::{cases, expected, run};
+use crate::config::common::{cases, expected, run};
 
 /// Sheets whose rows the real tool writes in an order drawn anew for each process.
 const UNORDERED: [&str; 2] = ["weights", "random"];

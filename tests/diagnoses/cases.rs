@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::data::{beside, fixture};
-use crate::{advice, case, causes, evidence};
+use crate::diagnoses::{advice, case, causes, evidence};
 
 /// Causes by kind of fault, as the documentation lists them: rows of a table headed `kind`.
 fn causes_by_kind() -> BTreeMap<String, Vec<String>> {
@@ -114,7 +114,7 @@ fn benign_pairs_of_real_curves_have_no_cause() {
         let Ok(text) = fs::read(entry.path().join("pair.json")) else { continue };
         let pair: Value = serde_json::from_slice(&text).expect("JSON");
         let side = |side: &str| entry.path().join(pair[side]["file"].as_str().expect("a file"));
-        let result = crate::result(&side("baseline"), &side("candidate"));
+        let result = crate::diagnoses::result(&side("baseline"), &side("candidate"));
         if pair["class"].as_str().is_some_and(|class| class.starts_with("benign")) {
             assert_eq!(causes(&result), [""; 0], "{}", entry.path().display());
         }

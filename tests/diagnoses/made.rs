@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::tree::{copy, files};
+use crate::diagnoses::tree::{copy, files};
 
 /// Two sides in a folder that goes away.
 pub(crate) struct Pair {
@@ -34,12 +34,12 @@ impl Pair {
     }
 
     pub(crate) fn result(&self) -> precision_gate::result::GateResult {
-        crate::result(&self.side("gpu"), &self.side("npu"))
+        crate::diagnoses::result(&self.side("gpu"), &self.side("npu"))
     }
 
     /// Codes of the causes found.
     pub(crate) fn causes(&self) -> Vec<String> {
-        crate::causes(&self.result()).into_iter().map(str::to_owned).collect()
+        crate::diagnoses::causes(&self.result()).into_iter().map(str::to_owned).collect()
     }
 
     /// Writes the operations of a rank of step 0.

@@ -5,7 +5,7 @@ use std::fs;
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::case;
+use crate::diagnoses::case;
 
 /// The configuration of a case's next dump; null where it asks for none.
 fn config(name: &str) -> Value {

@@ -11,9 +11,9 @@ use precision_gate::report::templates::Templates;
 use precision_gate::result::GateResult;
 use precision_gate::result::diagnosis::Sureness;
 
-use crate::causes;
-use crate::made::Pair;
-use crate::tree::copy;
+use crate::diagnoses::causes;
+use crate::diagnoses::made::Pair;
+use crate::diagnoses::tree::copy;
 
 /// A dump case with a curve case and a pair of packs beside it.
 fn joined(dump: &str, curve: &str, packs: &str) -> GateResult {
@@ -101,7 +101,7 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
 
 #[test]
 fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
-    let mut result = crate::case("dumps/glm_stats_mix_zero_getitem_grad");
+    let mut result = crate::diagnoses::case("dumps/glm_stats_mix_zero_getitem_grad");
     for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
         let writer = result.writer(language, Target::Plain);
         texts::fill(&mut result.diagnoses, &writer).expect("texts");

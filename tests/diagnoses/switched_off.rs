@@ -1,7 +1,7 @@
 //! Each cause appears on its evidence and goes when that is taken away, the rest of the difference staying.
 
-use crate::made::{Op, Pair, Stat, op, stat};
-use crate::{advice, case, causes, evidence};
+use crate::diagnoses::made::{Op, Pair, Stat, op, stat};
+use crate::diagnoses::{advice, case, causes, evidence};
 
 /// Both sides of one process.
 fn pair(baseline: &[Op], candidate: &[Op]) -> Pair {
@@ -161,7 +161,7 @@ fn another_input_goes_where_it_is_equal() {
     }
     let result = pair.result();
     assert_eq!((causes(&result)[0], advice(&result)), ("input-differs", "input-differs"), "no table of frequencies");
-    assert_eq!(causes(&crate::result(&pair.side("gpu"), &pair.side("gpu"))), [""; 0]);
+    assert_eq!(causes(&crate::diagnoses::result(&pair.side("gpu"), &pair.side("gpu"))), [""; 0]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_bias_left_out_is_found_by_its_mean() {
 fn missing_operations_go_where_both_sides_recorded_the_same() {
     let pair = Pair::copy("dumps/glm_stats_mix_jit_script_missing_bench");
     assert_eq!(pair.causes(), ["missing-operations"]);
-    assert_eq!(causes(&crate::result(&pair.side("npu"), &pair.side("npu"))), [""; 0]);
+    assert_eq!(causes(&crate::diagnoses::result(&pair.side("npu"), &pair.side("npu"))), [""; 0]);
     assert_eq!(causes(&case("dumps/broken_empty_dump")), [""; 0], "nothing in agreement around it");
 }
 
@@ -264,7 +264,7 @@ fn plain_differences_go_where_they_are_equal() {
     {
         let pair = Pair::copy(&format!("dumps/{name}"));
         assert_eq!(pair.causes()[0], cause, "{name}");
-        assert_eq!(causes(&crate::result(&pair.side("npu"), &pair.side("npu"))), [""; 0], "{name}");
+        assert_eq!(causes(&crate::diagnoses::result(&pair.side("npu"), &pair.side("npu"))), [""; 0], "{name}");
     }
 }
 
@@ -325,7 +325,7 @@ fn configuration_names_what_differs_and_nothing_where_it_is_equal() {
     ] {
         let folder = crate::data::fixture("config-check").join(name);
         assert_eq!(causes(&case(&format!("config-check/{name}"))).first().copied(), Some(cause), "{name}");
-        let same = crate::result(&folder.join("npu.zip"), &folder.join("npu.zip"));
+        let same = crate::diagnoses::result(&folder.join("npu.zip"), &folder.join("npu.zip"));
         assert!(!causes(&same).contains(&cause), "{name}");
     }
 }

@@ -2,8 +2,8 @@
 
 use precision_gate::result::GateResult;
 
-use crate::made::{Op, Pair, Stat, op, stat};
-use crate::{advice, causes, evidence};
+use crate::diagnoses::made::{Op, Pair, Stat, op, stat};
+use crate::diagnoses::{advice, causes, evidence};
 
 /// Layers of the model.
 const LAYERS: u8 = 4;

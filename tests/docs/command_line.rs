@@ -51,7 +51,7 @@ fn the_reference_of_the_command_line_is_the_programs_help() {
     let top = help(&[], "120");
     let mut page = String::from(
         "# Command line\n\nEvery command with its arguments and flags, as `--help` prints them. Made by\n\
-         `UPDATE_DOCS=1 cargo test --locked --test docs`. Flags go before `INPUT_*` and variables of the CI system, these before the\n\
+         `UPDATE_DOCS=1 cargo test --locked --test all docs::`. Flags go before `INPUT_*` and variables of the CI system, these before the\n\
          [policy file](reference-policy.md), and that before defaults.\n",
     );
     let mut chapters = String::new();

@@ -10,5 +10,5 @@ pub(crate) fn is_fresh(name: &str, wanted: &str, test: &str) {
         fs::write(&path, wanted).expect("written");
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/{name} is stale: run `UPDATE_DOCS=1 cargo test --test {test}`");
+    assert!(found == wanted, "docs/{name} is stale: run `UPDATE_DOCS=1 cargo test --test all {test}::`");
 }

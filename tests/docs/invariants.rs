@@ -11,12 +11,12 @@ use super::fresh::is_fresh;
 const ENGLISH: &str = "# What every sound run keeps\n\n\
     The invariants that [one run by itself](health.md) is held by, as `looked` in `result.json` names them: `held`, `broken`, or\n\
     `not-looked` with a reason. The second column lists [findings](findings.md) that break one, the third every reason why it\n\
-    may not be looked at. Made by `UPDATE_DOCS=1 cargo test --locked --test docs`.\n\n\
+    may not be looked at. Made by `UPDATE_DOCS=1 cargo test --locked --test all docs::`.\n\n\
     | sound | broken by | not looked at |\n| --- | --- | --- |\n";
 const CHINESE: &str = "# 正常训练应满足的规则\n\n\
     [单侧训练](health.md)按以下规则检查。`result.json` 的 `looked` 逐条列出其状态：`held`（成立）、`broken`（不成立）或\n\
     `not-looked`（未检查，附原因）。第二列为使其不成立的[问题编码](findings.zh.md)，第三列为可能的未检查原因。由\n\
-    `UPDATE_DOCS=1 cargo test --locked --test docs` 生成。\n\n\
+    `UPDATE_DOCS=1 cargo test --locked --test all docs::` 生成。\n\n\
     | 规则 | 不成立时的问题 | 未检查的原因 |\n| --- | --- | --- |\n";
 
 #[test]

@@ -172,7 +172,7 @@ fn the_reference_of_the_policy_file_is_its_schema() {
         Reference { definitions, waiting: Vec::new(), described: BTreeMap::new(), choices: BTreeMap::new() };
     let mut page = String::from(
         "# Keys of the policy file\n\nEvery key of `precision-gate.yml`, made from the JSON Schema that `precision-gate schema config` prints, by\n\
-         `UPDATE_DOCS=1 cargo test --locked --test docs`. [The policy file](policy.md) explains when a pass is a pass, and the page of\n\
+         `UPDATE_DOCS=1 cargo test --locked --test all docs::`. [The policy file](policy.md) explains when a pass is a pass, and the page of\n\
          each check its limits. Any other key is an error.\n\n`[]` is an entry of a list, `NAME` a name of your choice. Without a default, nothing is set.\n\n## All sections\n\n",
     );
     reference.section(&mut page, "", &schema);

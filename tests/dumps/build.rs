@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::msprobe::table::Table;
 
-use crate::support::tables;
+use crate::dumps::support::tables;
 
 /// A tensor to dump.
 #[derive(Clone)]

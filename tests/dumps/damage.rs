@@ -11,7 +11,7 @@ use precision_gate::gate::{Quiet, search};
 use precision_gate::read::dump::DumpFolder;
 
 use crate::changes::Random;
-use crate::support::fixtures;
+use crate::dumps::support::fixtures;
 
 /// One records file with changed bytes, at its place.
 struct Changed {
@@ -94,12 +94,12 @@ fn cut_and_changed_records_never_panic() {
 #[test]
 fn cut_records_are_damaged_and_keep_their_place() {
     let path = fixtures().join("broken_truncated_dump_json");
-    let inventory = crate::support::look(&path.join("npu"));
+    let inventory = crate::dumps::support::look(&path.join("npu"));
     let dumps = inventory.all::<DumpFolder>();
     assert_eq!(dumps.len(), 1);
     let error = dumps[0].read().expect_err("cut");
     assert!(error.message().contains("the file ends here") && error.help().is_some(), "{error}");
-    let whole = crate::support::look(&path.join("gpu"));
+    let whole = crate::dumps::support::look(&path.join("gpu"));
     assert_eq!(dumps[0].step, whole.all::<DumpFolder>()[0].step);
 }
 

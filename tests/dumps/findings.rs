@@ -5,10 +5,10 @@ use std::path::Path;
 
 use precision_gate::result::GateResult;
 
-use crate::build::{Op, Tensor, dump, x};
 use crate::changes::data::fixture;
 use crate::changes::{codes, judge};
-use crate::support::fixtures;
+use crate::dumps::build::{Op, Tensor, dump, x};
+use crate::dumps::support::fixtures;
 
 /// A sound tensor of six elements.
 fn sound() -> Tensor {

@@ -16,7 +16,7 @@ use crate::changes::folder::{Change, Copied, folders};
 use crate::changes::places::{Place, places};
 use crate::changes::tree::files;
 use crate::changes::{Random, codes, evidence, judge};
-use crate::support::fixtures;
+use crate::dumps::support::fixtures;
 
 /// Changes of a pair that the sampled test makes.
 const SAMPLE: usize = 3;

@@ -15,8 +15,8 @@ use precision_gate::result::outcome::RuleOutcome;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
-use crate::build::{Op, Tensor, dump, x};
-use crate::support::fixtures;
+use crate::dumps::build::{Op, Tensor, dump, x};
+use crate::dumps::support::fixtures;
 
 fn run(baseline: &Path, candidate: &Path, policy: &str) -> Result<Outcome, Error> {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();

@@ -15,7 +15,7 @@ use precision_gate::report::plot::error_map::error_map_png;
 use precision_gate::report::writer;
 use precision_gate::result::GateResult;
 
-use crate::build::{Op, Tensor, dump};
+use crate::dumps::build::{Op, Tensor, dump};
 
 /// Two batches, four heads, eight tokens, sixteen channels.
 const SHAPE: [u64; 4] = [2, 4, 8, 16];
@@ -111,7 +111,7 @@ fn the_sentence_names_axis_and_places() {
 
 #[test]
 fn statistics_tell_no_place() {
-    let fixture = crate::support::fixtures().join("glm_stats_mix_inv_freq");
+    let fixture = crate::dumps::support::fixtures().join("glm_stats_mix_inv_freq");
     let result = result(&fixture);
     assert!(result.culprit.expect("a culprit").location.is_none());
 }

@@ -11,8 +11,8 @@ use precision_gate::policy::location::Held;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
-use crate::build::{Op, Tensor, dump};
-use crate::support::fixtures;
+use crate::dumps::build::{Op, Tensor, dump};
+use crate::dumps::support::fixtures;
 
 /// Pairs of one model with module names: a healthy one, wrong modules, wrong operations, a warning.
 const CASES: [&str; 6] = [

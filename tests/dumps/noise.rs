@@ -17,7 +17,7 @@ use precision_gate::report::messages::Language;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
-use crate::build::{Op, Tensor, dump};
+use crate::dumps::build::{Op, Tensor, dump};
 
 /// Values that no other tensor has, `off` by that much relative to their size, in a direction told by `seed`.
 fn values(kind: usize, off: f64, seed: usize) -> Vec<f32> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::msprobe::table::Table;
 
-use crate::support::{Difference, expected, fixtures, tables};
+use crate::dumps::support::{Difference, expected, fixtures, tables};
 
 #[test]
 fn every_cell_equals_what_the_real_tool_wrote() {

@@ -8,7 +8,7 @@ use regex::Regex;
 use tempfile::TempDir;
 
 use crate::changes::data::fixture;
-use crate::real_case::{Case, folders};
+use crate::dumps::real_case::{Case, folders};
 
 /// Culprits and verdicts that recorded statistics do not show.
 const UNSEEN: [(&str, &str); 2] = [

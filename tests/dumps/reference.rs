@@ -13,7 +13,7 @@ use precision_gate::report::reference::shown;
 use precision_gate::result::operation::OffSide;
 use precision_gate::verdict::{Severity, Verdict};
 
-use crate::build::{Op, Tensor, dump};
+use crate::dumps::build::{Op, Tensor, dump};
 
 const OPERATIONS: [&str; 4] = [
     "Torch.matmul.0.forward",

@@ -5,7 +5,7 @@ mod metrics;
 mod pairing;
 mod statistics;
 
-use crate::build::Compared;
+use crate::dumps::build::Compared;
 
 /// The six cells of tensor mode.
 const SIX: [&str; 6] =

@@ -6,11 +6,11 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::data::fixture;
-use crate::fake::community::Community;
-use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
-use crate::fake::gitlab::GitLab;
-use crate::fake::{Brain, Fake, PIECE, Reply, Wrong};
-use crate::gate::{Ended, Gate, Pair, finished_workflow};
+use crate::forge::fake::community::Community;
+use crate::forge::fake::github::{GitHub, HEAD, Rights, TOKEN};
+use crate::forge::fake::gitlab::GitLab;
+use crate::forge::fake::{Brain, Fake, PIECE, Reply, Wrong};
+use crate::forge::gate::{Ended, Gate, Pair, finished_workflow};
 
 /// Bodies that are no valid answer to any request.
 const BODIES: [&str; 5] = ["", "null", "<html><body>Sign in</body></html>", "{\"id\": 1, \"bo", "{\"id\": 0}"];

@@ -1,8 +1,8 @@
 //! Gitea, Gitee and GitCode, and any other system by a command; and the address given by hand.
 
-use crate::fake::community::Community;
-use crate::fake::github::{GitHub, HEAD, TOKEN};
-use crate::gate::{Gate, Pair};
+use crate::forge::fake::community::Community;
+use crate::forge::fake::github::{GitHub, HEAD, TOKEN};
+use crate::forge::gate::{Gate, Pair};
 
 #[test]
 fn gitee_and_gitcode_get_a_comment_and_a_label() {

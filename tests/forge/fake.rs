@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::contract::Contract;
+use crate::forge::contract::Contract;
 
 /// A request as it came.
 #[derive(Clone, Debug)]

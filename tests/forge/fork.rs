@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::fake::Fake;
-use crate::fake::github::{BASE, GitHub, HEAD, Rights, TIP, TOKEN};
-use crate::gate::{Gate, Pair, finished_workflow, pull_request};
+use crate::forge::fake::Fake;
+use crate::forge::fake::github::{BASE, GitHub, HEAD, Rights, TIP, TOKEN};
+use crate::forge::gate::{Gate, Pair, finished_workflow, pull_request};
 
 fn first_half(fake: &Fake<GitHub>) -> Gate {
     let gate = Gate::on_github(&fake.base);

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::data::fixture;
-use crate::fake::github::{BASE, HEAD, PULL, TOKEN};
-use crate::fake::gitlab;
+use crate::forge::fake::github::{BASE, HEAD, PULL, TOKEN};
+use crate::forge::fake::gitlab;
 
 /// The commit that a job of GitHub has checked out.
 pub(crate) const SHA: &str = "2222222222222222222222222222222222222222";

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
-use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Gate, OLD, Pair, pull_request, shows};
+use crate::forge::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
+use crate::forge::fake::{Fake, Reply, Wrong};
+use crate::forge::gate::{Gate, OLD, Pair, pull_request, shows};
 
 const BOT: &str = "github-actions[bot]";
 
@@ -449,7 +449,7 @@ fn a_change_of_the_policy_is_told() {
     let (fake, gate) = start();
     fake.state()
         .files
-        .insert((crate::fake::github::BASE.into(), "precision-gate.yml".into()), "profile: strict\n".into());
+        .insert((crate::forge::fake::github::BASE.into(), "precision-gate.yml".into()), "profile: strict\n".into());
     gate.write("precision-gate.yml", "profile: default\n");
     let event = pull_request("org/model");
     gate.write("event.json", &event.to_string());

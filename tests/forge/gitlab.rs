@@ -1,8 +1,8 @@
 //! GitLab: the note of a merge request, its pictures, and statuses from elsewhere.
 
-use crate::fake::gitlab::{BASE, BOT, GitLab, HEAD, TIP};
-use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Gate, OLD, Pair, shows};
+use crate::forge::fake::gitlab::{BASE, BOT, GitLab, HEAD, TIP};
+use crate::forge::fake::{Fake, Reply, Wrong};
+use crate::forge::gate::{Gate, OLD, Pair, shows};
 
 fn start() -> (Fake<GitLab>, Gate) {
     let fake = GitLab::start();

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::Fake;
-use crate::fake::github::{GitHub, HEAD, PULL, Rights, TIP, TOKEN};
-use crate::fake::gitlab::{self, GitLab};
-use crate::gate::{Ended, Gate, Pair};
+use crate::forge::fake::Fake;
+use crate::forge::fake::github::{GitHub, HEAD, PULL, Rights, TIP, TOKEN};
+use crate::forge::fake::gitlab::{self, GitLab};
+use crate::forge::gate::{Ended, Gate, Pair};
 
 const WAIVE: &str = "/precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted";
 const POLICY: &str = "# Our limits.\nprofile: default\nwaivers:\n  # HF32\n  - { code: other-precision, where: a, owner: o, reason: r, expires: 2026-12-01 }\n";

@@ -1,9 +1,9 @@
 //! Nights without a pull request: the issue of a suite.
 
-use crate::fake::github::{GitHub, Rights, TOKEN};
-use crate::fake::gitlab::GitLab;
-use crate::fake::{Reply, Wrong};
-use crate::gate::{Gate, Pair};
+use crate::forge::fake::github::{GitHub, Rights, TOKEN};
+use crate::forge::fake::gitlab::GitLab;
+use crate::forge::fake::{Reply, Wrong};
+use crate::forge::gate::{Gate, Pair};
 
 /// Ten nights: what each run finds, whether the issue is open after it, and how many comments it has by then.
 const NIGHTS: [(Pair, bool, usize); 10] = [

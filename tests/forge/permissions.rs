@@ -13,7 +13,7 @@ use precision_gate::publish::proposer::Push;
 use precision_gate::publish::status::{Report, State};
 use precision_gate::publish::tree::Folder;
 
-use crate::contract::Contract;
+use crate::forge::contract::Contract;
 
 const COMMIT: &str = "0123456789012345678901234567890123456789";
 

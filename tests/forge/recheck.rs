@@ -24,9 +24,9 @@ use precision_gate::result::seal::seal;
 use precision_gate::result::{GateResult, Source};
 use precision_gate::verdict::CheckId;
 
-use crate::fake::Fake;
-use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
-use crate::gate::{Gate, finished_workflow};
+use crate::forge::fake::Fake;
+use crate::forge::fake::github::{GitHub, HEAD, Rights, TOKEN};
+use crate::forge::gate::{Gate, finished_workflow};
 
 fn fixture(name: &str) -> [PathBuf; 2] {
     let folder = crate::data::fixture(name);

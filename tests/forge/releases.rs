@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::fake::github::{GitHub, Rights, TOKEN};
-use crate::fake::gitlab::{self, GitLab};
-use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Ended, Gate};
+use crate::forge::fake::github::{GitHub, Rights, TOKEN};
+use crate::forge::fake::gitlab::{self, GitLab};
+use crate::forge::fake::{Fake, Reply, Wrong};
+use crate::forge::gate::{Ended, Gate};
 
 const FILES: [&str; 7] = [
     "signoff.json",
@@ -21,8 +21,8 @@ const FILES: [&str; 7] = [
 fn sign_off(gate: &Gate, more: &[&str]) -> Ended {
     gate.write("signoff.yml", "{ baselines: any, suites: [{ name: quick, profile: default }] }\n");
     if !Path::new(&gate.path("quick/result.json")).exists() {
-        let pair = crate::gate::Pair::Pass;
-        assert_eq!(gate.run(pair, &["--out", "quick", "--sha", crate::fake::github::HEAD]).code, 0);
+        let pair = crate::forge::gate::Pair::Pass;
+        assert_eq!(gate.run(pair, &["--out", "quick", "--sha", crate::forge::fake::github::HEAD]).code, 0);
     }
     let given = ["signoff", "quick", "--require", "signoff.yml", "--today", "2026-11-21", "--attach", "v1.2.0"];
     gate.command(&[&given[..], more].concat())

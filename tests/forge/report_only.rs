@@ -1,10 +1,10 @@
 //! Runs that report and block nothing: every state of a change, with and without `report-only`.
 
-use crate::fake::Fake;
-use crate::fake::community::Community;
-use crate::fake::github::{GitHub, HEAD, PULL, TIP, TOKEN};
-use crate::fake::gitlab::GitLab;
-use crate::gate::{Gate, Pair};
+use crate::forge::fake::Fake;
+use crate::forge::fake::community::Community;
+use crate::forge::fake::github::{GitHub, HEAD, PULL, TIP, TOKEN};
+use crate::forge::fake::gitlab::GitLab;
+use crate::forge::gate::{Gate, Pair};
 
 const WAIVER: &str = "waivers: [{ code: '*', where: '*', owner: li, reason: known, expires: 2026-12-01 }]\n";
 const NEWER: &str = "4444444444444444444444444444444444444444";

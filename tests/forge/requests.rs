@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::fake::Fake;
-use crate::fake::github::{BASE, GitHub, HEAD, PULL, TIP};
-use crate::fake::gitlab::{self, GitLab};
-use crate::gate::{Ended, Gate, Pair, finished_workflow, pull_request};
+use crate::forge::fake::Fake;
+use crate::forge::fake::github::{BASE, GitHub, HEAD, PULL, TIP};
+use crate::forge::fake::gitlab::{self, GitLab};
+use crate::forge::gate::{Ended, Gate, Pair, finished_workflow, pull_request};
 
 /// A policy that lets everything pass.
 const LAX: &str = "waivers: [{ code: '*', where: '*', reason: all is well, owner: mallory, expires: 2027-01-01 }]\n";

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::fake::github::{GitHub, TOKEN};
-use crate::fake::{Reply, Wrong};
-use crate::gate::{Gate, Pair};
+use crate::forge::fake::github::{GitHub, TOKEN};
+use crate::forge::fake::{Reply, Wrong};
+use crate::forge::gate::{Gate, Pair};
 
 fn search(folder: &Path) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {

@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use crate::fake::community::Community;
-use crate::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
-use crate::fake::gitlab::GitLab;
-use crate::fake::{Brain, Fake, Wrong};
-use crate::gate::{Gate, Pair, finished_workflow, shows};
+use crate::forge::fake::community::Community;
+use crate::forge::fake::github::{GitHub, HEAD, PULL, Rights, TOKEN};
+use crate::forge::fake::gitlab::GitLab;
+use crate::forge::fake::{Brain, Fake, Wrong};
+use crate::forge::gate::{Gate, Pair, finished_workflow, shows};
 
 const NEWER: &str = "4444444444444444444444444444444444444444";
 

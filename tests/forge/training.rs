@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
-use crate::fake::gitlab::{self, GitLab};
-use crate::gate::{Ended, Gate};
+use crate::forge::fake::github::{GitHub, HEAD, Rights, TOKEN};
+use crate::forge::fake::gitlab::{self, GitLab};
+use crate::forge::gate::{Ended, Gate};
 
 /// The trusted run of the quickstart.
 const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart/gpu");

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::fake::github::{GitHub, HEAD, Rights, TIP, TOKEN};
-use crate::fake::gitlab::{self, GitLab};
-use crate::fake::{Fake, Reply, Wrong};
-use crate::gate::{Ended, Gate, Pair, finished_workflow, pull_request};
+use crate::forge::fake::github::{GitHub, HEAD, Rights, TIP, TOKEN};
+use crate::forge::fake::gitlab::{self, GitLab};
+use crate::forge::fake::{Fake, Reply, Wrong};
+use crate::forge::gate::{Ended, Gate, Pair, finished_workflow, pull_request};
 
 /// A policy that lets everything pass.
 const LAX: &str = "waivers: [{ code: '*', where: '*', reason: all is well, owner: mallory, expires: 2027-01-01 }]\n";

@@ -4,9 +4,9 @@ use precision_gate::result::GateResult;
 use precision_gate::result::seal::seal;
 use serde_json::Value;
 
-use crate::fake::github::{GitHub, HEAD, TOKEN};
-use crate::fake::{Asked, Brain, Fake, Reply, Wrong};
-use crate::gate::{Gate, Pair};
+use crate::forge::fake::github::{GitHub, HEAD, TOKEN};
+use crate::forge::fake::{Asked, Brain, Fake, Reply, Wrong};
+use crate::forge::gate::{Gate, Pair};
 
 /// A robot: takes every message, and refuses what is no JSON.
 struct Robot(Vec<(String, Value)>);

@@ -8,8 +8,8 @@ use precision_gate::report::history_page::render;
 use precision_gate::report::messages::Language;
 use precision_gate::verdict::Verdict;
 
-use crate::support::{Night, commit, ended, program, run};
-use crate::thirty_nights::simulated;
+use crate::history::support::{Night, commit, ended, program, run};
+use crate::history::thirty_nights::simulated;
 
 #[test]
 fn thirty_nights_of_three_suites_stand_on_one_page() {

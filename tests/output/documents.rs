@@ -7,7 +7,7 @@ use precision_gate::output::Set;
 use tempfile::TempDir;
 
 use crate::data::fixture;
-use crate::support::{documents, ended, example, gate, names, put, reference, run};
+use crate::output::support::{documents, ended, example, gate, names, put, reference, run};
 
 /// Files of a user, some with names like those of documents.
 const OWN: [&str; 7] = [

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{Documents, documents, ended, names, numbers, put, reference, run};
+use crate::output::support::{Documents, documents, ended, names, numbers, put, reference, run};
 
 /// State of a folder after a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

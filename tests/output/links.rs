@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::{documents, ended, example, gate, names, run};
+use crate::output::support::{documents, ended, example, gate, names, run};
 
 /// A checkout, and a file beside it that nobody may touch.
 struct Planted {

@@ -16,7 +16,7 @@ use precision_gate::result::load;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::reference;
+use crate::output::support::reference;
 
 /// Characters of one name.
 const CHUNK: usize = 1024;

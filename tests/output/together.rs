@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{documents, names, numbers, put, reference, run, told};
+use crate::output::support::{documents, names, numbers, put, reference, run, told};
 
 /// Starts as many pairs of runs, and prints how they ended.
 fn race(count: usize) {

@@ -1,7 +1,6 @@
 //! Chinese reports as people see them: nothing of them is English but names, codes and metrics.
 
-#[path = "../wording/chinese.rs"]
-mod words;
+use crate::wording::chinese as words;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -21,9 +20,9 @@ use precision_gate::result::GateResult;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::cases::CASES;
-use crate::comment::comment;
-use crate::{evaluation, operators, performance};
+use crate::reports::cases::CASES;
+use crate::reports::comment::comment;
+use crate::reports::{evaluation, operators, performance};
 
 /// Keys of a result whose texts are the gate's own sentences, not names of artifacts.
 const SENTENCES: [&str; 9] = ["message", "help", "text", "formula", "reason", "note", "notes", "lines", "examples"];

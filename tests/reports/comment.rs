@@ -8,7 +8,7 @@ use precision_gate::report::terminal::Detail;
 use precision_gate::result::GateResult;
 use serde_json::json;
 
-use crate::cases::{self, CASES};
+use crate::reports::cases::{self, CASES};
 
 pub(crate) fn comment(result: &GateResult, language: Language, limit: usize) -> String {
     let templates = Templates::shipped();

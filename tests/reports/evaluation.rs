@@ -15,8 +15,8 @@ use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 use serde_json::{Map, Value, json};
 
-use crate::cases;
-use crate::comment::comment;
+use crate::reports::cases;
+use crate::reports::comment::comment;
 
 /// A unit as `result.json` has it, with some fields replaced.
 pub(crate) fn unit(fields: &Value) -> Value {

@@ -14,8 +14,8 @@ use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Verdict};
 
-use crate::comment::comment;
 use crate::data::{beside, fixture};
+use crate::reports::comment::comment;
 
 /// Families of pairs; each case has its sides in `gpu` and `npu`, or as packs.
 const FAMILIES: [&str; 16] = [

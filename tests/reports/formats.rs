@@ -9,8 +9,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::{code_quality, issue, junit, metrics, sarif};
 use serde_json::Value;
 
-use crate::cases::CASES;
 use crate::data::fixture;
+use crate::reports::cases::CASES;
 
 pub(crate) fn check_sarif(text: &str) {
     // One published pattern has a stray bracket.
@@ -105,7 +105,7 @@ fn report_renders_the_same_bytes_again() {
 fn findings_point_at_source_lines_that_exist() {
     let root = tempfile::tempdir().expect("a folder");
     fs::write(root.path().join("modeling_gpt.py"), "").expect("written");
-    let result = crate::cases::find("culprit_forward").run().result;
+    let result = crate::reports::cases::find("culprit_forward").run().result;
     let options = issue::Options { language: Language::En, source_root: Some(root.path()) };
     let issues = issue::all(&result, &options).expect("issues");
     let log: Value = serde_json::from_str(&sarif::render(&result, &issues).expect("renders")).expect("JSON");

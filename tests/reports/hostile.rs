@@ -12,8 +12,8 @@ use precision_gate::result::operation::OperationLine;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 
-use crate::cases;
-use crate::comment::comment;
+use crate::reports::cases;
+use crate::reports::comment::comment;
 
 const NAMES: &[&str] = &[
     "</details></summary><b>",
@@ -105,7 +105,7 @@ fn shifted(shift: usize) -> GateResult {
 /// An evaluation whose tasks, metrics, questions and answers are hostile texts.
 fn evaluation(shift: usize) -> GateResult {
     let mut next = (shift..).map(|index: usize| format!("{}{}", NAMES[index % NAMES.len()], "x".repeat(index % 7)));
-    let mut made = json!(crate::evaluation::everything());
+    let mut made = json!(crate::reports::evaluation::everything());
     poison(&mut made, "", &mut next);
     let mut result: GateResult = serde_json::from_value(made).expect("still a result");
     result.identify();
@@ -230,11 +230,11 @@ fn in_reports_for_systems() {
     for result in [result(), evaluation(0), evaluation(9)] {
         let issues =
             issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
-        crate::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
-        crate::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
+        crate::reports::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
+        crate::reports::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
         let xml = junit::render(&result, &issues, &[]).expect("renders");
         let said = xml.split("<system-out>").skip(1).filter_map(|rest| rest.split("</system-out>").next());
         assert!(said.into_iter().all(|said| !said.contains("[[ATTACHMENT")), "only pictures are attached");
-        crate::formats::check_metrics(&metrics::render(&result));
+        crate::reports::formats::check_metrics(&metrics::render(&result));
     }
 }

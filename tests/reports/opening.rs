@@ -15,8 +15,8 @@ use precision_gate::result::GateResult;
 use precision_gate::result::diagnosis::Sureness;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
-use crate::comment::comment;
 use crate::data::fixture;
+use crate::reports::comment::comment;
 
 fn copied(from: &Path, to: &Path) {
     if from.is_file() {

@@ -14,7 +14,7 @@ use precision_gate::report::{issue, junit, metrics, page};
 use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 
-use crate::comment::comment;
+use crate::reports::comment::comment;
 
 fn judged(name: &str, policy: &str) -> GateResult {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/operators").join(name);

@@ -7,7 +7,7 @@ use precision_gate::report::page::{Options, render};
 use precision_gate::report::templates::Templates;
 use serde_json::Value;
 
-use crate::cases;
+use crate::reports::cases;
 
 const STYLE: &str = include_str!("../../templates/report/page.css");
 

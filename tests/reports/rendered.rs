@@ -1,7 +1,7 @@
 //! Second stage: documents in the programs that show them.
 //!
 //! `apt-get install chromium cmark-gfm libxml2-utils`, then
-//! `cargo test --test reports -- --ignored`. Pictures of the page are left in `target/tmp/page-*.png`.
+//! `cargo test --test all reports:: -- --ignored`. Pictures of the page are left in `target/tmp/page-*.png`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::{issue, junit};
 
-use crate::cases::CASES;
-use crate::comment::comment;
+use crate::reports::cases::CASES;
+use crate::reports::comment::comment;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
@@ -44,7 +44,7 @@ fn the_comment_becomes_tables_and_folded_parts() {
 #[ignore = "needs xmllint"]
 fn junit_keeps_its_schema() {
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/junit-10.xsd").display().to_string();
-    let hostile = crate::hostile::result();
+    let hostile = crate::reports::hostile::result();
     let results = CASES.iter().map(|case| case.run().result).chain([hostile]);
     for (index, result) in results.enumerate() {
         let options = issue::Options { language: Language::Zh, source_root: None };
@@ -156,7 +156,7 @@ fn the_page_draws_without_errors_in_light_and_dark() {
         ("nan", Language::En),
         ("curve_nan", Language::En),
     ] {
-        let html = crate::page::page(name, language);
+        let html = crate::reports::page::page(name, language);
         let used = written(&format!("{name}-used.html"), &html.replace("</body>", USE));
         chromium(&["--window-size=1366,768", "--virtual-time-budget=3000", "--dump-dom"], &used);
         let path = written(&format!("{name}.html"), &html);
@@ -177,7 +177,7 @@ fn the_page_draws_without_errors_in_light_and_dark() {
 #[test]
 #[ignore = "needs chromium"]
 fn the_page_draws_hostile_names_as_text() {
-    let html = crate::hostile::rendered(Language::Zh);
+    let html = crate::reports::hostile::rendered(Language::Zh);
     let document = chromium(&["--dump-dom"], &written("hostile.html", &html));
     assert!(document.contains("<canvas"), "nothing was drawn");
     let document = document.replacen("<img id=\"error-map\" alt=\"", "", 1);
@@ -188,7 +188,7 @@ fn the_page_draws_hostile_names_as_text() {
 #[test]
 #[ignore = "needs chromium"]
 fn the_page_draws_the_smallest_errors_and_the_largest() {
-    let html = crate::page::page("culprit_backward", Language::En);
+    let html = crate::reports::page::page("culprit_backward", Language::En);
     let (before, rest) = html.split_once("\"error\":[0.0,0.0,0.0,").expect("a profile");
     let extreme = format!("{before}\"error\":[2e-45,1e38,\"inf\",{rest}");
     let document = chromium(&["--dump-dom"], &written("extreme.html", &extreme));
@@ -214,7 +214,7 @@ parent.postMessage(wrong.join("; ") || "fits", "*");
 fn no_page_scrolls_sideways_on_a_desk_or_a_phone() {
     let pages = CASES.iter().flat_map(|case| [Language::En, Language::Zh].map(|language| (case.name, language)));
     for (name, language) in pages {
-        let html = crate::page::page(name, language).replace("</body>", FITS);
+        let html = crate::reports::page::page(name, language).replace("</body>", FITS);
         let file = format!("fits-{name}-{}.html", language.tag());
         written(&file, &html);
         for width in [1366, 390] {

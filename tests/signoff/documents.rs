@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::release::{COMMIT, Release, SUITES};
+use crate::signoff::release::{COMMIT, Release, SUITES};
 
 fn sha256(release: &Release, name: &str) -> String {
     format!("{:x}", Sha256::digest(fs::read(release.path(name)).expect("there")))

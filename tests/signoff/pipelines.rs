@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::release::Release;
+use crate::signoff::release::Release;
 
 fn example(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/pipelines").join(name);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::release::{Ended, Release, TODAY};
+use crate::signoff::release::{Ended, Release, TODAY};
 
 const LATER: &str = "89abcdef0123456789abcdef0123456789abcdef";
 

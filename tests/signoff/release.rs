@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::data;
-use crate::tree::copy;
+use crate::signoff::tree::copy;
 
 /// The commit of the candidate.
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";

@@ -79,7 +79,7 @@ fn work_grows_with_the_size_of_a_file() {
     }
 }
 
-/// Writes sources to measure: `SOURCES=folder cargo test --test source write_sources -- --ignored`.
+/// Writes sources to measure: `SOURCES=folder cargo test --test all write_sources -- --ignored`.
 #[test]
 #[ignore = "writes files for measurements by hand"]
 fn write_sources() {

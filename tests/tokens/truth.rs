@@ -1,7 +1,6 @@
 //! Truth of the cases of `fixtures/tokens`: verdict, codes, place and numbers.
 
-#[path = "unmet.rs"]
-mod unmet;
+use crate::tokens::unmet;
 
 use std::fs;
 use std::path::{Path, PathBuf};

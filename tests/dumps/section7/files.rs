@@ -7,8 +7,8 @@ use precision_gate::msprobe::table::Table;
 use precision_gate::read::dump::DumpFolder;
 
 use super::{CHECKSUM, NO_CHECKSUM};
-use crate::build::{Compared, Item, Op, Tensor, dump, x};
-use crate::support::{look, tables};
+use crate::dumps::build::{Compared, Item, Op, Tensor, dump, x};
+use crate::dumps::support::{look, tables};
 
 /// The only table of two dumps of `records`, one per side, written as `name`.
 fn table_of(name: &str, gpu: &str, npu: &str) -> Option<Table> {

@@ -1,7 +1,7 @@
 //! 7.3: metrics of tensors.
 
 use super::{COSINE, DTYPE, NOT_FINITE, ONE_THOUSANDTH, REQUIRES_GRAD, SHAPE, SIX};
-use crate::build::{Compared, Op, Tensor, x};
+use crate::dumps::build::{Compared, Op, Tensor, x};
 
 /// Compares two tensors as the only output of an operation.
 fn pair(npu: Tensor, bench: Tensor) -> Compared {
@@ -178,8 +178,9 @@ fn p5_float_types_are_compared_with_each_other() {
 
 #[test]
 fn a_null_output_can_be_the_first() {
-    let op =
-        |output: Tensor| vec![Op::output("Torch.X.0.backward", crate::build::Item::Raw("null")).and_output(output)];
+    let op = |output: Tensor| {
+        vec![Op::output("Torch.X.0.backward", crate::dumps::build::Item::Raw("null")).and_output(output)]
+    };
     let table = Compared::of("tensor", &op(f32s(&[1., 2., 3.])), &op(f32s(&[-1., -2., -3.])));
     table.verdict(0, &[ONE_THOUSANDTH, COSINE]);
     table.verdict(1, &[]);

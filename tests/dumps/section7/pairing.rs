@@ -4,8 +4,8 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::pair::unit;
 
 use super::{DTYPE, SIX};
-use crate::build::{Compared, Op, Tensor, dump, x};
-use crate::support::{look, tables};
+use crate::dumps::build::{Compared, Op, Tensor, dump, x};
+use crate::dumps::support::{look, tables};
 
 fn op(name: &str, value: f32) -> Op {
     Op::output(name, Tensor::f32(&[2], &[value, 1.]))

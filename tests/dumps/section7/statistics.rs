@@ -1,7 +1,7 @@
 //! 7.4: differences and verdicts of statistics.
 
 use super::{DTYPE, NORM_GROWS, NORM_OF_OUTPUT, SCALAR, SHAPE};
-use crate::build::{Compared, Item, Op, Tensor, x};
+use crate::dumps::build::{Compared, Item, Op, Tensor, x};
 
 const DIFFERENCES: [&str; 4] = ["Max diff", "Min diff", "Mean diff", "L2norm diff"];
 const RELATIVE: [&str; 4] = ["MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr"];

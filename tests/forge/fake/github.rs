@@ -9,7 +9,7 @@ use base64::Engine;
 use serde_json::{Value, json};
 
 use super::{Asked, Brain, Fake, Reply};
-use crate::contract::Contract;
+use crate::forge::contract::Contract;
 use proposals::Opened;
 use tracker::Issue;
 

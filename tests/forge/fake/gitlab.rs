@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Asked, Brain, Fake, Reply};
-use crate::contract::Contract;
+use crate::forge::contract::Contract;
 use tracker::Issue;
 
 /// The state.

@@ -13,7 +13,7 @@ use precision_gate::report::templates::Templates;
 use serde_json::{Map, Value, json};
 
 use super::{checked, fixture, judged, of_head, policy_of, second_half};
-use crate::fake::github::GitHub;
+use crate::forge::fake::github::GitHub;
 
 /// Mutated results of each of the honest ones.
 const EACH: u64 = 800;

@@ -76,6 +76,6 @@ fn the_page_says_what_becomes_of_every_offered_waiver() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, [before, MARKS[0], &tables, MARKS[1], after].concat()).expect("written");
     } else {
-        assert_eq!(told, tables, "write it again: UPDATE_DOCS=1 cargo test --test forge pasted");
+        assert_eq!(told, tables, "write it again: UPDATE_DOCS=1 cargo test --test all pasted");
     }
 }

@@ -7,9 +7,9 @@ use precision_gate::gate::Request;
 use precision_gate::gate::recheck::parse;
 
 use super::{fixture, judged, of_head, policy_of, second_half};
-use crate::fake::Fake;
-use crate::fake::github::{GitHub, TIP};
-use crate::gate::Ended;
+use crate::forge::fake::Fake;
+use crate::forge::fake::github::{GitHub, TIP};
+use crate::forge::gate::Ended;
 
 /// Publishes a result under a policy: how the command ended, the check's conclusion, title and summary, and the comment.
 struct Posted {

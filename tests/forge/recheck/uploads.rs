@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::{fixture, second_half};
-use crate::fake::github::{GitHub, HEAD, TIP};
-use crate::gate::{Ended, Gate};
+use crate::forge::fake::github::{GitHub, HEAD, TIP};
+use crate::forge::gate::{Ended, Gate};
 
 const FAILING: &str = "dumps/gpt_bf16_stats_attention_scale";
 

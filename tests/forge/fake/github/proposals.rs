@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GitHub, Reply, Rights};
-use crate::fake::Asked;
+use crate::forge::fake::Asked;
 
 /// A pull request that was opened here: its branch and the request's own words.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GitHub, Rights};
-use crate::fake::{Asked, Reply};
+use crate::forge::fake::{Asked, Reply};
 
 /// An issue.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GitLab, Reply};
-use crate::fake::Asked;
+use crate::forge::fake::Asked;
 
 impl GitLab {
     pub(super) fn proposals(&mut self, asked: &Asked, rest: &[&str]) -> Option<Reply> {

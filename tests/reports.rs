@@ -9,9 +9,6 @@
 mod cases;
 mod chinese;
 mod comment;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
 mod evaluation;
 mod first_screen;
 mod formats;

@@ -5,12 +5,8 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
 mod documents;
 mod pipelines;
 mod refusals;
 mod release;
-#[path = "../changes/tree.rs"]
-mod tree;
+use crate::changes::tree;

@@ -5,9 +5,6 @@
     reason = "a test that indexes beyond what is there fails, as it should, and says what it counted"
 )]
 
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
 mod documents;
 mod kills;
 mod links;

@@ -11,12 +11,8 @@
 mod archives;
 mod baselines;
 mod cli;
-#[path = "../forge/contract.rs"]
-#[allow(dead_code, reason = "one module for all tests against forges; not every one needs all of it")]
-mod contract;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
+use crate::forge::contract;
 mod forges;
 mod objects;
 mod peers;

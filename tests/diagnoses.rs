@@ -8,16 +8,13 @@
 )]
 
 mod cases;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 mod made;
 mod next_dump;
 mod story;
 mod switched_off;
 mod tensors;
-#[path = "../changes/tree.rs"]
-mod tree;
+use crate::changes::tree;
 
 use std::path::Path;
 

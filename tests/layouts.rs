@@ -7,6 +7,3 @@
 )]
 
 mod checkpoints;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;

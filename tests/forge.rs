@@ -6,10 +6,7 @@
 )]
 
 mod answers;
-mod contract;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+pub(crate) mod contract;
 mod elsewhere;
 mod fake;
 mod fork;

@@ -1,7 +1,6 @@
 //! Changes of real files, for tests that ask what the gate makes of them.
 
-#[path = "../data/mod.rs"]
-pub(crate) mod data;
+pub(crate) use crate::data;
 pub(crate) mod folder;
 pub(crate) mod layouts;
 pub(crate) mod pairs;

@@ -10,9 +10,7 @@
 
 mod arguments;
 mod build;
-#[path = "../changes/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod changes;
+use crate::changes;
 mod culprit;
 mod damage;
 mod findings;

@@ -2,9 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
 mod branch;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
+use crate::data;
 mod folder;
 mod nights;
 mod page;

@@ -8,13 +8,8 @@
 )]
 
 mod checkpoints;
-#[path = "../data/mod.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod data;
 mod files;
 mod hiding;
 mod listing;
 mod msprobe_cells;
-#[path = "../changes/tree.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
-mod tree;
+use crate::changes::tree;
