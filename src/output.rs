@@ -64,25 +64,25 @@ impl Output {
     /// run. A folder that is not there is made once there is something to write, and all of this happens then.
     ///
     /// # Errors
-    /// `Usage` where another run holds the folder, something else than a file or folder stands in the way, or a file has a
-    /// document's name that this program did not write.
+    /// `Usage` where another run holds the folder, or something else than a file or folder stands in the way.
     pub fn begin(path: &Path, set: Set) -> Result<Self> {
-        Self::begin_over(path, set, false)
-    }
-
-    /// As [`begin`](Self::begin); with `force` also where documents of these names stand that another program wrote.
-    ///
-    /// # Errors
-    /// As [`begin`](Self::begin).
-    pub fn begin_over(path: &Path, set: Set, force: bool) -> Result<Self> {
         let output = Self { path: path.to_owned(), set, state: Mutex::default(), _scratch: None };
         if let Some(dir) = Dir::existing(path)? {
-            if !force {
-                check_own(&dir, set)?;
-            }
             output.state().held = Some(Held::take(Arc::new(dir), set)?);
         }
         Ok(output)
+    }
+
+    /// As [`begin`](Self::begin), for a folder that may hold files of other programs: without `force`, none of them that has
+    /// a document's name is replaced.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin); `Usage` for a file that this program did not write.
+    pub fn begin_beside_others(path: &Path, set: Set, force: bool) -> Result<Self> {
+        if let Some(dir) = Dir::existing(path)?.filter(|_| !force) {
+            check_own(&dir, set)?;
+        }
+        Self::begin(path, set)
     }
 
     /// Begins to write into a temporary folder that goes with the value: for a result that is only printed.
@@ -159,26 +159,19 @@ impl Held {
     }
 }
 
-/// Demands that the documents of `set` in a folder are of this program: beside one of them is one that says so.
+/// Demands that the documents of `set` in a folder are of this program, where their text says whose they are.
 fn check_own(dir: &Dir, set: Set) -> Result<()> {
     let names = dir.names()?;
-    let there: Vec<&String> = names.iter().filter(|name| set.rank(name).is_some() && dir.check(name).is_ok()).collect();
-    // Of a run that was killed there are lines alone, and no result beside them.
-    let tells =
-        |name: &&&String| documents::LINES.contains(&name.as_str()) || documents::ANCHORS.contains(&name.as_str());
-    for name in there.iter().filter(tells) {
+    let is_told = |name: &&String| set.rank(name).is_some() && documents::SIGNED.contains(&name.as_str());
+    for name in names.iter().filter(is_told).filter(|name| dir.check(name).is_ok()) {
         let head = dir.head(name, documents::HEAD)?.unwrap_or_default();
-        if documents::is_own(name, &head) {
-            return Ok(());
+        if !documents::is_own(&head) {
+            let place = dir.place(name).display().to_string();
+            let error = Error::new(ErrorKind::Usage, place, "is there already, and precision-gate did not write it");
+            return Err(error.with_help("give another folder with --out, or replace its documents with --force"));
         }
     }
-    let Some(name) = there.first() else { return Ok(()) };
-    let error = Error::new(
-        ErrorKind::Usage,
-        dir.place(name).display().to_string(),
-        "is there already, and precision-gate did not write it",
-    );
-    Err(error.with_help("give another folder with --out, or replace its documents with --force"))
+    Ok(())
 }
 
 /// Removes the documents of `set` and what killed runs left, in the order that keeps the rest those of one run.

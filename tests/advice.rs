@@ -31,7 +31,7 @@ fn gate(arguments: &[String], folder: &Path) -> Output {
     command.args(arguments).current_dir(folder).output().expect("it runs")
 }
 
-/// What one case offered, and what of it failed.
+/// Offers of one case, and those that failed.
 #[derive(Default)]
 struct Executed {
     commands: usize,
@@ -55,8 +55,9 @@ fn commands(text: &str, page: &str) -> BTreeSet<String> {
 
 /// Runs of a case for words in capitals, which stand for what the reader knows.
 fn filled(word: &str, case: &Path) -> String {
+    let baseline = Some(case.join("gpu")).filter(|folder| folder.is_dir()).unwrap_or_else(|| case.join("npu"));
     match word {
-        "GPU_FOLDER" | "GPU_DUMP" => case.join("gpu").display().to_string(),
+        "GPU_FOLDER" | "GPU_DUMP" => baseline.display().to_string(),
         "NPU_FOLDER" | "NPU_DUMP" | "LOCATION" => case.join("npu").display().to_string(),
         "NAME" => "glm".into(),
         "WHY" => "reviewed".into(),
@@ -141,14 +142,22 @@ fn a_file_of_another_program_is_not_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/loss/nan_from_step");
     let side = |name: &str| case.join(name).display().to_string();
-    let run = ["run".to_owned(), side("gpu"), side("npu"), "--out".into(), "out".into()];
+    let run = ["run", &side("gpu"), &side("npu"), "--out", "out", "--history", "hist"].map(str::to_owned);
     fs::create_dir(folder.path().join("out")).expect("made");
-    fs::write(folder.path().join("out/loss.png"), "mine").expect("written");
-    assert_eq!(gate(&run, folder.path()).status.code(), Some(2));
-    assert_eq!(fs::read_to_string(folder.path().join("out/loss.png")).expect("there"), "mine");
-    let forced = [run.as_slice(), &["--force".into()]].concat();
-    assert_eq!(gate(&forced, folder.path()).status.code(), Some(1));
-    assert_eq!(gate(&run, folder.path()).status.code(), Some(1), "documents of its own are replaced");
+    fs::write(folder.path().join("out/loss.png"), "of an earlier run").expect("written");
+    assert_eq!(gate(&run, folder.path()).status.code(), Some(1), "a run's folder holds documents of a run");
+
+    let page = |more: &[&str]| {
+        let words = ["history", "page", "--history", "hist", "--out", "site"].iter().chain(more);
+        gate(&words.map(|word| (*word).to_owned()).collect::<Vec<_>>(), folder.path()).status.code()
+    };
+    let index = folder.path().join("site/index.html");
+    fs::create_dir(folder.path().join("site")).expect("made");
+    fs::write(&index, "<h1>mine</h1>").expect("written");
+    assert_eq!(page(&[]), Some(2));
+    assert_eq!(fs::read_to_string(&index).expect("there"), "<h1>mine</h1>");
+    assert_eq!(page(&["--force"]), Some(0));
+    assert_eq!(page(&[]), Some(0), "its own is replaced");
 
     let next = |more: &[&str]| {
         let words = ["next-dump", "out/result.json"].iter().chain(more).map(|word| (*word).to_owned());

@@ -74,8 +74,9 @@ fn files_are_recognised_by_content_whatever_they_are_called() {
 fn the_same_input_gives_the_same_bytes_whatever_the_thread_count() {
     let out = tempfile::tempdir().expect("folder");
     let mut outputs = Vec::new();
-    for (name, threads) in [("one", "1"), ("two", "2"), ("again", "2")] {
-        let folder = out.path().join(name);
+    for threads in ["1", "2", "2"] {
+        // Commands that are advised name the folder.
+        let folder = out.path().join("out");
         gate(&example("gpu"), &example("npu"), &folder, &["--threads", threads]);
         let mut files: Vec<_> = fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.path()).collect();
         files.sort();

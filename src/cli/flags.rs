@@ -24,9 +24,6 @@ pub(crate) struct CommonArgs {
     /// Folder for the results; `-` prints `result.json` and writes nothing [default: precision-gate-out]
     #[arg(long, short, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
     pub(crate) out: PathBuf,
-    /// Replace files of the same names in that folder that precision-gate did not write
-    #[arg(long, help_heading = "Reports")]
-    pub(crate) force: bool,
     /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -31,7 +31,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
         .expect("invariant: shipped texts are tested")
 });
 
-/// What clap writes around texts, with what stands for it.
+/// Words of clap around texts, each with its Chinese ones.
 const AROUND: [(&str, &str); 10] = [
     ("Usage: ", "用法："),
     ("Usage:", "用法："),
@@ -123,7 +123,7 @@ fn after_help(english: &str) -> String {
     english.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What clap rendered, in Chinese.
+/// A rendered text of clap with the words around it in Chinese.
 fn around(rendered: &str) -> String {
     let replaced = AROUND.iter().fold(rendered.to_owned(), |text, (english, chinese)| text.replace(english, chinese));
     replaced.split_inclusive('\n').map(value_line).collect()
@@ -138,7 +138,7 @@ fn value_line(line: &str) -> String {
     }
 }
 
-/// What clap says, in Chinese: a help, or what is wrong with the command line.
+/// An answer of clap in Chinese: a help, or the fault of a command line.
 pub(crate) fn in_chinese(error: &Error, is_coloured: bool) -> String {
     let shown = |text: &StyledStr| if is_coloured { text.ansi().to_string() } else { text.to_string() };
     let Some(wrong) = wrong(error) else { return around(&shown(&error.render())) };
@@ -154,7 +154,7 @@ pub(crate) fn in_chinese(error: &Error, is_coloured: bool) -> String {
     text + "\n详情请用 `--help` 查看。\n"
 }
 
-/// What is wrong; `None` where nothing is.
+/// The fault of a command line; `None` for a help.
 fn wrong(error: &Error) -> Option<String> {
     let named = |kind| named(error, kind).unwrap_or_default();
     let (argument, value) = (named(ContextKind::InvalidArg), named(ContextKind::InvalidValue));
@@ -186,7 +186,7 @@ fn choices(error: &Error) -> String {
     named(error, ContextKind::ValidValue).map_or_else(String::new, |values| format!("（可选值：{values}）"))
 }
 
-/// What clap names of an error.
+/// A name that clap gives of an error.
 fn named(error: &Error, kind: ContextKind) -> Option<String> {
     error.get(kind).map(|value| value.to_string().replace(", ", "、")).filter(|text| !text.is_empty())
 }

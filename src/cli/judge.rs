@@ -79,11 +79,7 @@ pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
 
 /// The output folder, begun.
 pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
-    if common.keeps_nothing() {
-        Output::scratch(Set::Run)
-    } else {
-        Output::begin_over(&common.out, Set::Run, common.force)
-    }
+    if common.keeps_nothing() { Output::scratch(Set::Run) } else { Output::begin(&common.out, Set::Run) }
 }
 
 /// `precision-gate config-check`

@@ -66,7 +66,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
         sides.push((side, run, open(side, run, given, &fetcher)?));
     }
     let runs = sides.iter().map(|(side, run, inventory)| of_run(*side, run, inventory, &target)).collect();
-    let output = Output::begin_over(&args.out, Set::Reproduce, args.force)?;
+    let output = Output::begin_beside_others(&args.out, Set::Reproduce, args.force)?;
     let written = write(&result, target, runs, args.with_data, output)?;
     let out = |name: &String| format!("{}\n", args.out.join(name).display());
     show::say(&written.files.iter().map(out).collect::<String>())?;

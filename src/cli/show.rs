@@ -46,9 +46,6 @@ pub(crate) struct ReportArgs {
     /// The result; `operations.jsonl` is read from the same folder
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
-    /// Replace files of the same names that precision-gate did not write
-    #[arg(long)]
-    pub(crate) force: bool,
     /// Folder for the reports [default: the folder of the result]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -100,8 +97,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let templates = templates(args.documents.templates.as_deref())?;
     // A result is rendered again beside itself; anywhere else it is a run's folder like any other.
     let set = if is_same(out, beside) { Set::Rendered } else { Set::Run };
-    // Beside the result its documents are those of its run.
-    let output = Output::begin_over(out, set, args.force || set == Set::Rendered)?;
+    let output = Output::begin(out, set)?;
     let options = write::Options {
         language: args.documents.lang,
         templates: &templates,

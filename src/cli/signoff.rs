@@ -91,7 +91,7 @@ impl Languages {
 
 /// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
 pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
-    let output = Output::begin_over(&args.out, Set::Signoff, args.force)?;
+    let output = Output::begin_beside_others(&args.out, Set::Signoff, args.force)?;
     let policy = policy_file::policy(args.config.as_deref(), args.today.as_deref())?;
     let required = required(args, policy.signoff)?;
     let commit = args.commit.as_deref().or(required.commit.as_deref());

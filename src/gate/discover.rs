@@ -4,6 +4,7 @@
 //! recognised is listed with the reason, and what is recognised and cannot be read is damage, not absence.
 
 mod digest;
+pub(super) mod mistaken;
 mod recognise;
 
 use std::any::Any;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::mistake;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::progress::Progress;
 use crate::fetch::{FileEntry, Files, Room, Source};
@@ -105,7 +105,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
     }
     let data_folders = dump::data_folders(files.as_ref());
     // Their names alone tell neither order nor partner: that is in the records beside the folder.
-    let are_tensors_alone = mistake::is_tensor_folder(files.location());
+    let are_tensors_alone = mistaken::is_tensor_folder(files.location());
     let entries: Vec<&FileEntry> =
         files.list().iter().filter(|entry| !are_tensors_alone && !is_tensor_data(&entry.path, &data_folders)).collect();
     let unlimited = Room::unlimited();
@@ -176,7 +176,7 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
     if overflow_check::recognise(sample.head) {
         return Found::Ignored(OVERFLOW_CHECK);
     }
-    if let Some(reason) = mistake::of_file(sample.path, sample.head) {
+    if let Some(reason) = mistaken::of_file(sample.path, sample.head) {
         return Found::Ignored(reason);
     }
     let found = ask(Evidence::Place).or_else(|| {

@@ -7,20 +7,13 @@ use crate::verdict::Checker;
 /// The lines of a run, as they are and compressed. They appear first, since a result names their digest.
 pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// Documents that name the program that wrote them.
-pub(super) const ANCHORS: [&str; 7] =
-    [RESULT, "report.html", "signoff.json", "signoff.md", "index.html", "reproduce.py", "summary.md"];
+pub(super) const SIGNED: [&str; 4] = ["signoff.json", "signoff.md", "index.html", "reproduce.py"];
 /// Bytes of a document that are looked at.
 pub(super) const HEAD: u64 = 64 << 10;
 
-/// Whether the document `name`, which begins with `head`, is one that this program wrote.
-pub(super) fn is_own(name: &str, head: &[u8]) -> bool {
-    let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
-    match name {
-        // Lines of operations name no program: they have a key that only these lines have first. Zstandard begins with its magic.
-        "operations.jsonl" => head.is_empty() || head.starts_with(b"{\"step\":"),
-        "operations.jsonl.zst" => head.is_empty() || head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]),
-        _ => has(b"precision-gate"),
-    }
+/// Whether a document that begins with `head` is one that this program wrote.
+pub(super) fn is_own(head: &[u8]) -> bool {
+    memchr::memmem::find(head, b"precision-gate").is_some()
 }
 
 /// The result. Every document after it is made from it.

@@ -3,7 +3,6 @@
 use minijinja::{Value, context};
 
 use super::escape::{Target, cleaned, html};
-use super::writer::safe;
 use crate::diagnose::runnable::runnable;
 use crate::result::GateResult;
 use crate::result::advice::{Advice, DEFAULT_FILE};
@@ -72,7 +71,7 @@ impl Commands {
 /// A command as code: whole, since half of one runs nothing. A backtick cannot stand in a path of it, which a shell quotes.
 fn code(advice: &Advice, target: Target) -> Value {
     let text = cleaned(&advice.to_string());
-    safe(match target {
+    Value::from_safe_string(match target {
         Target::Html => format!("<code>{}</code>", html(&text)),
         Target::Plain | Target::Markdown => {
             let fence = if text.contains('`') { "``" } else { "`" };

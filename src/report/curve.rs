@@ -61,14 +61,14 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     spike.or(worst).filter(|_| counts)
 }
 
-/// How many times the worst value of a curve is its limit.
+/// Ratio of the worst value of a curve to its limit.
 fn furthest(unit: &CurveUnit) -> f64 {
     // A reward that teaches nothing explains all the rest.
     let is_dead = unit.rules.iter().any(|rule| rule.rule == "reward_dead" && rule.verdict >= Verdict::Warn);
     if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
 }
 
-/// How many times the value of a rule is the limit that its verdict comes from: 1 at the limit, more beyond it.
+/// Ratio of the value of a rule to the limit that its verdict comes from: 1 at the limit, more beyond it.
 pub(super) fn excess(rule: &RuleOutcome) -> f64 {
     let limit = if rule.verdict == Verdict::Warn { rule.warn.or(rule.fail) } else { rule.fail.or(rule.warn) };
     let (Some(Number(value)), Some(Number(limit))) = (rule.value, limit) else { return 0.0 };

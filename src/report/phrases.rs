@@ -115,6 +115,7 @@ mod tests {
             include_str!("plot/error_map.rs"),
             include_str!("sentence.rs"),
             include_str!("source_rules.rs"),
+            include_str!("opening/others.rs"),
             include_str!("opening/settings.rs"),
             include_str!("writer.rs"),
         ];

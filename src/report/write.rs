@@ -12,6 +12,7 @@ use super::{badge, causes, code_quality, issue, junit, metrics, opening, page, p
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::result::GateResult;
+use crate::result::advice::from_here;
 use crate::result::operation::LINES_VERSION;
 use crate::result::seal::seal;
 
@@ -39,7 +40,7 @@ pub struct Options<'a> {
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     let Finished { output, operations, .. } = complete(result, folder, options.language)?;
     output.write(RESULT, json(result)?.as_bytes())?;
-    result.file = output.path().join(RESULT).display().to_string();
+    result.file = from_here(&output.path().join(RESULT));
     let rendered = documents(result, &operations, &output, options);
     output.commit()?;
     rendered

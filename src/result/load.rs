@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::advice::from_here;
 use super::upgrade;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::unit::{DumpUnit, Unit};
@@ -40,7 +41,7 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     let mut result: GateResult = parsed
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))?;
     result.claimed_version = version.ok().filter(|version| *version < SCHEMA_VERSION);
-    name.clone_into(&mut result.file);
+    result.file = from_here(Path::new(name));
     link(&mut result);
     Ok(result)
 }

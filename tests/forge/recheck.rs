@@ -17,9 +17,8 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
-use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
-use precision_gate::report::{causes, writer};
+use precision_gate::report::rewrite::rewrite;
 use precision_gate::result::seal::seal;
 use precision_gate::result::{GateResult, Source};
 use precision_gate::verdict::CheckId;
@@ -55,9 +54,7 @@ fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResu
         matching: Matching::default(),
     };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    let writer = result.writer(Language::En, Target::Plain);
-    writer::fill(&mut result.findings, &writer).expect("texts");
-    causes::fill(&mut result.diagnoses, &writer).expect("texts");
+    rewrite(&mut result, "result.json", Language::En).expect("texts");
     // As if written, with an empty file of lines beside it.
     result.operations_digest = Some(Digest::of(b"").to_string());
     result.seal = Some(seal(&result));

@@ -95,7 +95,7 @@ fn percents(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a first screen breaks, in words.
+/// Rules that a first screen breaks, in words.
 fn broken(result: &GateResult, language: Language) -> Vec<String> {
     let text = comment(result, language, COMMENT_LIMIT);
     let screen = text.split("<details>").next().expect("a text");

@@ -195,7 +195,7 @@ fn the_page_draws_the_smallest_errors_and_the_largest() {
     assert!(document.contains("<canvas"), "nothing was drawn");
 }
 
-/// What a page is too wide for, told to the frame around it: headless windows are at least 500 pixels wide, frames are not.
+/// Widths that a page is too wide for, told to the frame around it: headless windows are at least 500 pixels wide, frames are not.
 const FITS: &str = r##"<script>setTimeout(() => {
 const root = document.documentElement, wide = root.clientWidth, wrong = [];
 if (Math.max(root.scrollWidth, document.body.scrollWidth) > wide) wrong.push(`wider than ${wide} pixels: ${root.scrollWidth}`);

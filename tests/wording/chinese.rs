@@ -23,7 +23,7 @@ const TERMS: &str = "\
     MLflow SQLite SwanLab Trackio diff meta KiB GiB TiB pickle storage zip tar npy npz pt sh yaml hunk deflate gzip git diff-tree secret shell \
     webhook api src obs nginx Slurm Kubernetes lm-eval nvdlfw-inspect unified dumper reward site-packages branch precision-history gitlab github \
     memo query key Reporter pull request push feishu dingtalk wecom slack Slack incoming Environments Zstandard GitCode Actions Enterprise \
-    Gitea Forgejo Gitee alpha power Pages Excel samples-too-few-runs diagnoses monitor";
+    Gitea Forgejo Gitee alpha power Pages Excel samples-too-few-runs diagnoses monitor pytest dp pp";
 
 /// Text without what is quoted in it: code, addresses, templates' holes, digests.
 fn without_quotes(text: &str) -> String {

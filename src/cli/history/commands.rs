@@ -169,7 +169,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
 }
 
 fn page(args: &PageArgs) -> Result<u8> {
-    let output = Output::begin_over(&args.out, Set::History, args.force)?;
+    let output = Output::begin_beside_others(&args.out, Set::History, args.force)?;
     let fetcher = args.common.fetching.fetcher();
     let policy = args.common.policy()?;
     let (_, mut listing) = args.common.list_by(&policy, &fetcher)?;

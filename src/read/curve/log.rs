@@ -12,6 +12,7 @@ mod columns;
 mod counter_words;
 mod counters;
 mod event;
+mod kinds;
 mod mask;
 mod names;
 mod noise;
@@ -125,7 +126,7 @@ impl<'a> Reading<'a> {
             return Ok(Some(ahead));
         }
         if !self.so_far.is_open() {
-            self.lines.pass_over(telling::first, is_numeric)?;
+            self.lines.pass_over(telling::first, kinds::is_numeric)?;
         }
         let Some((line, has_end)) = self.lines.next_with_end()? else { return Ok(None) };
         let (ended, line) = self.so_far.take(line, has_end, None);
@@ -133,23 +134,6 @@ impl<'a> Reading<'a> {
         self.ahead = Some(line);
         Ok(Some(Line::of_record(ended)))
     }
-}
-
-/// Whether a line holds numbers and no words: a row of a table.
-fn is_numeric(line: &[u8]) -> bool {
-    let is_row = |byte: &u8| {
-        byte.is_ascii_digit()
-            || !byte.is_ascii_alphanumeric()
-            || matches!(byte, b'e' | b'E' | b'n' | b'a' | b'N' | b'i' | b'f')
-    };
-    !line.is_empty() && (ends_as_counter(line) || line.iter().all(is_row))
-}
-
-/// Whether a line ends as a counter that stands alone does: `.. [10/900]`, `.. (3):`.
-fn ends_as_counter(line: &[u8]) -> bool {
-    let open = line.strip_suffix(b":").unwrap_or(line);
-    let digit = open.strip_suffix(b"]").or_else(|| open.strip_suffix(b")")).unwrap_or(open);
-    digit.len() < line.len() && digit.last().is_some_and(u8::is_ascii_digit)
 }
 
 /// The values of a line.
@@ -433,11 +417,6 @@ impl<'a> Run<'a> {
         );
         Ok(CurveFile { updates: updates.finish(), told: told.finish(), account: blocks.account, ..file })
     }
-}
-
-/// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
-fn is_mean(line: &str) -> bool {
-    line.contains("{'loss'") || line.contains("iteration ") && line.contains("elapsed time per iteration")
 }
 
 /// Size of a line.

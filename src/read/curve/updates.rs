@@ -15,7 +15,7 @@ use super::lines;
 use super::stored::StoredSeries;
 use crate::error::Result;
 use crate::read::metric;
-pub use records::Records;
+pub use records::{Records, Update};
 
 /// Metrics that hold the loss scale, by the last part of their names.
 const SCALES: [&str; 4] = ["loss_scale", "grad_scale", "loss_scaler", "grad_scaler"];
@@ -45,21 +45,6 @@ static SCALE: LazyLock<Regex> = LazyLock::new(|| {
 static TRIED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)attempted (?:loss )?scale:?\s*([0-9.e+-]*[0-9])"));
 static RANK: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\brank[ _:=]*(\d+)"));
 static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=\["));
-
-/// Updates between two records of a log.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Update {
-    /// The step of the record; `None` where its log does not count.
-    pub step: Option<u64>,
-    /// Updates that were skipped.
-    pub skipped: u64,
-    /// Updates that took place although their gradients had overflowed.
-    pub overflowed: u64,
-    /// The highest loss scale that was tried, where a line names it: between lines about an overflow a scale rises unseen.
-    pub tried: Option<f64>,
-    /// The loss scale behind them.
-    pub scale: Option<f64>,
-}
 
 /// All updates of a run, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]

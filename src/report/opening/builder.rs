@@ -120,8 +120,8 @@ impl Opening {
         if !more.is_empty() {
             let place = [more, self.place.to_string()].into_iter().filter(|part| !part.is_empty());
             self.place = safe(place.collect::<Vec<_>>().join(" · "));
-            self.headline = safe(headline);
         }
+        self.headline = safe(headline);
         self
     }
 }

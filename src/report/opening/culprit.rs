@@ -124,7 +124,8 @@ impl Builder<'_> {
             ErrorPattern::Moved => cause != "permuted",
             ErrorPattern::Scaled | ErrorPattern::Spread => false,
         };
-        let location = culprit.location.as_ref().filter(tells);
+        // Where every element passes by itself, none has a place.
+        let location = culprit.location.as_ref().filter(tells).filter(|location| location.wrong > 0);
         location.map(|location| error_place::sentence(location, self.writer)).transpose()
     }
 

@@ -332,7 +332,7 @@ fn times(outcome: &RuleOutcome, text: String) -> String {
     }
 }
 
-/// How far a curve ends from the baseline's, or lies from it on average, in parts of the baseline, where that fails.
+/// Relative distance of a curve's end, or of its mean, from the baseline's, where that fails.
 pub(super) fn tail_of(unit: &CurveUnit) -> Option<f64> {
     let rule = wrong(unit, "tail_signed_rel").or_else(|| wrong(unit, "mean_rel"))?;
     rule.value.map(|value| value.0)

@@ -89,7 +89,7 @@ fn entity_at(text: &str, target: Target) -> Option<usize> {
     (target == Target::Html && end < LONGEST).then_some(end + 1)
 }
 
-/// What is seen of a name.
+/// The visible part of a name.
 fn inner(written: &str, target: Target) -> &str {
     match target {
         Target::Html => written.strip_prefix("<code>").and_then(|rest| rest.strip_suffix("</code>")).unwrap_or(written),
@@ -165,7 +165,7 @@ fn at_clause(parts: &[Part], least: End) -> Option<(String, String)> {
     (!tail.is_empty()).then(|| (head, if end == End::Comma { tail.to_owned() } else { capital(tail) }))
 }
 
-/// What stands in brackets, where nothing stands behind them.
+/// The text in brackets, where nothing stands behind them.
 fn unbracketed(text: &str) -> Option<&str> {
     let inside = |open, close| text.strip_prefix(open)?.strip_suffix(close);
     let inside: &str = inside('(', ')').or_else(|| inside('（', '）'))?;
@@ -191,6 +191,13 @@ fn between_words(parts: &[Part]) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_cut_out_of_a_list() {
+        let text = "The environments differ: `HCCL_ALGO / NCCL_ALGO`, `HCCL_INTRA_ROCE_ENABLE` and `ASCEND_RT_VISIBLE_DEVICES / CUDA_VISIBLE_DEVICES`";
+        let (head, rest) = fitted(text, Target::Markdown);
+        assert!(seen_of(&head, Target::Markdown) <= MOST_CHARS, "{head} | {rest}");
+    }
 
     fn cut(headline: &str) -> [String; 2] {
         let (head, tail) = fitted(headline, Target::Markdown);

@@ -48,7 +48,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What of the evidence was not judged, check by check; empty where all was.
+    /// Evidence that was not judged, check by check; empty where all was.
     pub(super) fn not_judged(&self) -> Result<Value> {
         let mut parts = Vec::new();
         for check in &self.result.checks {

@@ -1,5 +1,7 @@
 //! Words from code and names: expressions that stand for an operation, names without directions, capital letters.
 
+use crate::report::sides::is_chinese;
+
 /// Operators of two operands, as people space them.
 const OPERATORS: [&str; 10] = [" + ", " - ", " * ", " / ", " @ ", " ** ", " // ", " % ", " & ", " | "];
 /// Longest expression of source code that stands for an operation in a sentence.
@@ -12,6 +14,10 @@ pub(super) fn without_direction(op: &str) -> &str {
 
 /// A sentence with a capital letter at its start; one that begins with a name stays.
 pub(super) fn capital(text: &str) -> String {
+    // A Chinese sentence begins with a name as it is written.
+    if text.contains(is_chinese) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -12,9 +12,10 @@ use memchr::memchr2;
 use rayon::prelude::*;
 
 use super::blocks::Looked;
+use super::kinds::{is_mean, is_numeric};
 use super::names::Names;
 use super::pairs::Reader;
-use super::{event, is_mean, is_numeric, telling};
+use super::{event, telling};
 use crate::read::curve::lines;
 use crate::read::curve::told::ToldLines;
 

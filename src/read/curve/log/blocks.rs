@@ -61,7 +61,7 @@ struct Rows {
     group: Option<usize>,
 }
 
-/// What a line tells apart from all others.
+/// Content of a line that needs none of the others.
 #[derive(Debug)]
 pub(super) enum Looked {
     /// Nothing.

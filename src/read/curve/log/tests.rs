@@ -131,7 +131,7 @@ fn line_by_line(source: &Memory, surveyed_bytes: u64) -> CurveFile {
     let mut lines = Lines::cutting(source);
     loop {
         if !run.so_far.is_open() {
-            lines.pass_over(telling::first, is_numeric).expect("in memory");
+            lines.pass_over(telling::first, kinds::is_numeric).expect("in memory");
         }
         let Some((line, has_end)) = lines.next_with_end().expect("in memory") else { break };
         run.take(line, has_end, None).expect("in memory");

@@ -1,6 +1,19 @@
 //! Updates by record, in memory that does not grow with records that are alike.
 
-use super::Update;
+/// Updates between two records of a log.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Update {
+    /// The step of the record; `None` where its log does not count.
+    pub step: Option<u64>,
+    /// Updates that were skipped.
+    pub skipped: u64,
+    /// Updates that took place although their gradients had overflowed.
+    pub overflowed: u64,
+    /// The highest loss scale that was tried, where a line names it: between lines about an overflow a scale rises unseen.
+    pub tried: Option<f64>,
+    /// The loss scale behind them.
+    pub scale: Option<f64>,
+}
 
 /// Updates in their order. Of a run of records that differ in nothing but a step that rises evenly, one is kept.
 #[derive(Clone, Debug, Default)]

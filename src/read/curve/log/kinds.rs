@@ -1,0 +1,23 @@
+//! Kinds of lines that are told by their looks.
+
+/// Whether a line holds numbers and no words: a row of a table.
+pub(super) fn is_numeric(line: &[u8]) -> bool {
+    let is_row = |byte: &u8| {
+        byte.is_ascii_digit()
+            || !byte.is_ascii_alphanumeric()
+            || matches!(byte, b'e' | b'E' | b'n' | b'a' | b'N' | b'i' | b'f')
+    };
+    !line.is_empty() && (ends_as_counter(line) || line.iter().all(is_row))
+}
+
+/// Whether a line ends as a counter that stands alone does: `.. [10/900]`, `.. (3):`.
+fn ends_as_counter(line: &[u8]) -> bool {
+    let open = line.strip_suffix(b":").unwrap_or(line);
+    let digit = open.strip_suffix(b"]").or_else(|| open.strip_suffix(b")")).unwrap_or(open);
+    digit.len() < line.len() && digit.last().is_some_and(u8::is_ascii_digit)
+}
+
+/// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
+pub(super) fn is_mean(line: &str) -> bool {
+    line.contains("{'loss'") || line.contains("iteration ") && line.contains("elapsed time per iteration")
+}
