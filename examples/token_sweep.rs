@@ -4,7 +4,7 @@
 //! cargo run --release --example token_sweep
 //! ```
 //!
-//! The engine and the trainer compute the same small model in `float32` or in `bfloat16`, engines in two and four parts; answers are
+//! The engine and the trainer compute the same small model in `float32` or in `bfloat16`, the engine in four parts; answers are
 //! sampled from it. Healthy pairs vary kernels, precision, temperature, prompt lengths, ends, tools' turns, and the number of
 //! answers, steps and ranks; a fault changes the weights, the temperature, places or rows of one of both.
 #![allow(
@@ -234,7 +234,7 @@ fn judged(fault: &'static str, seed: u64) -> (Verdict, String) {
     // The same answers with another kernel, or answers that were drawn anew.
     let own = if dice.below(2) == 0 { seed } else { seed + 1 };
     let is_half = trainer.is_half;
-    write(&room.path().join("gpu"), &Run { engine: (&model, Kernel { is_half, parts: 2 }), ..healthy }, own, sizes);
+    write(&room.path().join("gpu"), &Run { engine: (&model, Kernel { is_half, ..engine }), ..healthy }, own, sizes);
     write(&room.path().join("npu"), &Run { fault, ..healthy }, seed, sizes);
     let request = Request {
         baseline: Held::own(room.path().join("gpu").display().to_string()),

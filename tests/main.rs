@@ -1,4 +1,5 @@
 //! All tests of the program and its library, one module an area: `cargo test --test all curves::` runs those of curves.
+#![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
 mod advice;
 #[allow(dead_code, reason = "shared with fuzz targets")]

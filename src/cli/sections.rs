@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_group_of_flags_holds_its_own_flags_and_a_flag_stands_in_one_group() {
         let groups: BTreeMap<&str, BTreeSet<&str>> = [
-            ("Reports", "lang templates source-root xlsx no-table compress"),
+            ("Reports", "lang templates source-root json xlsx no-table compress"),
             ("Terminal", "verbose quiet color"),
             ("Resources", "threads max-memory max-disk cache cache-size"),
             ("Quick looks", "sample sample-seed checksum ops max-time"),

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use precision_gate::diagnose::next_dump;
+use precision_gate::diagnose::next_dump::is_own;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck;
@@ -161,7 +161,7 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let config = next.config(&args.dump_path);
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    let over = Over::forced(args.force, next_dump::is_own);
+    let over = Over::forced(args.force, is_own);
     output::write_file(&args.out, (text + "\n").as_bytes(), over)?;
     sentences(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)

@@ -75,7 +75,7 @@ pub(super) fn excess(rule: &RuleOutcome) -> f64 {
     let (over, under) = if rule.direction == LimitDirection::AtLeast { (limit, value) } else { (value, limit) };
     let times = over.abs() / under.abs();
     // A value that is no number is beyond every limit; none beside a limit of 0 is not.
-    if times.is_nan() { if over == under { 0.0 } else { f64::INFINITY } } else { times }
+    if times.is_nan() { if over == 0.0 { 0.0 } else { f64::INFINITY } } else { times }
 }
 
 /// Times that a spike exceeds the differences before and after it.

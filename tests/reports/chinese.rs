@@ -89,7 +89,7 @@ fn english_in(case: &str, result: &GateResult, lines: &Lines<'_>) -> String {
     let mut known = BTreeSet::new();
     let artifacts = serde_json::to_value(result).expect("JSON");
     names(&artifacts, &mut known);
-    let artifacts = artifacts.to_string();
+    let artifacts = artifacts.to_string().replace("\\n", " ");
     for (name, text) in documents(result, lines) {
         let mut left = words::english(&text, &known);
         left.retain(|word| !QUOTED.contains(&word.as_str()));

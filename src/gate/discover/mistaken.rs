@@ -3,15 +3,14 @@
 use std::path::Path;
 
 /// Folder in which msprobe saves the tensors of a dump, beside the records that name them.
-pub(in crate::gate) const TENSORS: &str = "dump_tensor_data";
+pub(crate) const TENSORS: &str = "dump_tensor_data";
 
 /// Reason for not reading a table that a comparison of msprobe wrote.
-pub(in crate::gate) const COMPARE_TABLE: &str =
-    "a table of msprobe's compare, which holds its answers and no values of a run";
+pub(crate) const COMPARE_TABLE: &str = "a table of msprobe's compare, which holds its answers and no values of a run";
 /// Reason for not reading an archive of RAR or 7-Zip.
-pub(in crate::gate) const OTHER_PACKER: &str = "an archive of RAR or 7-Zip, which is not unpacked";
+pub(crate) const OTHER_PACKER: &str = "an archive of RAR or 7-Zip, which is not unpacked";
 /// Reason for not reading a script that starts a training.
-pub(in crate::gate) const LAUNCH_SCRIPT: &str = "a script that starts a training, which holds settings and no values";
+pub(crate) const LAUNCH_SCRIPT: &str = "a script that starts a training, which holds settings and no values";
 
 /// Columns of msprobe's table of a comparison.
 const TABLE_HEAD: [&[u8]; 2] = [b"NPU Name,", b"Bench Name,"];

@@ -101,7 +101,7 @@ impl Builder<'_> {
     fn headline_of_curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
         let own = |rule: &Rule| self.beside(finding, rule);
         let (metric, subject) = (self.metric(unit)?, self.metric_subject(unit)?);
-        let is_noun = metric.to_string() != subject.to_string() || self.writer.language() != Language::En;
+        let is_noun = metric.to_string() != subject.to_string() && self.writer.language() == Language::En;
         let metric_first = if is_noun { safe(capital(&metric.to_string())) } else { metric.clone() };
         if let Some(broken) = own(&curve_rules::NON_FINITE) {
             return self.not_finite(unit, broken, [&metric, &subject]);

@@ -78,7 +78,9 @@ impl Builder<'_> {
             return Ok(both.filter(|[ours, theirs]| ours != theirs));
         };
         // One number throughout, as a loss is, has no range.
-        let is_one = [&ours, &theirs].iter().all(|numbers| matches!(&numbers[..], [high, low, ..] if high == low));
+        let is_one = [&ours, &theirs]
+            .iter()
+            .all(|numbers| matches!(&numbers[..], [high, low, ..] if high.total_cmp(low).is_eq()));
         for statistic in by_difference(&ours, &theirs) {
             for digits in DIGITS {
                 let told = |numbers: &[f64]| match is_one {
@@ -164,7 +166,8 @@ fn by_difference(ours: &[f64], theirs: &[f64]) -> Vec<Statistic> {
         };
         let scale = if statistic == Statistic::Norm { largest(&[3]) } else { largest(&[0, 1]) };
         match (one - other).abs() {
-            _ if one == other || (one.is_nan() && other.is_nan()) => 0.0,
+            0.0 => 0.0,
+            _ if one.total_cmp(other).is_eq() || (one.is_nan() && other.is_nan()) => 0.0,
             apart if apart.is_finite() && scale > 0.0 => apart / scale,
             _ => f64::INFINITY,
         }

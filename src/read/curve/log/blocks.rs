@@ -62,6 +62,10 @@ struct Rows {
 }
 
 /// Content of a line that needs none of the others.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most lines hold values, and a box would be an allocation for each of them"
+)]
 #[derive(Debug)]
 pub(super) enum Looked {
     /// Nothing.
