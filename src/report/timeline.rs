@@ -2,6 +2,7 @@
 
 use minijinja::{Value, context};
 
+use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::judge::loss::code;
@@ -59,7 +60,8 @@ pub(super) fn paragraph(result: &GateResult, writer: &Writer) -> Result<Option<V
         parts.push(writer.phrase("timeline_end", &context! { step })?);
     }
     let mut text = parts.join(&writer.word("semicolon")?);
-    if let Some(first) = text.get_mut(..1) {
+    // A Chinese sentence begins with a name as it is written.
+    if let Some(first) = text.get_mut(..1).filter(|_| writer.language() == Language::En) {
         first.make_ascii_uppercase();
     }
     Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
