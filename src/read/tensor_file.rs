@@ -85,7 +85,7 @@ pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
     npy::recognise(head) || npz::recognise(head, source.as_ref())
 }
 
-/// Whether [`open_members`] knows the format of the file that starts with `head`.
+/// Whether `open_members` knows the format of the file that starts with `head`.
 pub fn holds_members(head: &[u8], source: &Source) -> bool {
     is_of_numpy(head, source) || holds_names(head, source)
 }
