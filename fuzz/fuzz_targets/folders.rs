@@ -5,7 +5,7 @@
 //! The first byte chooses the format, the second the pair, and each six bytes after them what is taken.
 #![no_main]
 
-#[path = "../../tests/changes.rs"]
+#[path = "../../tests/changes/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod changes;
 #[path = "../../tests/data.rs"]

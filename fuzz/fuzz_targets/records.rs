@@ -4,7 +4,7 @@
 //! The first byte chooses the file, the second the length of the name that it gets in its folder, 0 for its own.
 #![no_main]
 
-#[path = "../../tests/changes.rs"]
+#[path = "../../tests/changes/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod changes;
 #[path = "../../tests/data.rs"]
