@@ -50,10 +50,15 @@ fn of_text(bytes: &[u8], action: u8, number: usize) -> Vec<u8> {
 }
 
 /// A safetensors file with something removed from its header.
-pub(crate) fn of_safetensors(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
+fn of_safetensors(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
+    with_header(bytes, |header| of_text(header, action, number))
+}
+
+/// A safetensors file with another header.
+pub(crate) fn with_header(bytes: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) -> Option<Vec<u8>> {
     let (len, rest) = bytes.split_first_chunk::<8>()?;
     let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-    let header = of_text(header.starts_with(b"{").then_some(header)?, action, number);
+    let header = change(header.starts_with(b"{").then_some(header)?);
     Some([&(header.len() as u64).to_le_bytes()[..], &header, data].concat())
 }
 

@@ -4,6 +4,7 @@
 //! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. Elements that were saved are read from
 //! the files of the ranks where their order is known. What does not merge is left out and counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
 
+mod batches;
 mod experts;
 mod global;
 
@@ -27,6 +28,7 @@ use crate::kind::TensorKind;
 use crate::layout::placement::{ModuleKind, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::tensor::TensorData;
+use batches::Batches;
 use experts::Experts;
 use global::{Globals, Member, Module};
 
@@ -65,6 +67,7 @@ struct OfRanks<'d> {
     gates: Gates,
     globals: Globals<'d>,
     experts: Experts,
+    batches: Batches,
 }
 
 /// The whole model, as far as it is put together.
@@ -84,7 +87,8 @@ impl WholeModel for Assembled {
         let mut parts = Parts::new(self.layout.clone(), self.plan);
         parts.unmerged = outside;
         let experts = Experts::of(&dumps, &places, &globals);
-        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts };
+        let batches = Batches::of(self.plan, &self.layout, (&dumps, &places), &globals);
+        let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts, batches };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
         // Each goes once it is put together: there are as many as operations.
@@ -178,7 +182,7 @@ impl Assembled {
 
     /// Puts the values of one operation together.
     fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
-        let OfRanks { dumps, places, gates, globals, experts } = of;
+        let OfRanks { dumps, places, gates, globals, .. } = of;
         let Whole { builder, elements, parts, ranks: holders } = into;
         let first = group.members.first().and_then(|member| globals.of_member(member, dumps, places));
         let Some(module) = first else { return };
@@ -203,7 +207,7 @@ impl Assembled {
                 continue;
             }
             // A value that a rank lacks is missing: the other side, which has it, tells.
-            if !self.is_whole(&module, &pieces, experts) {
+            if !self.is_whole(&module, &pieces, of) {
                 continue;
             }
             let role = role(kind, module.direction, &suffix);
@@ -255,7 +259,7 @@ impl Assembled {
 impl Assembled {
     /// Whether every rank that holds a part or a copy of a value recorded it, in each call that a batch is cut into. An expert
     /// without tokens has no records; one that has some has them in all of its modules.
-    fn is_whole(&self, module: &Module, pieces: &[Piece<'_>], experts: &Experts) -> bool {
+    fn is_whole(&self, module: &Module, pieces: &[Piece<'_>], of: &OfRanks<'_>) -> bool {
         let of_data = |piece: &Piece<'_>| (piece.place.dp, piece.place.cp);
         let groups: BTreeSet<(u32, u32)> = pieces.iter().map(of_data).collect();
         let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
@@ -265,13 +269,11 @@ impl Assembled {
         if module.path.contains("expert") {
             let of_each = tp.saturating_mul(calls.len());
             let is_all = |group: &(u32, u32)| own(group) == of_each || own(group).is_multiple_of(tp.max(1));
-            return groups.iter().all(is_all) && experts.have_all(module, pieces);
+            return groups.iter().all(is_all) && of.experts.have_all(module, pieces);
         }
-        // What does not look at a batch may be computed once: positions and masks.
-        let is_of_batch = ModuleKind::of(&module.path, &module.class) != ModuleKind::Container;
-        let batches = usize::try_from(self.layout.micro_batches).unwrap_or(usize::MAX).max(1);
-        let has_calls = !self.plan.merges_calls || !is_of_batch || calls.len().is_multiple_of(batches);
-        has_calls && groups.len() == wanted && groups.iter().all(|group| own(group) == tp.saturating_mul(calls.len()))
+        of.batches.have_all(module, pieces)
+            && groups.len() == wanted
+            && groups.iter().all(|group| own(group) == tp.saturating_mul(calls.len()))
     }
 
     /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.

@@ -1,0 +1,52 @@
+//! Calls of modules for each part that a batch is cut into.
+
+use std::collections::BTreeSet;
+
+use super::global::{Globals, Module};
+use crate::layout::placement::ModuleKind;
+use crate::layout::{Coordinates, Layout};
+use crate::read::dump::content::Dump;
+use crate::read::dump::merge::Piece;
+use crate::read::dump::name::Direction;
+use crate::read::dump::plan::Plan;
+
+/// Parts of a batch whose calls are put together.
+#[derive(Default)]
+pub(super) struct Batches {
+    parts: usize,
+    /// Paths of the modules that gradients pass through.
+    trained: BTreeSet<String>,
+}
+
+impl Batches {
+    /// Those of the ranks' records; none where calls stay apart.
+    pub(super) fn of(
+        plan: Plan,
+        layout: &Layout,
+        (dumps, places): (&[Dump], &[Coordinates]),
+        globals: &Globals<'_>,
+    ) -> Self {
+        if !plan.merges_calls {
+            return Self::default();
+        }
+        let mut trained = BTreeSet::new();
+        for (dump, place) in dumps.iter().zip(places) {
+            let modules = dump.operations.iter().filter_map(|operation| globals.module(operation.name, *place));
+            let backward = modules.filter(|module| module.direction == Direction::Backward);
+            trained.extend(backward.filter(is_container).map(|module| module.path));
+        }
+        Self { parts: usize::try_from(layout.micro_batches).unwrap_or(usize::MAX), trained }
+    }
+
+    /// Whether a value of a module was recorded in the call of each part. A container without a gradient, such as that of
+    /// positions or masks, does not look at the batch, and may be called once for all.
+    pub(super) fn have_all(&self, module: &Module, pieces: &[Piece<'_>]) -> bool {
+        let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
+        let is_called_once = is_container(module) && !self.trained.contains(&module.path);
+        is_called_once || calls.len().is_multiple_of(self.parts.max(1))
+    }
+}
+
+fn is_container(module: &Module) -> bool {
+    ModuleKind::of(&module.path, &module.class) == ModuleKind::Container
+}
