@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use dir::Dir;
-pub use documents::Set;
+pub use documents::{RESULT, Set};
 pub use draft::Draft;
 
 use tempfile::TempDir;
@@ -166,12 +166,16 @@ fn check_own(dir: &Dir, set: Set) -> Result<()> {
     for name in names.iter().filter(is_told).filter(|name| dir.check(name).is_ok()) {
         let head = dir.head(name, documents::HEAD)?.unwrap_or_default();
         if !documents::is_own(&head) {
-            let place = dir.place(name).display().to_string();
-            let error = Error::new(ErrorKind::Usage, place, "is there already, and precision-gate did not write it");
-            return Err(error.with_help("give another folder with --out, or replace its documents with --force"));
+            return Err(not_own(&dir.place(name))
+                .with_help("give another folder with --out, or replace its documents with --force"));
         }
     }
     Ok(())
+}
+
+fn not_own(path: &Path) -> Error {
+    let message = "is there already, and precision-gate did not write it";
+    Error::new(ErrorKind::Usage, path.display().to_string(), message)
 }
 
 /// Removes the documents of `set` and what killed runs left, in the order that keeps the rest those of one run.
@@ -223,12 +227,7 @@ pub fn write_file(path: &Path, bytes: &[u8], over: Over) -> Result<()> {
     if let Over::Own(is_own) = over
         && dir.head(name, MOST_LOOKED_AT)?.is_some_and(|there| there != bytes && !is_own(&there))
     {
-        let error = Error::new(
-            ErrorKind::Usage,
-            path.display().to_string(),
-            "is there already, and precision-gate did not write it",
-        );
-        return Err(error.with_help("give another name with --out, or replace it with --force"));
+        return Err(not_own(path).with_help("give another name with --out, or replace it with --force"));
     }
     write_whole(dir, name, bytes)
 }

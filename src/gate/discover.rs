@@ -130,7 +130,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
 
 /// Files inside a dump's data folder belong to the dump beside it and are opened through its records.
 fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
-    path.split('/').rev().skip(1).any(|folder| folder == "dump_tensor_data")
+    path.split('/').rev().skip(1).any(|folder| folder == mistaken::TENSORS)
         || path.rsplit_once('/').is_some_and(|(folder, _)| data_folders.contains(folder))
 }
 

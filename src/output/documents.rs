@@ -17,7 +17,7 @@ pub(super) fn is_own(head: &[u8]) -> bool {
 }
 
 /// The result. Every document after it is made from it.
-const RESULT: &str = "result.json";
+pub const RESULT: &str = "result.json";
 /// Documents that are made from a result and its lines alone.
 const RENDERED: [&str; 17] = [
     "badge.json",

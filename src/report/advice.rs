@@ -10,7 +10,7 @@ use crate::result::unit::Culprit;
 use crate::verdict::CheckId;
 
 /// Reason of a next dump that takes a whole step.
-const STEP: [&str; 1] = ["curve"];
+const STEP: &str = "curve";
 
 /// Commands about a result; `None` where one would not help.
 #[derive(Debug)]
@@ -26,33 +26,23 @@ pub struct Commands {
 impl Default for Commands {
     /// Those of a result that nobody has yet: explanations of codes name all of them.
     fn default() -> Self {
-        Self { dump_step: next_dump(""), dump_operation: next_dump(""), reproduce: reproduce("") }
+        let about = |command| Some(Advice::new([command, DEFAULT_FILE]));
+        Self { dump_step: about("next-dump"), dump_operation: about("next-dump"), reproduce: about("reproduce") }
     }
-}
-
-fn next_dump(file: &str) -> Option<Advice> {
-    Some(about("next-dump", file))
-}
-
-fn reproduce(file: &str) -> Option<Advice> {
-    Some(about("reproduce", file))
-}
-
-fn about(command: &str, file: &str) -> Advice {
-    Advice::new([command, if file.is_empty() { DEFAULT_FILE } else { file }])
 }
 
 impl Commands {
     /// Those that help with `result`.
     pub fn of(result: &GateResult) -> Self {
-        let file = result.file.as_str();
-        let is_step = |reason: &str| STEP.contains(&reason);
-        let reason = result.next_dump.as_ref().map(|next| next.reason.as_str());
-        Self {
-            dump_step: reason.filter(|reason| is_step(reason)).and_then(|_| next_dump(file)),
-            dump_operation: reason.filter(|reason| !is_step(reason)).and_then(|_| next_dump(file)),
-            reproduce: result.culprit.as_ref().filter(|culprit| can_run_alone(culprit)).and_then(|_| reproduce(file)),
-        }
+        let file = if result.file.is_empty() { DEFAULT_FILE } else { &result.file };
+        let next = result.next_dump.as_ref().map(|next| (next.reason == STEP, Advice::new(["next-dump", file])));
+        let (dump_step, dump_operation) = match next {
+            Some((true, advice)) => (Some(advice), None),
+            Some((false, advice)) => (None, Some(advice)),
+            None => (None, None),
+        };
+        let culprit = result.culprit.as_ref().filter(|culprit| can_run_alone(culprit));
+        Self { dump_step, dump_operation, reproduce: culprit.map(|_| Advice::new(["reproduce", file])) }
     }
 
     /// The commands as templates see them, each as code of `target` where it stands in a sentence.

@@ -12,13 +12,10 @@ use crate::verdict::{CheckId, Verdict};
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
-    let worst = if worst.mode == rl::MODE && worst.verdict >= Verdict::Warn {
-        let mut alike = judged.clone().filter(|unit| unit.verdict == worst.verdict && unit.mode == rl::MODE);
-        let first = alike.next().unwrap_or(worst);
-        alike.fold(first, |a, b| if furthest(b) > furthest(a) { b } else { a })
-    } else {
-        worst
-    };
+    // Of metrics of reinforcement learning, whose order says nothing, what is furthest over its limit.
+    let is_blamed = worst.mode == rl::MODE && worst.verdict >= Verdict::Warn;
+    let alike = judged.clone().filter(|unit| is_blamed && unit.verdict == worst.verdict && unit.mode == rl::MODE);
+    let worst = alike.reduce(|a, b| if furthest(b) > furthest(a) { b } else { a }).unwrap_or(worst);
     // Where nothing is to blame, a run of reinforcement learning is shown by its reward.
     let mut rewards = judged.filter(|unit| worst.mode == rl::MODE && unit.role == Some(Role::Reward));
     Some(rewards.next().filter(|_| worst.verdict < Verdict::Warn).unwrap_or(worst))
@@ -56,16 +53,20 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let first = alike.next();
     let by_far = |one, other| if excess(other) > excess(one) { other } else { one };
     // Values of one scale: the worst tells most. Rules of a plain curve come in the order in which they tell.
-    let is_dead = first.is_some_and(|first| first.rule == "reward_dead");
+    let is_dead = first.is_some_and(is_dead_reward);
     let worst = if unit.mode == rl::MODE && !is_dead { first.map(|first| alike.fold(first, by_far)) } else { first };
     spike.or(worst).filter(|_| counts)
 }
 
 /// Ratio of the worst value of a curve to its limit.
 fn furthest(unit: &CurveUnit) -> f64 {
-    // A reward that teaches nothing explains all the rest.
-    let is_dead = unit.rules.iter().any(|rule| rule.rule == "reward_dead" && rule.verdict >= Verdict::Warn);
+    let is_dead = unit.rules.iter().any(|rule| is_dead_reward(rule) && rule.verdict >= Verdict::Warn);
     if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
+}
+
+/// Whether a rule is that of a reward that teaches nothing, which explains all the rest.
+fn is_dead_reward(rule: &RuleOutcome) -> bool {
+    rule.rule == "reward_dead"
 }
 
 /// Ratio of the value of a rule to the limit that its verdict comes from: 1 at the limit, more beyond it.
@@ -74,7 +75,7 @@ pub(super) fn excess(rule: &RuleOutcome) -> f64 {
     let (Some(Number(value)), Some(Number(limit))) = (rule.value, limit) else { return 0.0 };
     let (over, under) = if rule.direction == LimitDirection::AtLeast { (limit, value) } else { (value, limit) };
     let times = over.abs() / under.abs();
-    // A value that is no number is beyond every limit; none beside a limit of 0 is not.
+    // What is no number is beyond every limit; 0 beside a limit of 0 is within it.
     if times.is_nan() { if over == 0.0 { 0.0 } else { f64::INFINITY } } else { times }
 }
 

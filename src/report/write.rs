@@ -10,14 +10,11 @@ use super::templates::Templates;
 use super::writer;
 use super::{badge, causes, code_quality, issue, junit, metrics, opening, page, pictures, run, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
-use crate::output::Output;
+use crate::output::{Output, RESULT};
 use crate::result::GateResult;
 use crate::result::advice::from_here;
 use crate::result::operation::LINES_VERSION;
 use crate::result::seal::seal;
-
-/// Name of the file that holds the result.
-const RESULT: &str = "result.json";
 
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]

@@ -40,16 +40,6 @@ impl Advice {
         let name = if name.is_empty() { "NAME" } else { name };
         Self::new(["baseline", "promote", "LOCATION", "--name", name, "--reason", "WHY", "--approved-by", "WHO"])
     }
-
-    /// The program that is run.
-    pub fn program(&self) -> &'static str {
-        PROGRAM
-    }
-
-    /// Its arguments.
-    pub fn args(&self) -> &[String] {
-        &self.args
-    }
 }
 
 impl fmt::Display for Advice {
