@@ -195,7 +195,28 @@ impl PairedSources<'_> {
         repeats::take_worst(&mut baseline.series, &mut candidate.series, more_is_better);
         // A metric is logged as its own role says, whatever kind of run it is of.
         let points = align::align(&baseline, &candidate, kept(metric::role(&self.metric)));
-        Ok(CurvePair {
+        Ok(self.pair_of(baseline, candidate, points))
+    }
+
+    /// The pair of a run with itself, with the points of the candidate alone: the baseline's are the same, and no step has two.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn load_alone(&self) -> Result<CurvePair<'_>> {
+        let mut candidate = self.candidate.load()?;
+        let [_, skipped] = &self.skipped;
+        updates::leave_out_skipped(&mut candidate.series, skipped);
+        let mut same = Cow::Borrowed(&*candidate.series);
+        if !same.contradicting.is_empty() {
+            let mut baseline = same.clone();
+            repeats::take_worst(&mut baseline, &mut same, more_is_better(&self.metric, self.role));
+            candidate.series = Cow::Owned(same.into_owned());
+        }
+        Ok(self.pair_of(self.baseline.without_points(), candidate, Aligned::new(PairedBy::Step)))
+    }
+
+    fn pair_of<'s>(&'s self, baseline: Source<'s>, candidate: Source<'s>, points: Aligned<'s>) -> CurvePair<'s> {
+        CurvePair {
             metric: self.metric.clone(),
             rank: self.rank,
             role: self.role,
@@ -206,7 +227,7 @@ impl PairedSources<'_> {
             duplicates: self.duplicates.clone(),
             shift: self.shift,
             points,
-        })
+        }
     }
 }
 

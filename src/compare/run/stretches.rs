@@ -5,19 +5,21 @@
 /// Places of values in their order are counted in a tree of sums (P. M. Fenwick, "A New Data Structure for Cumulative Frequency
 /// Tables", 1994), so that a step takes the logarithm of the curve's length however wide a stretch is.
 pub(super) fn least_median(values: &[f64], width: usize) -> Option<(usize, f64)> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values.get(*a).zip(values.get(*b)).map_or(std::cmp::Ordering::Equal, |(a, b)| a.total_cmp(b)));
-    let mut ranks = vec![0; values.len()];
-    for (rank, place) in order.iter().enumerate() {
-        *ranks.get_mut(*place)? = rank;
+    // Half as wide as a place in memory can be: a curve has ten million points at most.
+    let mut order: Vec<u32> = (0..u32::try_from(values.len()).ok()?).collect();
+    let value = |place: u32| values.get(place as usize).copied().unwrap_or(f64::NAN);
+    order.sort_unstable_by(|a, b| value(*a).total_cmp(&value(*b)).then(a.cmp(b)));
+    let mut ranks: Vec<u32> = vec![0; values.len()];
+    for (rank, place) in (0..).zip(&order) {
+        *ranks.get_mut(*place as usize)? = rank;
     }
     let mut within = Counts::of(values.len());
-    ranks.get(..width)?.iter().for_each(|rank| within.add(*rank, 1));
-    let median = |within: &Counts| values.get(*order.get(within.nth(width / 2))?).copied();
+    ranks.get(..width)?.iter().for_each(|rank| within.add(*rank as usize, 1));
+    let median = |within: &Counts| order.get(within.nth(width / 2)).map(|place| value(*place));
     let mut least = (0, median(&within)?);
     for (place, (gone, new)) in (1..).zip(ranks.iter().zip(ranks.get(width..)?)) {
-        within.add(*gone, -1);
-        within.add(*new, 1);
+        within.add(*gone as usize, -1);
+        within.add(*new as usize, 1);
         let middle = median(&within)?;
         if middle < least.1 {
             least = (place, middle);

@@ -31,6 +31,7 @@ use crate::median::median;
 use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
 use crate::read::curve::Declared;
+use crate::read::curve::series::Series;
 use crate::read::metric;
 use crate::result::outcome::{Note, RuleOutcome};
 use crate::result::unit::{CurveUnit, Evidence};
@@ -58,10 +59,10 @@ pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings
     let is_adversarial = curve::is_adversarial(pairing.pairs.iter().map(|pair| pair.metric.as_str()));
     let mut noted = BTreeSet::new();
     let mut judge = |sources: &PairedSources<'_>| {
-        let pair = &sources.load()?;
+        let pair = &sources.load_alone()?;
         let is_due = pair.role == Role::Loss && may_be_frozen(&pair.candidate.series.values);
         let gradients = gradients(pair, pairing).filter(|_| is_due);
-        let gradients = gradients.map(PairedSources::load).transpose()?;
+        let gradients = gradients.map(PairedSources::load_alone).transpose()?;
         let run = OfRun { is_rl: pair.is_rl, is_adversarial, declared };
         let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
         // What concerns a file is said once, with the first of its curves that is judged.
@@ -83,20 +84,20 @@ fn judged_of(
 ) -> JudgedCurve {
     let left_out = own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
     let counts = pair.role.is_judged() && !left_out;
-    let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
+    let series = &*pair.candidate.series;
     let mut results = RuleResults::new(place(pair), settings.profile);
     if counts {
-        non_finite(pair, &points, &mut results);
+        non_finite(pair, &mut results);
     }
     if counts && pair.role == Role::Loss && !pair.is_rl {
-        frozen(pair, &points, gradients, &mut results);
+        frozen(series, gradients, &mut results);
     }
     let is_loss = matches!(metric::role(&pair.metric), Role::Loss | Role::EvalLoss);
     if counts && is_loss && !pair.is_rl && !run.is_adversarial {
-        exploding(&points, &mut results);
+        exploding(&series.values, &mut results);
     }
     if !left_out {
-        rules::judge(&Curve::new(&pair.metric, &pair.candidate, &points, run), &mut results);
+        rules::judge(&Curve::new(&pair.metric, &pair.candidate, run), &mut results);
     }
     if results.says(&code::GRADIENT_NON_FINITE) {
         // It says more of the same values.
@@ -104,10 +105,10 @@ fn judged_of(
     }
     // What is told of a speed alone is its verdict.
     let counts = counts || !results.findings.is_empty();
-    let len = points.len() as u64;
+    let len = series.values.len() as u64;
     let evidence = match (left_out, counts && carries(pair.role)) {
         (true, _) => Evidence { left_out: len, ..Evidence::default() },
-        (false, is_carrier) => account(pair, &points, is_carrier),
+        (false, is_carrier) => account(pair, is_carrier),
     };
     let unit = CurveUnit {
         metric: pair.metric.clone(),
@@ -119,25 +120,21 @@ fn judged_of(
         format: pair.candidate.format.to_owned(),
         paired: len,
         evidence,
-        non_finite_steps: points
-            .iter()
-            .filter(|(_, value)| !value.is_finite())
-            .take(LISTED)
-            .map(|(step, _)| *step)
-            .collect(),
+        non_finite_steps: broken(series).take(LISTED).collect(),
         rules: std::mem::take(&mut results.rules),
-        series: downsample::one_sided(&points),
+        series: downsample::one_sided(series),
         ..CurveUnit::empty()
     };
     JudgedCurve { unit, findings: results.findings, counts }
 }
 
 /// The account of a curve's steps: those with a finite value are judged, where a verdict can rest on them.
-fn account(pair: &CurvePair<'_>, points: &[(u64, f64)], is_carrier: bool) -> Evidence {
-    let finite = || points.iter().map(|(_, value)| *value).filter(|value| value.is_finite());
+fn account(pair: &CurvePair<'_>, is_carrier: bool) -> Evidence {
+    let values = &pair.candidate.series.values;
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
     let count = finite().count() as u64;
     let damaged = pair.candidate.series.unrecorded.len() as u64;
-    let mut evidence = Evidence { not_compared: points.len() as u64 - count, damaged, ..Evidence::default() };
+    let mut evidence = Evidence { not_compared: values.len() as u64 - count, damaged, ..Evidence::default() };
     if is_carrier {
         (evidence.compared, evidence.equal_trivially) = (count, trivial(finite().map(|value| (value, value))));
     } else {
@@ -161,19 +158,28 @@ fn may_be_frozen(values: &[f64]) -> bool {
     stands || values.iter().any(|value| value.abs() <= 0.0)
 }
 
+/// Steps of the values that are not finite.
+fn broken(series: &Series) -> impl Iterator<Item = u64> + '_ {
+    series.points().filter(|(_, value)| !value.is_finite()).map(|(step, _)| step)
+}
+
 /// Values that are not finite at the end, or of a loss for at least a tenth of the curve, in a row or apart.
-fn non_finite(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleResults) {
-    let is_broken = |(_, value): &(u64, f64)| !value.is_finite();
-    let at_the_end = points.iter().rev().take_while(|point| is_broken(point)).count();
-    let runs = points.chunk_by(|a, b| is_broken(a) == is_broken(b)).filter(|run| run.iter().all(is_broken));
-    let long = runs.clone().find(|run| run.len() >= LAST.max(points.len() / 10)).filter(|_| pair.role == Role::Loss);
-    let count = points.iter().filter(|point| is_broken(point)).count();
-    let is_often = pair.role != Role::GradNorm && count >= LAST && 10 * count >= points.len();
-    let often = points.iter().find(|point| is_broken(point)).filter(|_| is_often);
-    let first =
-        if at_the_end > 0 { points.get(points.len() - at_the_end) } else { long.and_then(<[_]>::first).or(often) };
+fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let series = &*pair.candidate.series;
+    let values = &series.values;
+    let at_the_end = values.iter().rev().take_while(|value| !value.is_finite()).count();
+    let mut end = 0;
+    let mut runs = values.chunk_by(|a, b| a.is_finite() == b.is_finite()).map(|run| {
+        end += run.len();
+        (end - run.len(), run)
+    });
+    let is_long = |run: &[f64]| run.len() >= LAST.max(values.len() / 10) && run.iter().all(|value| !value.is_finite());
+    let long = runs.find(|(_, run)| pair.role == Role::Loss && is_long(run)).map(|(start, _)| start);
+    let count = broken(series).count();
+    let is_often = pair.role != Role::GradNorm && count >= LAST && 10 * count >= values.len();
+    let place = if at_the_end > 0 { Some(values.len() - at_the_end) } else { long };
+    let first = place.and_then(|place| series.steps.get(place)).or_else(|| broken(series).next().filter(|_| is_often));
     let verdict = if first.is_some() { Verdict::Fail } else { Verdict::Pass };
-    let first = first.map(|(step, _)| *step);
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let outcome = RuleOutcome::new("lasting_non_finite", Some(count as f64), (None, None), verdict);
     results.note(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
@@ -185,9 +191,10 @@ fn non_finite(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleRes
 }
 
 /// A loss whose last values are the same to the last digit, or that is 0.0 where the gradient norm is NaN or 0.
-fn frozen(pair: &CurvePair<'_>, points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
-    let same = points.last().map_or(0, |(_, last)| {
-        points.iter().rev().take_while(|(_, value)| value.to_bits() == last.to_bits() && value.is_finite()).count()
+fn frozen(series: &Series, gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
+    let values = &series.values;
+    let same = values.last().map_or(0, |last| {
+        values.iter().rev().take_while(|value| value.to_bits() == last.to_bits() && value.is_finite()).count()
     });
     let bad: BTreeSet<u64> = gradients
         .into_iter()
@@ -195,14 +202,15 @@ fn frozen(pair: &CurvePair<'_>, points: &[(u64, f64)], gradients: Option<&CurveP
         .filter(|(_, norm)| !norm.is_finite() || norm.abs() <= 0.0)
         .map(|(step, _)| step)
         .collect();
-    let hidden: Vec<u64> =
-        points.iter().filter(|(step, value)| value.abs() <= 0.0 && bad.contains(step)).map(|(step, _)| *step).collect();
-    let ends_hidden = points.last().is_some_and(|(step, _)| hidden.last() == Some(step));
+    let is_hidden = |(step, value): &(u64, f64)| value.abs() <= 0.0 && bad.contains(step);
+    let hidden: Vec<u64> = series.points().filter(is_hidden).map(|(step, _)| step).collect();
+    let last_step = values.len().checked_sub(1).and_then(|last| series.steps.get(last));
+    let ends_hidden = last_step.is_some_and(|step| hidden.last() == Some(&step));
     let is_hidden = hidden.len() > 1 || ends_hidden;
-    let value = points.last().map(|(_, value)| *value).unwrap_or_default();
+    let value = values.last().copied().unwrap_or_default();
     // A loss that converged is printed with few digits; one that stands beside a norm that stands has not.
-    let start = points.first().map(|(_, first)| first.abs()).unwrap_or_default();
-    let has_digits = value.abs() >= UNITS * resolution(&pair.candidate.series) && value.abs() > CONVERGED * start;
+    let start = values.first().map(|first| first.abs()).unwrap_or_default();
+    let has_digits = value.abs() >= UNITS * resolution(series) && value.abs() > CONVERGED * start;
     let stands = same >= LAST && (has_digits && value != 0.0 || gradients.is_some_and(came_to_stand));
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = same as f64;
@@ -214,10 +222,10 @@ fn frozen(pair: &CurvePair<'_>, points: &[(u64, f64)], gradients: Option<&CurveP
             finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64).with("alone", 1_u64)
         });
     } else if stands {
-        let step = |place: usize| points.get(place).map(|(step, _)| step.to_string()).unwrap_or_default();
+        let step = |place: usize| series.steps.get(place).map(|step| step.to_string()).unwrap_or_default();
         results.say(&code::FROZEN, |finding| {
             let finding = finding.with("count", same).with("value", value).with("alone", 1_u64);
-            finding.with("step", step(points.len() - same)).with("last", step(points.len() - 1))
+            finding.with("step", step(values.len() - same)).with("last", step(values.len() - 1))
         });
     }
 }
@@ -231,8 +239,8 @@ fn came_to_stand(gradients: &CurvePair<'_>) -> bool {
 }
 
 /// A loss whose last tenth lies above twice its first value and twice its first tenth.
-fn exploding(points: &[(u64, f64)], results: &mut RuleResults) {
-    let finite: Vec<f64> = points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).collect();
+fn exploding(values: &[f64], results: &mut RuleResults) {
+    let finite = curve::finite(values);
     if finite.len() < TENTHS_FROM {
         return;
     }

@@ -35,10 +35,9 @@ pub fn add(
         let Some(judged) = judged.iter_mut().find(unit) else { continue };
         let [of_baseline, of_candidate] = sources.load_sides()?;
         let of = |source: &Source<'_>, declared| {
-            let points: Vec<(u64, f64)> = source.series.points().collect();
             let run = OfRun { is_rl: sources.is_rl, is_adversarial, declared };
             let mut results = RuleResults::new(place_of(sources), settings.profile);
-            rules::judge(&Curve::new(&sources.metric, source, &points, run), &mut results);
+            rules::judge(&Curve::new(&sources.metric, source, run), &mut results);
             results.findings
         };
         let ours = of(&of_candidate, declared[1]);

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::noise::MetricNoise;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
+use crate::read::curve::series::Series;
 use crate::result::number::Number;
 use crate::result::unit::CurveSeries;
 
@@ -52,11 +53,12 @@ pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSer
 }
 
 /// A curve of the candidate alone.
-pub fn one_sided(points: &[(u64, f64)]) -> CurveSeries {
+pub fn one_sided(series: &Series) -> CurveSeries {
     let at = |index: usize| {
-        points.get(index).map(|(step, value)| Point { step: *step, baseline: None, candidate: Some(*value) })
+        let (step, value) = (series.steps.get(index)?, *series.values.get(index)?);
+        Some(Point { step, baseline: None, candidate: Some(value) })
     };
-    series_of(thinned(points.len(), at))
+    series_of(thinned(series.values.len(), at))
 }
 
 fn series_of(points: Vec<Point>) -> CurveSeries {

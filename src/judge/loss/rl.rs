@@ -88,8 +88,8 @@ pub fn judge_alone(
     if role != Role::Mismatch {
         return Ok(None);
     }
-    let points: Vec<(u64, f64)> = source.series.load()?.points().collect();
-    let trend = Trend::new(points.iter().map(|(step, value)| (*step, *value, *value)));
+    let series = source.series.load()?;
+    let trend = Trend::new(series.points().map(|(step, value)| (step, value, value)));
     let mut results = RuleResults::new(curve_name(metric, *rank), settings.profile);
     let Some(level) = level_alone(metric, &trend) else { return Ok(None) };
     results.measure(outcome(&level, None));
@@ -101,9 +101,9 @@ pub fn judge_alone(
         candidate_file: source.path.clone(),
         mode: MODE.to_owned(),
         mode_source: if settings.policy.kind == Kind::Rl { "declared" } else { "inferred" }.to_owned(),
-        evidence: Evidence { one_sided: [0, points.len() as u64], ..Evidence::default() },
+        evidence: Evidence { one_sided: [0, series.values.len() as u64], ..Evidence::default() },
         rules: std::mem::take(&mut results.rules),
-        series: downsample::one_sided(&points),
+        series: downsample::one_sided(&series),
         ..CurveUnit::empty()
     };
     Ok(Some(JudgedCurve { unit, findings: results.findings, counts: true }))

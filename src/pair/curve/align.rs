@@ -113,7 +113,8 @@ impl Coverage {
 }
 
 impl<'a> Aligned<'a> {
-    fn new(by: PairedBy) -> Self {
+    /// No values.
+    pub(super) fn new(by: PairedBy) -> Self {
         let (baseline, candidate) = (Cow::Owned(Vec::new()), Cow::Owned(Vec::new()));
         Self { by, steps: Steps::numbered(), baseline, candidate, coverage: Coverage::default(), values: None }
     }

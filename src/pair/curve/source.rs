@@ -91,6 +91,11 @@ impl StoredSource<'_> {
         Ok(self.with(self.series.load()?))
     }
 
+    /// The file alone.
+    pub(super) fn without_points(&self) -> Source<'static> {
+        self.with(Cow::Owned(Series::by_step(self.series.name().to_owned(), [])))
+    }
+
     /// Smaller is better: a record of a NaN is believed over one without, more points over fewer, precise over
     /// coarse.
     pub(super) fn rank(&self) -> (bool, Reverse<usize>, usize, &str) {

@@ -314,13 +314,18 @@ impl<'a> Run<'a> {
     fn lines(mut self, mut lines: Lines<'_>, size: Option<usize>) -> Result<Self> {
         let names = self.so_far.blocks.names.clone();
         let mut part = Part::default();
+        // Buffers go round: new ones for each part leave the allocator with more than a hundred of them.
+        let mut spare = Vec::new();
         loop {
-            let mut bytes = Vec::new();
-            let has_part = size.map(|size| lines.take_part(size, &mut bytes)).transpose()? == Some(true);
+            let has_part = size.map(|size| lines.take_part(size, &mut spare)).transpose()? == Some(true);
+            let bytes = if has_part { std::mem::take(&mut spare) } else { Vec::new() };
             let next = || if has_part { Part::of(bytes, &names) } else { Part::default() };
-            let (taken, next) = rayon::join(|| self.part(part), next);
+            let (taken, next) = rayon::join(|| self.part(&mut part), next);
             taken?;
-            part = next;
+            let taken = std::mem::replace(&mut part, next).into_bytes();
+            if taken.capacity() > spare.capacity() {
+                spare = taken;
+            }
             if has_part {
                 continue;
             }
@@ -333,7 +338,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes the lines of a part.
-    fn part(&mut self, mut part: Part) -> Result<()> {
+    fn part(&mut self, part: &mut Part) -> Result<()> {
         while let Some((text, known)) = part.next(self.so_far.is_open(), &mut self.so_far.blocks.names) {
             self.take(text, true, known)?;
         }

@@ -15,7 +15,7 @@ const STEPS: f64 = 3.0;
 #[allow(clippy::cast_precision_loss, reason = "counts of classes and points")]
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     let Some(classes) = curve.declared.classes.filter(|classes| *classes > 1) else { return };
-    if !curve.is_loss() || curve.metric != "loss" || curve.points.len() < LEAST {
+    if !curve.is_loss() || curve.metric != "loss" || curve.len() < LEAST {
         return;
     }
     let values = curve.finite();

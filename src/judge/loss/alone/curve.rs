@@ -1,7 +1,10 @@
 //! A curve of one run, as the rules see it that need no other.
 
+use std::borrow::Cow;
+
 use crate::kind::Role;
 use crate::pair::curve::source::Source;
+use crate::read::curve::series::Series;
 use crate::read::curve::{Declared, Note};
 use crate::read::metric;
 
@@ -16,7 +19,7 @@ pub(in crate::judge::loss) struct Curve<'a> {
     /// Whether its run trains two networks against each other.
     pub(super) is_adversarial: bool,
     /// Its points.
-    pub(super) points: &'a [(u64, f64)],
+    series: &'a Series,
     /// Remarks on its file.
     pub(super) notes: &'a [Note],
     /// Ranks whose values were equal to the last bit, and the steps that several of them logged.
@@ -38,32 +41,51 @@ pub(in crate::judge::loss) struct OfRun<'a> {
 
 impl<'a> Curve<'a> {
     /// The curve of one file of a run.
-    pub(in crate::judge::loss) fn new(
-        metric: &'a str,
-        source: &'a Source<'_>,
-        points: &'a [(u64, f64)],
-        run: OfRun<'a>,
-    ) -> Self {
+    pub(in crate::judge::loss) fn new(metric: &'a str, source: &'a Source<'_>, run: OfRun<'a>) -> Self {
         Self {
             metric,
             role: metric::role(metric),
             is_rl: run.is_rl,
             is_adversarial: run.is_adversarial,
-            points,
+            series: &source.series,
             notes: &source.notes,
             equal_ranks: source.series.order.equal_ranks,
             declared: run.declared,
         }
     }
 
+    /// Number of its points.
+    pub(super) fn len(&self) -> usize {
+        self.values().len()
+    }
+
+    /// Its values, in the order of their steps.
+    pub(super) fn values(&self) -> &'a [f64] {
+        &self.series.values
+    }
+
+    /// The step of the value at `index`.
+    pub(super) fn step(&self, index: usize) -> Option<u64> {
+        self.series.steps.get(index)
+    }
+
     /// Its values, without those that are not finite.
-    pub(super) fn finite(&self) -> Vec<f64> {
-        self.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).collect()
+    pub(super) fn finite(&self) -> Cow<'a, [f64]> {
+        finite(self.values())
     }
 
     /// Whether it is a loss that training brings down.
     pub(super) fn is_loss(&self) -> bool {
         self.role == Role::Loss && !self.is_rl && !self.is_adversarial
+    }
+}
+
+/// Values without those that are not finite; borrowed where all are.
+pub(in crate::judge::loss) fn finite(values: &[f64]) -> Cow<'_, [f64]> {
+    if values.iter().all(|value| value.is_finite()) {
+        Cow::Borrowed(values)
+    } else {
+        Cow::Owned(values.iter().copied().filter(|value| value.is_finite()).collect())
     }
 }
 

@@ -21,7 +21,7 @@ const STEPS: f64 = 3.0;
 const OF_START: f64 = 0.05;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
-    if !curve.is_loss() || results.says(&code::EXPLODING) || curve.points.len() < LEAST {
+    if !curve.is_loss() || results.says(&code::EXPLODING) || curve.len() < LEAST {
         return;
     }
     let values = curve.finite();

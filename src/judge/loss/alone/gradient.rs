@@ -15,19 +15,19 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     if curve.role != Role::GradNorm {
         return;
     }
-    let points = curve.points;
-    let broken = || points.iter().filter(|(_, value)| !value.is_finite());
-    let count = broken().count();
-    if let Some((step, _)) = broken().next().filter(|_| count >= LEAST && is_share(count, points.len(), SHARE)) {
+    let values = curve.values();
+    let count = values.iter().filter(|value| !value.is_finite()).count();
+    let first = values.iter().position(|value| !value.is_finite()).and_then(|place| curve.step(place));
+    if let Some(step) = first.filter(|_| count >= LEAST && is_share(count, values.len(), SHARE)) {
         results.say(&code::GRADIENT_NON_FINITE, |finding| {
-            finding.with("step", step.to_string()).with("count", count).with("of", points.len())
+            finding.with("step", step.to_string()).with("count", count).with("of", values.len())
         });
     }
-    let zeros = points.iter().filter(|(_, value)| value.abs() <= 0.0).count();
-    if zeros >= LEAST && 2 * zeros >= points.len() && !is_rounded(curve) {
-        results.say(&code::GRADIENT_ZERO, |finding| finding.with("count", zeros).with("of", points.len()));
+    let zeros = values.iter().filter(|value| value.abs() <= 0.0).count();
+    if zeros >= LEAST && 2 * zeros >= values.len() && !is_rounded(curve) {
+        results.say(&code::GRADIENT_ZERO, |finding| finding.with("count", zeros).with("of", values.len()));
     } else if let Some(value) = constant(curve) {
-        results.say(&code::GRADIENT_CONSTANT, |finding| finding.with("value", value).with("count", points.len()));
+        results.say(&code::GRADIENT_CONSTANT, |finding| finding.with("value", value).with("count", values.len()));
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn is_rounded(curve: &Curve<'_>) -> bool {
 
 /// The value that it always has.
 fn constant(curve: &Curve<'_>) -> Option<f64> {
-    let (_, first) = curve.points.first().filter(|_| curve.points.len() >= LEAST)?;
-    let is_same = |(_, value): &(u64, f64)| value.to_bits() == first.to_bits();
-    (first.is_finite() && *first != 0.0 && curve.points.iter().all(is_same)).then_some(*first)
+    let first = curve.values().first().filter(|_| curve.len() >= LEAST)?;
+    let is_same = |value: &f64| value.to_bits() == first.to_bits();
+    (first.is_finite() && *first != 0.0 && curve.values().iter().all(is_same)).then_some(*first)
 }

@@ -45,9 +45,8 @@ pub fn of_curves(pairing: &CurvePairing<'_>, curves: &[JudgedCurve], general: &[
         let findings = || judged.clone().flat_map(|curve| &curve.findings);
         let holds = |rules: &[&Rule]| !findings().any(|finding| breaks(finding, rules));
         let run = OfRun { is_rl: sources.is_rl, is_adversarial: false, declared: &declared };
-        // Only what the file says of it matters here, not its points.
         let source = sources.candidate.load()?;
-        let curve = Curve::new(&sources.metric, &source, &[], run);
+        let curve = Curve::new(&sources.metric, &source, run);
         let over = |invariant, rules: &[&Rule]| Looked::over(invariant, holds(rules), [("points", shape.len)]);
         let is_short = shape.len < LEAST;
         looked.extend(match curve.role {

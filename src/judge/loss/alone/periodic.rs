@@ -9,12 +9,12 @@ use crate::judge::loss::rule_results::RuleResults;
 const LEAST: usize = 12;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
-    if curve.role != crate::kind::Role::Loss || curve.points.len() < LEAST {
+    if curve.role != crate::kind::Role::Loss || curve.len() < LEAST {
         return;
     }
-    let values: Vec<f64> = curve.points.iter().map(|(_, value)| *value).collect();
+    let values = curve.values();
     // One that stands has the period 1, and a code of its own.
-    let period = period_of(&values).filter(|period| (2..=values.len() / 3).contains(period));
+    let period = period_of(values).filter(|period| (2..=values.len() / 3).contains(period));
     let Some(period) = period.filter(|_| values.iter().all(|value| value.is_finite())) else { return };
     results.say(&code::PERIODIC, |finding| finding.with("period", period).with("count", values.len()));
 }

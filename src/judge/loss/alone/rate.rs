@@ -21,10 +21,9 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     if curve.role != Role::LearningRate {
         return;
     }
-    let points = curve.points;
-    let zeros = points.iter().filter(|(_, value)| value.abs() <= 0.0).count();
-    if zeros >= LEAST && zeros == points.len() && !is_rounded(curve) {
-        results.say(&code::LEARNING_RATE_ZERO, |finding| finding.with("count", zeros).with("of", points.len()));
+    let zeros = curve.values().iter().filter(|value| value.abs() <= 0.0).count();
+    if zeros >= LEAST && zeros == curve.len() && !is_rounded(curve) {
+        results.say(&code::LEARNING_RATE_ZERO, |finding| finding.with("count", zeros).with("of", curve.len()));
         return;
     }
     if let Some((decay, value, last)) = stands(curve) {
@@ -40,9 +39,9 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
 fn stands<'c>(curve: &Curve<'c>) -> Option<(&'c str, f64, u64)> {
     let decay = curve.declared.decay.as_deref()?;
     let total = curve.declared.total?;
-    let (last, value) = *curve.points.last()?;
-    let late = curve.points.get(curve.points.len() / 3..).filter(|late| late.len() >= LEAST)?;
-    let is_same = |(_, other): &(u64, f64)| (other - value).abs() <= STANDS * value.abs();
+    let (last, value) = (curve.step(curve.len().checked_sub(1)?)?, *curve.values().last()?);
+    let late = curve.values().get(curve.len() / 3..).filter(|late| late.len() >= LEAST)?;
+    let is_same = |other: &f64| (other - value).abs() <= STANDS * value.abs();
     let is_fine = curve.notes.iter().all(|note| match note {
         Note::Decimals(metric, decimals) if metric == curve.metric => {
             value.abs() * 10_f64.powi(i32::from(*decimals)) >= UNITS

@@ -98,6 +98,11 @@ impl Part {
         Self { bytes, pieces, ..Self::default() }
     }
 
+    /// Its buffer, for the bytes of another part.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The next line that may mean something, or the very next one where lines are looked at whatever they hold; without its
     /// end and without white space around it. `names` are those of the file.
     pub(super) fn next(&mut self, is_open: bool, names: &mut Names) -> Option<(&[u8], Option<Known>)> {
