@@ -251,7 +251,7 @@ impl Judge<'_> {
         let (error, band) = (relative_l2(stats, rule), limits(dtype, rule, stats, quantised));
         let is_said = quantised.is_some_and(|quantised| error > 0.0 && self.codes(parameter, dtypes, stats, quantised));
         if !is_said || error > band.wrong {
-            self.measured(comparison, error, band);
+            self.measured(comparison, error, band, zeroed(stats));
         }
     }
 
@@ -308,13 +308,17 @@ impl Judge<'_> {
         Some(rule)
     }
 
-    fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: Band) {
+    fn measured(&mut self, comparison: &ParameterComparison<'_>, error: f64, band: Band, zeroed: Option<Side>) {
         let parameter = comparison.name;
         let explained = comparison.explanation.change.as_ref().filter(|_| error > band.noise);
         let finding = if let Some(change) = explained {
             Some(self.explained(parameter, change).with("limit", band.noise))
         } else if error > band.wrong {
-            Some(Finding::new(&rules::DIVERGES, parameter).with("limit", band.wrong))
+            let finding = Finding::new(&rules::DIVERGES, parameter).with("limit", band.wrong);
+            Some(match zeroed {
+                Some(side) => finding.with("side", side.as_str()),
+                None => finding,
+            })
         } else if error > band.noise {
             let strict = self.settings.profile == Profile::Strict;
             let severity = if strict { Severity::Fail } else { Severity::Warn };
@@ -362,6 +366,15 @@ impl Judge<'_> {
                 self.say(Finding::new(&rules::MISSING, *name).with("side", side.as_str()));
             }
         }
+    }
+}
+
+/// The side that holds zeros alone where the other does not.
+fn zeroed(stats: &PairStats) -> Option<Side> {
+    match (stats.sum_sq_baseline > 0.0, stats.sum_sq_candidate > 0.0) {
+        (true, false) => Some(Side::Candidate),
+        (false, true) => Some(Side::Baseline),
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::result::unit::{OperatorTimes, PerformanceUnit, Phase, profiles};
 use crate::verdict::{CheckId, Verdict};
 
 /// Causes that a headline names, the most telling first.
-const TELLING: [&Rule; 13] = [
+const TELLING: [&Rule; 14] = [
     &performance_rules::SLOW_RANK,
     &performance_rules::FUSION_LOST,
     &performance_rules::AICPU,
@@ -28,6 +28,8 @@ const TELLING: [&Rule; 13] = [
     &performance_rules::OVERLAP_LOST,
     &performance_rules::OPERATOR_CALLS,
     &performance_rules::COMMUNICATION,
+    // Whatever takes longer from step to step makes each operator slower.
+    &performance_rules::DRIFT,
     &performance_rules::OPERATOR_SLOWER,
 ];
 

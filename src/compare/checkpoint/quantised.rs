@@ -241,7 +241,8 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
     let mut found = QuantisedStats { sum_sq_steps: 0.0, beyond: 0, rows: 0 };
     let (mut b, mut c, mut steps) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     let [own, other] = &mut steps;
-    let (mut start, mut whole, mut count_rows) = (0, Size::default(), 0);
+    // A row that shows by itself says nothing of the others.
+    let (mut start, mut others, mut count_others) = (0, Size::default(), 0);
     let width_here = usize::try_from(width).unwrap_or(1);
     while start < elements {
         let count = rows_at_once.min(elements - start);
@@ -250,13 +251,16 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
         let rows = b.chunks(width_here).zip(c.chunks(width_here));
         let steps = own.chunks(width_here).zip(other.chunks(width_here));
         for ((b, c), (own, other)) in rows.zip(steps) {
-            whole = whole.plus(found.take_row((b, c), (own, other), rms));
-            count_rows += 1;
+            let before = (found.beyond, found.rows);
+            let size = found.take_row((b, c), (own, other), rms);
+            if (found.beyond, found.rows) == before {
+                (others, count_others) = (others.plus(size), count_others + 1);
+            }
         }
         start += count;
     }
-    if whole.is_changed() {
-        found.rows = count_rows;
+    if others.is_changed() {
+        found.rows += count_others;
     }
     Ok(found)
 }
