@@ -2,6 +2,7 @@
 
     python3 benches/large_curves.py make FOLDER FORMAT METRICS STEPS     # FORMAT: csv, jsonl, state, log, steps, events; needs NumPy
     /usr/bin/time -v precision-gate run FOLDER/gpu FOLDER/npu --out FOLDER/out --quiet --max-memory 256MB
+    python3 benches/large_curves.py megatron FOLDER STEPS                # one log of Megatron, of one run
     /usr/bin/time -v python3 benches/large_curves.py read FOLDER         # pandas reads the tables of both sides, one after the other
 
 Values have the digits of a `float32`, as `tensor.item()` gives them. The candidate differs by rounding noise, and its last metric by
@@ -10,6 +11,7 @@ Values have the digits of a `float32`, as `tensor.item()` gives them. The candid
 
 import json
 import pathlib
+import random
 import struct
 import sys
 
@@ -127,6 +129,23 @@ def make(folder, form, metrics, count):
             FORMATS[form](file, metrics, blocks(metrics, count, drift))
 
 
+def megatron(folder, count):
+    """The lines that Megatron prints, 356 bytes each."""
+    rnd = random.Random(1)
+    home = pathlib.Path(folder, "npu")
+    home.mkdir(parents=True, exist_ok=True)
+    with open(home / "train.log", "w") as file:
+        for step in range(1, count + 1):
+            loss, norm, time = 2 + 8 / (1 + step / 2000) + rnd.gauss(0, 0.02), 1 + abs(rnd.gauss(0, 0.1)), 1200 + rnd.gauss(0, 10)
+            clock = f"{step // 3600 % 24:02}:{step // 60 % 60:02}:{step % 60:02}"
+            file.write(
+                f" [2026-01-01 {clock}] iteration {step:8}/{count:8} | consumed samples: {step * 256:12} |"
+                f" elapsed time per iteration (ms): {time:.1f} | throughput per GPU (TFLOP/s/GPU): {4e5 / time:.1f} |"
+                f" learning rate: {1e-4 * (1 - step / count / 2):.6E} | global batch size:   256 | lm loss: {loss:.6E} |"
+                f" loss scale: 1.0 | grad norm: {norm:.3f} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+            )
+
+
 def read(folder):
     import pandas
 
@@ -135,7 +154,9 @@ def read(folder):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "make":
+    if sys.argv[1] == "megatron":
+        megatron(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "make":
         make(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))
     else:
         read(sys.argv[2])

@@ -177,7 +177,12 @@ impl Builder<'_> {
         }
         let Some(unit) = finding.facts.get("unit") else {
             let message = sentence(finding, self.writer)?.message;
-            let is_name = message.starts_with(&self.writer.name(&finding.place));
+            let starts_with = |name: &String| message.starts_with(&self.writer.name(name));
+            let names = finding.facts.values().filter_map(|fact| match fact {
+                Fact::Text(text) => Some(text),
+                _ => None,
+            });
+            let is_name = names.chain([&finding.place]).any(starts_with);
             return Ok(if is_name { message } else { capital(&message) });
         };
         let unit = format!("{}{}", self.writer.fact("unit", unit), self.writer.word("colon")?);
