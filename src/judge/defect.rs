@@ -64,8 +64,7 @@ const NUMERIC: [&Rule; 40] = [
 /// Defects that waivers accept, all of one check.
 pub struct Accepted<'a> {
     roots: Vec<Root<'a>>,
-    /// Places of roots by [`kin`].
-    by_kin: BTreeMap<String, Vec<usize>>,
+    places: Places,
     /// The rank that the others of a profile wait for.
     standing: Option<usize>,
 }
@@ -74,14 +73,12 @@ impl<'a> Accepted<'a> {
     /// The accepted defects of `check`.
     pub fn of(observations: impl IntoIterator<Item = &'a Observation>, check: &Check) -> Self {
         let roots: Vec<Root<'a>> = observations.into_iter().map(Root::of).collect();
-        let mut by_kin: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut places = Places::default();
         for (place, root) in roots.iter().enumerate() {
-            for name in kin(root.observation, check).own {
-                by_kin.entry(name).or_default().push(place);
-            }
+            places.add(place, kin(root.observation, check));
         }
         let standing = if roots.is_empty() { None } else { standing(check) };
-        Self { roots, by_kin, standing }
+        Self { roots, places, standing }
     }
 
     /// Place of the first one that `observation` is a consequence of.
@@ -91,9 +88,10 @@ impl<'a> Accepted<'a> {
         }
         let other = Root::of(observation);
         let is_cause =
-            |place: &&usize| self.roots.get(**place).is_some_and(|root| root.is_before(other, check, || self.standing));
-        let causes = kin(observation, check).causes;
-        causes.iter().filter_map(|name| self.by_kin.get(name)?.iter().find(is_cause)).min().copied()
+            |place: &usize| self.roots.get(*place).is_some_and(|root| root.is_before(other, check, || self.standing));
+        let kin = kin(observation, check);
+        let causes = self.places.causes(&kin);
+        causes.filter_map(|list| list.iter().copied().find(is_cause)).min()
     }
 }
 
@@ -204,8 +202,8 @@ pub fn roots(result: &GateResult) -> Vec<&Finding> {
 struct Roots<'a> {
     /// In the order in which they were measured; `None` for one that follows from a later one.
     found: Vec<Option<Root<'a>>>,
-    /// Places of roots by [`kin`]: of tens of thousands only a few can be related.
-    by_kin: BTreeMap<(CheckId, String), Vec<usize>>,
+    /// Their places, of each check.
+    places: BTreeMap<CheckId, Places>,
     /// The rank that the others wait for, of each check that was asked for it.
     standing: BTreeMap<CheckId, Option<usize>>,
 }
@@ -236,62 +234,105 @@ impl<'a> Roots<'a> {
         let new = Root { finding, ..Root::of(observation) };
         let related = check.map(|check| (check, kin(observation, check)));
         if let Some((check, kin)) = &related {
-            let near = |names: &[String]| {
-                let places = names.iter().filter_map(|name| self.by_kin.get(&(observation.of, name.clone())));
-                places.flatten().copied().collect::<Vec<usize>>()
-            };
+            let places = self.places.entry(observation.of).or_default();
             let is_profile = matches!(units(check, observation), Some(Unit::Performance(_)));
             let known = self.standing.entry(check.id);
             let standing = *known.or_insert_with(|| if is_profile { standing(check) } else { None });
-            let root = |place: &usize| self.found.get(*place).copied().flatten();
-            if near(&kin.causes).iter().filter_map(root).any(|root| root.is_before(new, check, || standing)) {
+            let found = &mut self.found;
+            let root = |found: &[Option<Root<'a>>], place: &usize| found.get(*place).copied().flatten();
+            let is_cause =
+                |place: &usize| root(found, place).is_some_and(|root| root.is_before(new, check, || standing));
+            if places.causes(kin).flatten().any(is_cause) {
                 return;
             }
-            let is_consequence =
-                |place: &usize| root(place).is_some_and(|root| new.is_before(root, check, || standing));
-            for place in near(&kin.consequences).into_iter().filter(is_consequence).collect::<Vec<_>>() {
-                if let Some(root) = self.found.get_mut(place) {
+            places.keep_consequences(kin, |place| {
+                let Some(old) = root(found, &place) else { return false };
+                let follows = new.is_before(old, check, || standing);
+                if let Some(root) = found.get_mut(place).filter(|_| follows) {
                     *root = None;
                 }
-            }
+                !follows
+            });
         }
-        for name in related.into_iter().flat_map(|(_, kin)| kin.own) {
-            self.by_kin.entry((observation.of, name)).or_default().push(self.found.len());
+        if let Some((_, kin)) = related {
+            self.places.entry(observation.of).or_default().add(self.found.len(), kin);
         }
         self.found.push(Some(new));
     }
 }
 
+/// Places of observations of a check, by what may relate them: of tens of thousands only a few can be.
+#[derive(Default)]
+struct Places {
+    by_name: BTreeMap<String, Vec<usize>>,
+    by_step: BTreeMap<u64, Vec<usize>>,
+}
+
+impl Places {
+    fn add(&mut self, place: usize, kin: Kin) {
+        kin.own.into_iter().for_each(|name| self.by_name.entry(name).or_default().push(place));
+        kin.step.into_iter().for_each(|step| self.by_step.entry(step).or_default().push(place));
+    }
+
+    /// Places of those that an observation may follow from, in lists.
+    fn causes(&self, kin: &Kin) -> impl Iterator<Item = &Vec<usize>> {
+        let named = kin.causes.iter().filter_map(|name| self.by_name.get(name));
+        named.chain(kin.step.into_iter().flat_map(|step| self.by_step.range(..step).map(|(_, list)| list)))
+    }
+
+    /// Shows the places of all that may follow from an observation, and keeps those of which `stays` says so.
+    fn keep_consequences(&mut self, kin: &Kin, mut stays: impl FnMut(usize) -> bool) {
+        for name in &kin.consequences {
+            if let Some(list) = self.by_name.get_mut(name) {
+                list.retain(|place| stays(*place));
+            }
+        }
+        let Some(behind) = kin.step.and_then(|step| step.checked_add(1)) else { return };
+        for list in self.by_step.range_mut(behind..).map(|(_, list)| list) {
+            list.retain(|place| stays(*place));
+        }
+    }
+}
+
 /// Names under which an observation is found by those that may be related to it, and under which its possible causes and
 /// consequences are found.
+#[derive(Default)]
 struct Kin {
     own: Vec<String>,
     causes: Vec<String>,
     consequences: Vec<String>,
+    /// The step of a monitor's row, which all earlier ones may have caused, whatever their names.
+    step: Option<u64>,
+}
+
+impl Kin {
+    /// All that have one name may be related.
+    fn of(name: String) -> Self {
+        Self { own: vec![name.clone()], causes: vec![name.clone()], consequences: vec![name], step: None }
+    }
 }
 
 /// The kin of an observation: those of source, checkpoints and packs have none, those of an evaluation are of its task, and
-/// pooled scores of any of its model's, those of operator tests are of the operator; all others of a check may be related.
+/// pooled scores of any of its model's, those of operator tests are of the operator, those of a monitor of its rank or of other
+/// steps; all others of a check may be related.
 fn kin(observation: &Observation, check: &Check) -> Kin {
-    let all = || vec![String::new()];
     match units(check, observation) {
-        Some(Unit::Operators(_)) => {
-            let operator = || vec![operator(&observation.finding).to_owned()];
-            Kin { own: operator(), causes: operator(), consequences: operator() }
-        }
+        Some(Unit::Operators(_)) => Kin::of(operator(&observation.finding).to_owned()),
         Some(Unit::Evaluation(unit)) => {
             let task = format!("task {} {}", unit.model, unit.task);
             let [tasks, pooled] = ["tasks", "pooled"].map(|name| format!("{name} {}", unit.model));
-            if is_pooled(unit) {
-                Kin { own: vec![task.clone(), pooled], causes: vec![task.clone(), tasks], consequences: vec![task] }
+            let (own, causes, consequences) = if is_pooled(unit) {
+                (vec![task.clone(), pooled], vec![task.clone(), tasks], vec![task])
             } else {
-                Kin { own: vec![task.clone(), tasks], causes: vec![task.clone()], consequences: vec![task, pooled] }
-            }
+                (vec![task.clone(), tasks], vec![task.clone()], vec![task, pooled])
+            };
+            Kin { own, causes, consequences, step: None }
         }
-        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Monitor(_) | Unit::Performance(_)) => {
-            Kin { own: all(), causes: all(), consequences: all() }
+        Some(Unit::Monitor(unit)) => {
+            Kin { step: step_of_row(&observation.finding), ..Kin::of(format!("rank {:?}", unit.rank)) }
         }
-        _ => Kin { own: Vec::new(), causes: Vec::new(), consequences: Vec::new() },
+        Some(Unit::Curve(_) | Unit::Dump(_) | Unit::Performance(_)) => Kin::of(String::new()),
+        _ => Kin::default(),
     }
 }
 
@@ -349,14 +390,18 @@ fn receives(root: &Finding, other: &Finding) -> bool {
 
 /// A later row of the same rank follows, and a later step of any other.
 fn is_later((before, root): (&MonitorUnit, &Finding), (after, other): (&MonitorUnit, &Finding)) -> bool {
-    let step = |finding: &Finding| match finding.facts.get("unit") {
-        Some(Fact::Text(unit)) => unit.strip_prefix("step ")?.split(' ').next()?.parse::<u64>().ok(),
-        _ => None,
-    };
-    match (step(root), step(other)) {
+    match (step_of_row(root), step_of_row(other)) {
         (Some(first), Some(second)) => first < second || first == second && before.rank == after.rank,
         // What is said of a rank as a whole.
         _ => before.rank == after.rank,
+    }
+}
+
+/// The step that a finding about a row of a monitor is of; `None` for what is said of a rank as a whole.
+fn step_of_row(finding: &Finding) -> Option<u64> {
+    match finding.facts.get("unit") {
+        Some(Fact::Text(unit)) => unit.strip_prefix("step ")?.split(' ').next()?.parse().ok(),
+        _ => None,
     }
 }
 

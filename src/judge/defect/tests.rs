@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::result::unit::MonitorUnit;
 use crate::verdict::Verdict;
 
 const ID: CheckId = CheckId::Evaluation;
@@ -34,7 +35,64 @@ fn observation((unit, rule): (usize, usize)) -> Observation {
     Observation::of_unit(ID, unit, Finding::new(rule, "place"))
 }
 
+/// Ranks of a monitor.
+const RANKS: usize = 3;
+
+fn monitor_check() -> Check {
+    let units = (0..RANKS).map(|rank| Unit::Monitor(Box::new(MonitorUnit::empty(Some(rank as u64))))).collect();
+    Check { id: CheckId::Monitor, verdict: Verdict::Pass, culprit: None, items: Vec::new(), samples: None, units }
+}
+
+/// What is said of a row of a rank, or of a rank as a whole.
+fn row((rank, step, rule): (usize, Option<u64>, usize)) -> Observation {
+    let rules = [&monitor::rules::JUMP, &monitor::rules::NOISE_HORIZON, &monitor::rules::NON_FINITE];
+    let rule = rules.get(rule).copied().expect("one of three");
+    let finding = Finding::new(rule, "place");
+    let finding = match step {
+        Some(step) => finding.with("unit", format!("step {step} rank {rank}")),
+        None => finding,
+    };
+    Observation::of_unit(CheckId::Monitor, rank, finding)
+}
+
+fn rows(most: usize) -> impl Strategy<Value = Vec<Observation>> {
+    let step = proptest::option::of(0..4_u64);
+    proptest::collection::vec((0..RANKS, step, 0..3_usize).prop_map(row), 0..most)
+}
+
+/// Places of the roots, found by holding each observation against all.
+fn walked(observations: &[Observation], check: &Check) -> Vec<usize> {
+    let mut roots: Vec<usize> = Vec::new();
+    for (place, new) in observations.iter().enumerate() {
+        let new = Root::of(new);
+        let is_before = |a: Root<'_>, b: Root<'_>| a.is_before(b, check, || None);
+        if roots.iter().any(|root| is_before(Root::of(&observations[*root]), new)) {
+            continue;
+        }
+        roots.retain(|root| !is_before(new, Root::of(&observations[*root])));
+        roots.push(place);
+    }
+    roots
+}
+
 proptest! {
+    #[test]
+    fn rows_of_a_monitor_have_the_roots_of_a_walk_over_all(observations in rows(24), others in rows(8)) {
+        let check = monitor_check();
+        let mut roots = Roots::default();
+        observations.iter().for_each(|one| roots.add(one, &one.finding, Some(&check)));
+        let is_same = |root: &Root<'_>, place: &usize| std::ptr::eq(root.observation, &observations[*place]);
+        let found: Vec<Root<'_>> = roots.found.into_iter().flatten().collect();
+        let expected = walked(&observations, &check);
+        prop_assert!(found.len() == expected.len() && found.iter().zip(&expected).all(|(root, at)| is_same(root, at)));
+
+        let accepted = Accepted::of(&observations, &check);
+        for other in &others {
+            let is_cause = |root: &Observation| Root::of(root).is_before(Root::of(other), &check, || None);
+            prop_assert_eq!(accepted.first_before(other, &check), observations.iter().position(is_cause));
+        }
+    }
+
     #[test]
     fn the_first_cause_is_that_of_a_walk_over_all(
         roots in proptest::collection::vec((0..=UNITS, 0..3_usize), 0..8),
