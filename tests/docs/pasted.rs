@@ -1,4 +1,4 @@
-//! What people paste runs: command lines of the pages, and those that help ends with, in a folder that holds the artifacts which
+//! Command lines that people paste run: those of the pages, and those that help ends with, in a folder that holds the artifacts which
 //! they name. Lines that need more than this machine are listed with the reason; those of the program among them are still
 //! parsed by it.
 
