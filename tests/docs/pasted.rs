@@ -283,7 +283,7 @@ fn try_page(page: &str, text: &str, all: Vec<String>, programs: &Path) -> Found 
             }
             continue;
         }
-        if line.starts_with("jq ") && run("jq --version", folder.path(), programs).status.code() == Some(127) {
+        if line.contains("jq -r") && run("jq --version", folder.path(), programs).status.code() == Some(127) {
             continue;
         }
         found.run += 1;
