@@ -79,9 +79,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
     /// Record the configuration of this machine and this run in a config pack
-    #[command(
-        after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
-    )]
+    #[command(after_help = "Example:\n  precision-gate config-pack --out pack.zip train.sh --data corpus/")]
     ConfigPack(ConfigPackArgs),
     /// Compare two dumps or two checkpoints
     #[command(
@@ -93,7 +91,7 @@ pub(crate) enum Command {
     Loss(LossArgs),
     /// Check training code, or what a change touches of it, for what spoils a migration or a comparison
     #[command(
-        after_help = "Examples:\n  precision-gate source .\n  git diff --unified=0 main...HEAD > change.diff; precision-gate source . --diff change.diff"
+        after_help = "Examples:\n  precision-gate source .\n  git diff --unified=0 main...HEAD > change.diff\n  precision-gate source . --diff change.diff"
     )]
     Source(Box<SourceArgs>),
     /// Join and judge the parts that `--shard` measured on several machines
@@ -107,7 +105,7 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Record, list, show, verify and compare baselines
     #[command(
-        after_help = "Example:\n  precision-gate baseline promote runs/gpu --name glm --reason 'torch 2.7' --approved-by ann"
+        after_help = "Example:\n  precision-gate baseline promote runs/gpu --name glm --reason 'torch 2.7' \\\n      --approved-by ann"
     )]
     Baseline(baseline::BaselineArgs),
     /// List, show and remove the records of earlier runs
@@ -118,7 +116,7 @@ pub(crate) enum Command {
     Selftest(SelftestArgs),
     /// Sign off a release from the results of all its suites
     #[command(
-        after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
+        after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 \\\n      --approved-by 'A. Engineer' --attach v1.2.0"
     )]
     Signoff(Box<SignoffArgs>),
     /// Write the reports of an earlier result again
@@ -126,13 +124,13 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Publish the result of another job, as for pull requests from forks
     #[command(
-        after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run --forge github --repo OWNER/NAME"
+        after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run \\\n      --forge github --repo OWNER/NAME"
     )]
     Publish(Box<PublishArgs>),
     /// Answer a comment on a pull request: propose a waiver, or the baseline of its commit
     #[command(
         after_help = concat!(
-            "Example:\n  precision-gate answer --dry-run\n\nIt answers comments such as these:\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values\n\nMore: ",
+            "Example:\n  precision-gate answer --dry-run\n\nIt answers comments such as these:\n  /precision-gate waive output-diverges until 2026-12-24 because it is HF32\n  /precision-gate accept-baseline because the new rotary embedding is meant\n\nMore: ",
             documentation!("answers.md")
         )
     )]
@@ -142,7 +140,7 @@ pub(crate) enum Command {
     NextDump(NextDumpArgs),
     /// Write a script that runs the culprit alone, and a report to file with the owners of the operator
     #[command(
-        after_help = "Examples:\n  precision-gate reproduce precision-gate-out/result.json\n  precision-gate reproduce precision-gate-out/result.json --op Functional.linear.3.forward --with-data"
+        after_help = "Examples:\n  precision-gate reproduce precision-gate-out/result.json\n  precision-gate reproduce precision-gate-out/result.json \\\n      --op Functional.linear.3.forward --with-data"
     )]
     Reproduce(ReproduceArgs),
     /// Explain the code of a finding, cause or rule: what to do, and the waiver to paste
@@ -164,7 +162,7 @@ pub(crate) enum Command {
     },
     /// Print the completion script of a shell
     #[command(
-        after_help = "Examples:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate\n  precision-gate completions zsh > \"${fpath[1]}/_precision-gate\"\n  precision-gate completions fish > ~/.config/fish/completions/precision-gate.fish"
+        after_help = "Examples:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate\n  precision-gate completions zsh > \"${fpath[1]}/_precision-gate\"\n  precision-gate completions fish \\\n      > ~/.config/fish/completions/precision-gate.fish"
     )]
     Completions {
         /// The shell

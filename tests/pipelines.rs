@@ -312,6 +312,147 @@ fn a_gate_on_gitlab_runs_when_training_failed_and_is_told() {
     assert!(trained >= 4, "{trained}");
 }
 
+/// Inputs that an action or the component declares, each with its description.
+fn inputs(file: &str) -> serde_json::Map<String, Value> {
+    let text = fs::read_to_string(root().join(file)).expect("an action");
+    let (first, _) = text.split_once("\n---\n").unwrap_or((&text, ""));
+    let yaml = parse(file.into(), first.to_owned()).yaml;
+    yaml.get("spec").unwrap_or(&yaml)["inputs"].as_object().expect("inputs").clone()
+}
+
+/// A name that is no input is a warning of the runner that nobody reads; the setting is not made.
+#[test]
+fn every_input_that_a_pipeline_gives_is_one_of_the_action() {
+    let mut given = 0;
+    let texts = ["examples/pipelines/github", ".github/workflows"].into_iter().flat_map(shipped).chain(blocks());
+    for (text, _, step) in github_steps(&texts.collect::<Vec<_>>()) {
+        let action = uses(step).split('@').next().unwrap_or_default();
+        let Some(below) = action.strip_prefix("precision-gate/precision-gate").or(action.strip_prefix('.')) else {
+            continue;
+        };
+        let known = inputs(&format!(
+            "{}action.yml",
+            below.trim_start_matches('/').to_owned() + if below.len() > 1 { "/" } else { "" }
+        ));
+        for name in step["with"].as_object().into_iter().flatten().map(|(name, _)| name) {
+            given += 1;
+            assert!(known.contains_key(name), "{}: {action} has no input `{name}`", text.place);
+        }
+    }
+    let component = inputs("templates/precision-gate/template.yml");
+    for text in shipped("examples/pipelines/gitlab").into_iter().chain(blocks()) {
+        for include in text.yaml["include"].as_array().into_iter().flatten() {
+            for name in include["inputs"].as_object().into_iter().flatten().map(|(name, _)| name) {
+                given += 1;
+                assert!(component.contains_key(name), "{}: the component has no input `{name}`", text.place);
+            }
+        }
+    }
+    assert!(given > 50, "{given}");
+}
+
+/// Keys of GitHub's workflows by where they stand: <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax>.
+const GITHUB: [(&str, &[&str]); 3] = [
+    ("workflow", &["name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"]),
+    (
+        "job",
+        &[
+            "name",
+            "permissions",
+            "needs",
+            "if",
+            "runs-on",
+            "environment",
+            "concurrency",
+            "outputs",
+            "env",
+            "defaults",
+            "steps",
+            "timeout-minutes",
+            "strategy",
+            "continue-on-error",
+            "container",
+            "services",
+            "uses",
+            "with",
+            "secrets",
+        ],
+    ),
+    (
+        "step",
+        &[
+            "id",
+            "if",
+            "name",
+            "uses",
+            "run",
+            "working-directory",
+            "shell",
+            "with",
+            "env",
+            "continue-on-error",
+            "timeout-minutes",
+        ],
+    ),
+];
+
+/// Keys of GitLab's jobs: <https://docs.gitlab.com/ci/yaml/>.
+const GITLAB: &[&str] = &[
+    "after_script",
+    "allow_failure",
+    "artifacts",
+    "before_script",
+    "cache",
+    "dependencies",
+    "environment",
+    "extends",
+    "id_tokens",
+    "image",
+    "inherit",
+    "interruptible",
+    "needs",
+    "parallel",
+    "release",
+    "resource_group",
+    "retry",
+    "rules",
+    "script",
+    "secrets",
+    "services",
+    "stage",
+    "tags",
+    "timeout",
+    "trigger",
+    "variables",
+    "when",
+];
+
+#[test]
+fn every_key_of_a_pipeline_is_one_of_its_forge() {
+    let known = |place: &str| GITHUB.iter().find(|(name, _)| *name == place).expect("a place").1;
+    let mut wrong = Vec::new();
+    let mut check = |text: &Text, yaml: &Value, known: &[&str]| {
+        let keys = yaml.as_object().into_iter().flatten().map(|(key, _)| key);
+        wrong.extend(keys.filter(|key| !known.contains(&key.as_str())).map(|key| format!("{}: `{key}`", text.place)));
+    };
+    let github = ["examples/pipelines/github", ".github/workflows"].into_iter().flat_map(shipped);
+    let texts: Vec<Text> = github.chain(shipped("examples/pipelines/gitlab")).chain(blocks()).collect();
+    for text in &texts {
+        if text.yaml.get("jobs").is_some() {
+            check(text, &text.yaml, known("workflow"));
+        }
+        for (_, job) in jobs(&text.yaml) {
+            check(text, job, if job.get("script").is_some() { GITLAB } else { known("job") });
+        }
+    }
+    for (text, _, step) in github_steps(&texts) {
+        if step.get("uses").is_some() || step.get("run").is_some() {
+            check(text, step, known("step"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn pages_name_the_check_that_a_branch_requires() {
     for (page, words) in [

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use regex::Regex;
 use serde_json::Value;
 
 fn gate(baseline: &Path, candidate: &Path, out: &Path, more: &[&str]) -> Value {
@@ -94,5 +95,35 @@ fn the_same_input_gives_the_same_bytes_whatever_the_thread_count() {
         for ((name, first), (_, second)) in outputs[0].iter().zip(other) {
             assert!(first == second, "{name} differs");
         }
+    }
+}
+
+/// The README in Chinese, word for word: its command, the beginning of what it prints, and no English sentence in any of it.
+#[test]
+fn the_readme_in_chinese_quotes_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.zh.md")).expect("a page");
+    let block = |language: &str| {
+        let begin = format!("```{language}\n");
+        readme.split_once(&begin).and_then(|(_, rest)| rest.split_once("```")).expect("a block").0.to_owned()
+    };
+    let (command, quoted) = (block("sh"), block("text"));
+    let arguments = command.trim().strip_prefix("cargo run --release -- ").expect("a command");
+    let out = tempfile::tempdir().expect("folder");
+    let mut gate = Command::cargo_bin("precision-gate").expect("built");
+    gate.current_dir(root).env("LANG", "C.UTF-8").args(arguments.split(' ')).arg("--out").arg(out.path());
+    let output = gate.args(["--today", "2026-11-21", "--no-history"]).assert().code(1).get_output().clone();
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(printed.starts_with(&quoted), "{quoted}\nis quoted, and this is printed:\n{printed}");
+    let english = Regex::new(r"\b[a-z]{2,}(?: [a-z]{2,}){2,}\b").expect("a pattern");
+    let summary = fs::read_to_string(out.path().join("summary.md")).expect("written");
+    let errors = String::from_utf8(output.stderr).expect("text");
+    let all = [&printed, &errors, &summary].map(|text| text.lines()).into_iter().flatten();
+    // Commands are words of the program.
+    let without_commands = |line: &str| line.split("precision-gate ").next().unwrap_or_default().to_owned();
+    let left: Vec<&str> = all.filter(|line| english.is_match(&without_commands(line))).collect();
+    assert!(left.is_empty(), "{}", left.join("\n"));
+    for words in ["退出码为 1", "从第 6 步起", "`--lang zh`"] {
+        assert!(readme.contains(words), "{words}");
     }
 }

@@ -240,6 +240,7 @@ fn sentences(language: &str) -> BTreeMap<String, String> {
             && !key.starts_with("formulas.")
             && !key.starts_with("signoff.")
             && !key.starts_with("diagnoses.titles")
+            && !key.starts_with("diagnoses.explained")
     };
     catalogues(language).into_iter().filter(|(key, _)| is_sentence(key)).collect()
 }

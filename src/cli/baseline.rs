@@ -43,7 +43,7 @@ pub(crate) struct BaselineArgs {
 enum BaselineCommand {
     /// Make a run the baseline: write its manifest and pin it
     #[command(
-        after_help = "Example:\n  precision-gate baseline promote s3://golden/glm/2026-11 --name glm --reason 'torch 2.7' --approved-by ann"
+        after_help = "Example:\n  precision-gate baseline promote s3://golden/glm/2026-11 --name glm \\\n      --reason 'torch 2.7' --approved-by ann"
     )]
     Promote(PromoteArgs),
     /// List the pinned baselines by branch

@@ -120,12 +120,15 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
             unit.values.iter().map(|(row, noise)| (noise.added, row)).max_by(|one, other| one.0.total_cmp(&other.0));
         let largest = added.filter(|(added, _)| *added > 0.0);
         let place = unit_place(unit.step, unit.rank);
-        let most = largest.map_or_else(String::new, |(added, row)| format!(", largest {} ({row})", short(added)));
         let moved = unit.values.values().filter(|noise| noise.added > 0.0).count();
-        show::sentences(&format!(
-            "{place}: values that move by themselves: {moved}{most} ({} comparisons)\n",
-            unit.comparisons
-        ))?;
+        let times = unit.comparisons;
+        // Two sentences: the Chinese one finds its values by the words between them.
+        show::sentences(&match largest.map(|(added, row)| (short(added), row)) {
+            Some((most, row)) => format!(
+                "{place}: values that move by themselves: {moved}, largest {most} ({row}) ({times} comparisons)\n"
+            ),
+            None => format!("{place}: values that move by themselves: {moved} ({times} comparisons)\n"),
+        })?;
     }
     show::sentences(&format!("written to {name}\n"))?;
     Ok(exit::PASS)

@@ -26,7 +26,11 @@ pub fn policy_text(
     let (left, right) = (look(baseline, Side::Baseline, fetcher)?, look(candidate, Side::Candidate, fetcher)?);
     let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
     let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
-    let ([reason, _], [owner, _]) = (OFFERED_REASONS, OFFERED_OWNERS);
+    let placeholder = |[english, chinese]: [&'static str; 2]| match language {
+        Language::En => english,
+        Language::Zh => chinese,
+    };
+    let (reason, owner) = (placeholder(OFFERED_REASONS), placeholder(OFFERED_OWNERS));
     let today = policy.today.to_string();
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use minijinja::Value;
 use serde::{Deserialize, Serialize};
 
+use super::code_texts::Text;
 use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::diagnose::cause;
@@ -25,6 +26,8 @@ pub(super) struct Texts {
     sureness: BTreeMap<String, String>,
     evidence: BTreeMap<String, String>,
     advice: BTreeMap<String, String>,
+    /// Explanations, by cause.
+    explained: BTreeMap<String, Text>,
 }
 
 static ENGLISH: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/diagnoses.yaml")));
@@ -46,6 +49,11 @@ impl Texts {
 /// A cause's title in a language.
 pub fn title(cause: &str, language: Language) -> Option<&'static str> {
     Texts::of(language).titles.get(cause).map(String::as_str)
+}
+
+/// Explanations of all causes, by code.
+pub(super) fn explained(language: Language) -> &'static BTreeMap<String, Text> {
+    &Texts::of(language).explained
 }
 
 /// The advice of a code, a template over its facts.

@@ -1,4 +1,4 @@
-//! Texts and facts about every code, which explanations, their page and waivers are made of: texts per language (`templates/messages/<language>/explain.yaml`), and facts that are the same
+//! Texts and facts about every code, which explanations, their page and waivers are made of: texts per language (`templates/messages/<language>/explain.yaml`; of causes, `diagnoses.yaml`), and facts that are the same
 //! in every language (`templates/explain.yaml`).
 
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::messages::Language;
+use crate::judge::rule::Rule;
 use crate::verdict::{Profile, Severity};
 
 /// Texts of one language.
@@ -19,14 +20,12 @@ pub(super) struct Texts {
     pub(super) keys: BTreeMap<String, String>,
     /// Findings, by code.
     pub(super) codes: BTreeMap<String, Text>,
-    /// Causes, by code.
-    pub(super) causes: BTreeMap<String, Text>,
     /// Meaning of each rule, by its name.
     pub(super) rules: BTreeMap<String, String>,
 }
 
 /// Texts about a finding or a cause.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
     /// Meaning; its first sentence stands for itself in lists.
@@ -57,13 +56,19 @@ pub(super) struct Facts {
 
 /// Facts about the findings of a check.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CheckFacts {
     /// A place as findings name it.
     #[serde(rename = "where")]
     pub(super) place: String,
     /// Page below `docs/`, with its anchor.
-    pub(super) page: String,
+    page: String,
+    /// Whether the page has a heading for each finding, its code.
+    #[serde(default)]
+    headed_by_code: bool,
+    /// Policy keys that change those findings that have no facts of their own.
+    #[serde(default)]
+    keys: Vec<String>,
 }
 
 /// Facts about one finding.
@@ -73,12 +78,12 @@ pub(super) struct CodeFacts {
     /// Names of the rules that it repeats.
     pub(super) rules: Vec<String>,
     /// Policy keys that change it.
-    pub(super) keys: Vec<String>,
+    keys: Vec<String>,
     /// A place, where it differs from its check's.
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
     /// Page, where it differs from its check's.
-    pub(super) page: Option<String>,
+    page: Option<String>,
     strict: Option<Severity>,
     bit_exact: Option<Severity>,
     release: Option<Severity>,
@@ -107,6 +112,25 @@ impl Facts {
     pub(super) fn of_code(&self, code: &str) -> &CodeFacts {
         static NONE: LazyLock<CodeFacts> = LazyLock::new(CodeFacts::default);
         self.codes.get(code).unwrap_or(&NONE)
+    }
+
+    /// Policy keys that change a finding: its own, else those of its check.
+    pub(super) fn keys_of(&self, rule: &Rule) -> &[String] {
+        match (self.codes.get(rule.code), self.checks.get(rule.check.as_str())) {
+            (Some(own), _) => &own.keys,
+            (None, Some(check)) => &check.keys,
+            (None, None) => &[],
+        }
+    }
+
+    /// The page about a finding, below `docs/`.
+    pub(super) fn page_of(&self, rule: &Rule) -> String {
+        let check = self.checks.get(rule.check.as_str());
+        match (&self.of_code(rule.code).page, check) {
+            (Some(page), _) => page.clone(),
+            (None, Some(check)) if check.headed_by_code => format!("{}#{}", check.page, rule.code),
+            (None, check) => check.map(|check| check.page.clone()).unwrap_or_default(),
+        }
     }
 
     /// The codes that have facts of their own.

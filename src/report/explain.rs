@@ -1,13 +1,14 @@
 //! Explanations of every code: what a finding, a likely cause or a rule means, its test, why it may be harmless, what to do,
 //! the policy keys that change it, and a waiver to paste.
 //!
-//! `precision-gate explain` prints them, and [`page`] makes `docs/findings.md` of the same texts.
+//! `precision-gate explain` prints them, and [`page`] makes the list in `docs/findings.md` of the same texts.
 
 mod entry;
 pub mod page;
 #[cfg(test)]
 mod tests;
 
+use super::causes::explained;
 use super::code_texts::{facts, texts, word};
 use super::messages::Language;
 use super::phrases;
@@ -56,7 +57,7 @@ pub fn list(check: Option<&str>, language: Language) -> String {
     let mut list: String = wanted.map(of_check).collect();
     if check.is_none() {
         let of_cause = |cause: &&'static cause::Cause| {
-            let about = texts(language).causes.get(cause.code).map_or("", |text| first_sentence(&text.meaning));
+            let about = explained(language).get(cause.code).map_or("", |text| first_sentence(&text.meaning));
             line(cause.code, about)
         };
         list += &section(word("causes", language), cause::ALL.iter().map(of_cause));

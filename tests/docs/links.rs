@@ -10,6 +10,9 @@ use super::pages::{anchors, files_below, links, pages, read, root};
 /// Beginning of full addresses of files and folders of this repository.
 const REPOSITORY: &str = "https://github.com/precision-gate/precision-gate/";
 
+/// Beginning of full addresses of the published book's pages.
+const BOOK: &str = "https://precision-gate.github.io/precision-gate/";
+
 /// A path without `.` and `..`; `None` where it leaves the repository.
 fn settled(path: &Path) -> Option<PathBuf> {
     let mut parts = Vec::new();
@@ -33,7 +36,10 @@ fn fault(page: &Path, target: &str) -> Option<String> {
         let (_, path) = rest.split_once('/')?;
         Some((kind.to_owned(), path.to_owned())).filter(|(kind, _)| ["blob", "tree"].contains(&kind.as_str()))
     });
+    // The published book, as the one that is made here.
+    let published = target.strip_prefix(BOOK).and_then(|name| name.strip_suffix(".html"));
     let path = match &full {
+        None if published.is_some() => Path::new("docs").join(format!("{}.md", published.unwrap_or_default())),
         Some((_, path)) => PathBuf::from(path),
         None if target.contains("://") || target.starts_with("mailto:") => return None,
         None if target.is_empty() => page.to_owned(),
@@ -47,7 +53,7 @@ fn fault(page: &Path, target: &str) -> Option<String> {
         return Some("`blob` names a file, `tree` a folder".into());
     }
     // A link that leaves the folder works on the forge alone.
-    if full.is_none() && page.starts_with("docs") && !path.starts_with("docs") {
+    if full.is_none() && published.is_none() && page.starts_with("docs") && !path.starts_with("docs") {
         return Some(format!("leaves docs/: write {REPOSITORY}blob/main/{}", path.display()));
     }
     let is_page = path.extension().is_some_and(|end| end == "md");
@@ -79,10 +85,19 @@ fn a_link_that_leads_nowhere_is_found() {
         "https://github.com/precision-gate/precision-gate/blob/main/gone.md",
         "https://github.com/precision-gate/precision-gate/blob/main/examples",
         "https://github.com/precision-gate/precision-gate/blob/v0.1.0/docs/rl.md#gone",
+        "https://precision-gate.github.io/precision-gate/gone.html",
+        "https://precision-gate.github.io/precision-gate/findings.html#gone",
     ] {
         assert!(fault(page, target).is_some(), "{target}");
     }
-    for target in ["rl.md", "#policy", "formats/ptdbg.md", "https://example.org/gone.md"] {
+    for target in [
+        "rl.md",
+        "#policy",
+        "formats/ptdbg.md",
+        "findings.md#near-tie",
+        "https://precision-gate.github.io/precision-gate/findings.zh.html#near-tie",
+        "https://example.org/gone.md",
+    ] {
         assert_eq!(fault(page, target), None, "{target}");
     }
 }

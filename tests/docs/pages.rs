@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
+use super::made::with_included;
+
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -29,12 +31,14 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> Vec<PathBuf> {
 
 /// Pages of the book and those at the root that people read, by their path from the root.
 pub(crate) fn pages() -> Vec<PathBuf> {
-    let top = ["README.md", "README.zh.md", "CONTRIBUTING.md"].map(PathBuf::from);
+    let top = ["README.md", "README.zh.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(PathBuf::from);
     files_below("docs", ".md").into_iter().chain(top).collect()
 }
 
+/// The text of a page, with the made page that it includes.
 pub(crate) fn read(page: &Path) -> String {
-    fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
+    let text = fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    if page.starts_with("docs") { with_included(&text) } else { text }
 }
 
 fn events(text: &str) -> Parser<'_> {
@@ -90,6 +94,16 @@ pub(crate) fn blocks(text: &str, languages: &[&str]) -> Vec<String> {
         }
     }
     found
+}
+
+/// A release is cut with the version of the package: its section stands first below what is not released yet.
+#[test]
+fn the_changelog_begins_with_the_version() {
+    let (version, text) = (env!("CARGO_PKG_VERSION"), read(Path::new("CHANGELOG.md")));
+    let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert!(headings[0] == "[Unreleased]" && headings[1].starts_with(&format!("[{version}] - ")), "{headings:?}");
+    let address = format!("https://github.com/precision-gate/precision-gate/releases/tag/v{version}");
+    assert!(links(&text).contains(&address), "the heading leads to {address}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn every_policy_of_the_repository_is_the_same_when_its_canonical_form_is_read() 
         .filter_map(|text| read_again(text))
         .filter(|canonical| *canonical != Value::Object(serde_json::Map::new()))
         .count();
-    assert!(read > 60, "{read}");
+    assert!(read > 50, "{read}");
 }
 
 #[test]

@@ -31,24 +31,18 @@ pub(crate) struct HistoryArgs {
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
     /// List the latest runs, oldest first
-    #[command(
-        after_help = "Example:\n  precision-gate history list --history branch:precision-history --suite nightly --last 14"
-    )]
+    #[command(after_help = "Example:\n  precision-gate history list --history branch:precision-history --last 14")]
     List(ListArgs),
     /// Show the result of one run
-    #[command(
-        after_help = "Example:\n  precision-gate history show 4f2a9c1 --history s3://ci/precision --suite nightly"
-    )]
+    #[command(after_help = "Example:\n  precision-gate history show 4f2a9c1 --history s3://ci/precision")]
     Show(ShowArgs),
     /// Remove old records
     #[command(
-        after_help = "Example:\n  precision-gate history prune --history s3://ci/precision --older-than 365d --dry-run"
+        after_help = "Example:\n  precision-gate history prune --history s3://ci/precision \\\n      --older-than 365d --dry-run"
     )]
     Prune(PruneArgs),
     /// Write a static page of all suites, with badges: for the pages of a forge, or any web server
-    #[command(
-        after_help = "Example:\n  precision-gate history page --history branch:precision-history --out public/precision"
-    )]
+    #[command(after_help = "Example:\n  precision-gate history page --history branch:precision-history --out public")]
     Page(PageArgs),
 }
 

@@ -9,6 +9,7 @@ use crate::judge::register;
 use crate::judge::rule::Rule;
 use crate::judge::source::Family;
 use crate::policy::Policy;
+use crate::report::causes::explained;
 use crate::report::code_texts::{Text, facts, texts, word};
 use crate::report::escape::Target;
 use crate::report::messages::{self, Language};
@@ -47,7 +48,7 @@ impl Entry {
 
     /// Explains a cause.
     pub(super) fn of_cause(cause: &Cause, language: Language) -> Self {
-        let text = texts(language).causes.get(cause.code);
+        let text = explained(language).get(cause.code);
         let of = |part: fn(&Text) -> Option<&String>| text.and_then(part).cloned().unwrap_or_default();
         let pages: Vec<&str> = std::iter::once(CAUSES_PAGE).chain(cause.links.iter().copied()).collect();
         let parts = vec![
@@ -114,7 +115,7 @@ fn about_finding(rule: &'static Rule, language: Language, expires: &str) -> [(&'
         ("fix", fix(rule.code, language)),
         ("keys", keys(rule, language).join("\n")),
         ("waiver", proposed_waiver(rule, language, expires)),
-        ("page", documentation::address(page(rule))),
+        ("page", documentation::address(&facts().page_of(rule))),
     ]
 }
 
@@ -196,7 +197,7 @@ fn keys(rule: &Rule, language: Language) -> Vec<String> {
         let meaning = texts(language).keys.get(key)?;
         Some(format!("{}  # {meaning}", facts.keys.get(key)?))
     };
-    let keys = facts.of_code(rule.code).keys.iter().filter_map(line);
+    let keys = facts.keys_of(rule).iter().filter_map(line);
     let lines: Vec<String> = severity_key(rule).into_iter().chain(keys).collect();
     if lines.is_empty() { vec![word("no_key", language).to_owned()] } else { lines }
 }
@@ -223,10 +224,4 @@ fn proposed_waiver(rule: &Rule, language: Language, expires: &str) -> String {
     }
     let place = of_code.place.as_deref().or_else(|| Some(facts().checks.get(rule.check.as_str())?.place.as_str()));
     waiver::at(rule.code, place.unwrap_or_default(), expires, language)
-}
-
-/// The page about a rule, below `docs/`.
-fn page(rule: &Rule) -> &'static str {
-    let of_check = || Some(facts().checks.get(rule.check.as_str())?.page.as_str());
-    facts().of_code(rule.code).page.as_deref().or_else(of_check).unwrap_or_default()
 }

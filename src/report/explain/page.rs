@@ -1,18 +1,20 @@
-//! The page of all codes, `docs/findings.md` and `docs/findings.zh.md`: the same texts as in a terminal, as Markdown.
+//! The page of all codes that the book includes in `docs/findings.md` and `docs/findings.zh.md`: the same texts as in a terminal, as
+//! Markdown.
 
 use super::entry::{fix, severity_key, test, weight};
 use super::{by_check, first_sentence};
 use crate::diagnose::cause;
 use crate::judge::rule::Rule;
+use crate::report::causes::explained;
 use crate::report::code_texts::{facts, texts, word};
 use crate::report::messages::Language;
 use crate::report::phrases;
 
-/// The whole page in a language.
+/// The page in a language, without its title.
 pub fn page(language: Language) -> String {
     let word = |key| word(key, language);
-    let mut page = format!("# {}\n\n", word("page_title"));
-    for paragraph in ["page_intro", "page_severity", "page_made"] {
+    let mut page = String::new();
+    for paragraph in ["page_intro", "page_severity"] {
         page += &format!("{}\n\n", word(paragraph));
     }
     page += &index(language);
@@ -40,7 +42,7 @@ fn index(language: Language) -> String {
 
 fn of_finding(rule: &Rule, language: Language) -> String {
     let Some(text) = texts(language).codes.get(rule.code) else { return String::new() };
-    let own = facts().of_code(rule.code).keys.iter().cloned();
+    let own = facts().keys_of(rule).iter().cloned();
     let keys: Vec<String> = severity_key(rule).into_iter().chain(own).map(|key| format!("`{key}`")).collect();
     let keys = if keys.is_empty() { word("no_key", language).to_owned() } else { keys.join(word("comma", language)) };
     let weight = [Some(weight(rule, language)), text.weight.clone()];
@@ -56,7 +58,7 @@ fn of_finding(rule: &Rule, language: Language) -> String {
 }
 
 fn of_cause(code: &str, language: Language) -> String {
-    let Some(text) = texts(language).causes.get(code) else { return String::new() };
+    let Some(text) = explained(language).get(code) else { return String::new() };
     let items = [
         ("recognised", text.rule.clone().unwrap_or_default()),
         ("harmless", text.harmless.clone()),

@@ -36,7 +36,11 @@ fn texts_are_there_for_every_code_and_for_no_other() {
     for language in Language::ALL {
         let texts = texts(language);
         assert_eq!(texts.codes.keys().map(String::as_str).collect::<BTreeSet<_>>(), of_rules, "{language:?}: codes");
-        assert_eq!(texts.causes.keys().map(String::as_str).collect::<BTreeSet<_>>(), of_causes, "{language:?}: causes");
+        assert_eq!(
+            explained(language).keys().map(String::as_str).collect::<BTreeSet<_>>(),
+            of_causes,
+            "{language:?}: causes"
+        );
         assert_eq!(texts.rules.keys().map(String::as_str).collect::<BTreeSet<_>>(), of_formulas, "{language:?}: rules");
         assert!(texts.keys.keys().eq(facts().keys.keys()), "{language:?}: keys");
         assert!(texts.words.values().all(|word| !word.is_empty()));
@@ -53,7 +57,7 @@ fn both_languages_say_the_same_parts() {
     let parts = |language: Language| -> Vec<_> {
         let of =
             |text: &crate::report::code_texts::Text| (text.rule.is_some(), text.fix.is_some(), text.weight.is_some());
-        let codes = texts(language).codes.iter().chain(&texts(language).causes);
+        let codes = texts(language).codes.iter().chain(explained(language));
         codes.map(|(code, text)| (code.as_str(), of(text))).collect()
     };
     assert_eq!(parts(Language::En), parts(Language::Zh));
@@ -95,7 +99,7 @@ fn advice_is_taken_from_a_message_only_where_it_stands_alone() {
 fn texts_end_as_sentences_and_the_first_one_stands_for_itself() {
     for language in Language::ALL {
         let end = if language == Language::En { '.' } else { '。' };
-        for (code, text) in texts(language).codes.iter().chain(&texts(language).causes) {
+        for (code, text) in texts(language).codes.iter().chain(explained(language)) {
             for part in [Some(&text.meaning), Some(&text.harmless), text.weight.as_ref()].into_iter().flatten() {
                 assert!(part.ends_with(end), "{language:?} {code}: {part}");
             }
@@ -110,7 +114,7 @@ fn texts_end_as_sentences_and_the_first_one_stands_for_itself() {
 fn chinese_has_no_stray_spaces() {
     let chinese = |one: char| ('\u{4e00}'..='\u{9fff}').contains(&one) || "，。；：、（）".contains(one);
     let signs = |one: char| "≤≥=<>×−+/".contains(one);
-    for (code, text) in texts(Language::Zh).codes.iter().chain(&texts(Language::Zh).causes) {
+    for (code, text) in texts(Language::Zh).codes.iter().chain(explained(Language::Zh)) {
         let parts = [Some(&text.meaning), Some(&text.harmless), text.fix.as_ref(), text.weight.as_ref()];
         for part in parts.into_iter().flatten() {
             let letters: Vec<char> = part.chars().collect();
@@ -148,7 +152,7 @@ fn policy_keys_are_real_and_their_examples_parse() {
         let value: Value = serde_yaml::from_str(example).expect("YAML");
         assert!(value.pointer(&format!("/{}", key.replace('.', "/"))).is_some(), "{example} does not set `{key}`");
     }
-    let named: BTreeSet<&String> = register::all().flat_map(|rule| &facts().of_code(rule.code).keys).collect();
+    let named: BTreeSet<&String> = register::all().flat_map(|rule| facts().keys_of(rule)).collect();
     for key in &named {
         assert!(facts().keys.contains_key(key.as_str()), "`{key}` has no example");
     }
@@ -195,15 +199,10 @@ fn the_waiver_of_every_code_parses_and_covers_its_place() {
 #[test]
 fn pages_and_their_headings_exist() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let pages: BTreeSet<&str> = register::all()
-        .filter_map(|rule| {
-            let own = facts().of_code(rule.code).page.as_deref();
-            own.or_else(|| Some(facts().checks.get(rule.check.as_str())?.page.as_str()))
-        })
-        .collect();
+    let pages: BTreeSet<String> = register::all().map(|rule| facts().page_of(rule)).collect();
     assert!(pages.len() > 15);
     for page in pages {
-        let (file, anchor) = page.split_once('#').unwrap_or((page, ""));
+        let (file, anchor) = page.split_once('#').unwrap_or((&page, ""));
         let text = std::fs::read_to_string(docs.join(file)).unwrap_or_else(|error| panic!("{page}: {error}"));
         let anchors: Vec<String> = text.lines().filter(|line| line.starts_with('#')).map(as_anchor).collect();
         assert!(anchor.is_empty() || anchors.iter().any(|known| known == anchor), "{page}: {anchors:?}");
