@@ -1,4 +1,4 @@
-//! Decimal numbers to the nearest `f64`: as the standard library reads them, in a third of the time.
+//! Decimal numbers to the nearest `f64`: as the standard library reads them, in less time.
 //!
 //! A number of at most 19 digits is a whole number of 64 bits times a power of ten. Its product with 1/5^k, rounded down to 64 bits,
 //! is below the true one by less than one unit of the upper half: where half a unit of the result lies farther away than that,
@@ -7,6 +7,8 @@
 
 /// Whole numbers up to this may get a digit more and fit 64 bits.
 const MOST: u64 = (u64::MAX - 9) / 10;
+/// Whole numbers up to this may get eight digits more.
+const MOST_BEFORE_EIGHT: u64 = (u64::MAX - 99_999_999) / 100_000_000;
 /// Negative powers of ten that are known: numbers of 19 digits down to 10^-36.
 const POWERS: usize = 55;
 /// Bits of a number's fraction, the first one with them.
@@ -77,6 +79,15 @@ impl Digits {
     #[inline]
     fn take<'t>(&mut self, text: &'t [u8]) -> Option<&'t [u8]> {
         let mut rest = text;
+        while let Some((group, behind)) = rest.split_first_chunk()
+            && let Some(number) = eight_digits(*group)
+        {
+            if self.0 > MOST_BEFORE_EIGHT {
+                return None;
+            }
+            self.0 = self.0 * 100_000_000 + number;
+            rest = behind;
+        }
         while let [byte, behind @ ..] = rest
             && byte.is_ascii_digit()
         {
@@ -88,6 +99,22 @@ impl Digits {
         }
         Some(rest)
     }
+}
+
+/// The number of eight digits, all at once; `None` where one of them is none.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    let word = u64::from_le_bytes(text);
+    // Digits are 0x30 to 0x39: 6 more leaves their upper halves alone.
+    let halves = word & UPPER | (word.wrapping_add(0x0606_0606_0606_0606) & UPPER) >> 4;
+    if halves != 0x3333_3333_3333_3333 {
+        return None;
+    }
+    // Neighbours become numbers of two digits, then of four, then of eight.
+    let two = (word & !UPPER).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let four = two.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
+    Some(four.wrapping_mul(10_000 << 32 | 1) >> 32)
 }
 
 /// An exponent behind its letter, of at most three digits.
