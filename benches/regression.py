@@ -54,7 +54,7 @@ def main():
             once, this, again = least([asked.other, asked.this, asked.other], kind, folder, asked.rounds)
         other = (min(once[0], again[0]), min(once[1], again[1]))
         noise = abs(once[0] - again[0]) / max(other[0], LEAST)
-        ratio = this[0] / max(other[0], LEAST)
+        ratio = max(this[0], LEAST) / max(other[0], LEAST)
         is_slower = ratio > 1 + ALLOWED + noise
         slower += [kind] * is_slower
         told = [f"{processor:.2f} s, {wall:.2f} s" for processor, wall in (other, this)]
