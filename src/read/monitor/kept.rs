@@ -39,7 +39,7 @@ impl Taken {
     }
 }
 
-/// What recurs of a row.
+/// Part of a row that recurs at every step.
 #[derive(Debug)]
 struct Head {
     kind: MonitorKind,
