@@ -159,6 +159,7 @@ mod tests {
     use super::nearest;
 
     /// Numbers as programs write them: in full, of 32 bits, rounded, small and large.
+    #[allow(clippy::cast_possible_truncation, reason = "numbers of 32 bits are wanted")]
     fn written() -> impl Strategy<Value = String> {
         prop_oneof![
             any::<f64>().prop_map(|value| value.to_string()),
