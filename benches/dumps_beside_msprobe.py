@@ -9,28 +9,12 @@ the `PATH`, with at most so much time and memory as `--seconds` and `--gigabytes
 
 import argparse
 import pathlib
-import resource
 import shutil
 import statistics
-import subprocess
 import tempfile
 
 import large_dump
-
-
-def timed(command, seconds, memory=None):
-    """Wall time, processor time, peak memory in MB and exit code of a command; GNU time asks for them, for a child of this
-    process would begin with its memory."""
-    limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
-    with tempfile.NamedTemporaryFile("r") as told:
-        timed_command = ["/usr/bin/time", "-q", "-f", "%e %U %S %M", "-o", told.name, "timeout", str(seconds), *command]
-        child = subprocess.run(timed_command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
-        wall, user, system, peak = map(float, told.read().split())
-    return wall, user + system, peak / 1024, child.returncode
-
-
-def bytes_below(folder):
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+from made import bytes_below, timed
 
 
 def of_gate(options, pair, out):

@@ -3,7 +3,7 @@
 //! Each case is judged in growing sizes, with equal sides and with sides of which every item differs, until a run takes
 //! longer than ten seconds, and in smaller sizes where fewer than two ended before. The slope is the exponent between the two
 //! largest sizes that ended: 1 is linear, 2 quadratic; that of time is the processors', so that it says the same on a busy
-//! machine.
+//! machine. A slope above 1.3 between sizes that cost enough to tell one ends the program with code 1 and names the case.
 //!
 //! ```text
 //! cargo bench --bench slopes                                      # every case; or names: evaluation-tasks pack-pip
@@ -18,7 +18,7 @@ mod cases;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Stdio};
+use std::process::{self, Child, ExitCode, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,13 @@ static LONGEST: LazyLock<f64> = LazyLock::new(|| {
     std::env::var("PRECISION_GATE_LONGEST").map_or(10.0, |longest| longest.parse().expect("a number of seconds"))
 });
 
+/// Slope from which on more items cost too much.
+const STEEP: f64 = 1.3;
+/// Seconds of the processors that the smaller size has to take for a slope of time to count: below, what is paid once decides.
+const LEAST_SECONDS: f64 = 0.2;
+/// Megabytes that the smaller size has to take for a slope of memory to count.
+const LEAST_MEGABYTES: f64 = 20.0;
+
 /// Cost of a run, and how it ended.
 struct Cost {
     seconds: f64,
@@ -38,7 +45,7 @@ struct Cost {
     ended: String,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();
     let sizes = std::env::var("PRECISION_GATE_SIZES").unwrap_or_else(|_| "10000,100000,1000000".to_owned());
     let sizes: Vec<usize> = sizes.split(',').map(|size| size.parse().expect("a number of items")).collect();
@@ -46,31 +53,45 @@ fn main() {
     println!(
         "| case | sides | items, seconds, MB, exit code | slope of time | slope of memory |\n|---|---|---|---|---|"
     );
+    let mut steep = Vec::new();
     for case in CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)) {
         for differ in [false, true] {
-            measure(case, differ, &sizes, &idle);
+            steep.extend(measure(case, differ, &sizes, &idle));
         }
     }
+    if steep.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nsteeper than {STEEP}: {}", steep.join(", "));
+    ExitCode::FAILURE
 }
 
-fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) {
+/// Measures a case, and names what is too steep of it.
+fn measure(case: &Case, differ: bool, sizes: &[usize], idle: &Cost) -> Vec<String> {
     let (measured, over) = costs(case, differ, sizes);
     let cell = |(size, Cost { seconds, memory, ended, .. }): &(usize, Cost)| {
         format!("{size}: {seconds:.2} s, {memory:.0} MB ({ended})")
     };
     let mut cells: Vec<String> = measured.iter().map(cell).collect();
     cells.extend(over.map(|size| format!("{size}: more than {} s", *LONGEST)));
-    let slope = |of: fn(&Cost) -> f64| match measured.as_slice() {
-        [.., (fewer, small), (more, large)] => {
-            // What the program takes without any work says nothing about items.
-            let grown = |cost: &Cost| (of(cost) - of(idle)).max(1e-3);
-            format!("{:.2}", (grown(large) / grown(small)).ln() / (*more as f64 / *fewer as f64).ln())
-        }
-        _ => "-".to_owned(),
-    };
     let sides = if differ { "differ" } else { "same" };
-    let (time, memory) = (slope(|cost| cost.processor), slope(|cost| cost.memory));
+    let slopes = [
+        ("time", slope(&measured, |cost| cost.processor - idle.processor, LEAST_SECONDS)),
+        ("memory", slope(&measured, |cost| cost.memory - idle.memory, LEAST_MEGABYTES)),
+    ];
+    let [time, memory] =
+        slopes.each_ref().map(|(_, slope)| slope.map_or("-".to_owned(), |(slope, _)| format!("{slope:.2}")));
     println!("| {} | {sides} | {} | {time} | {memory} |", case.name, cells.join("; "));
+    let steep = slopes.into_iter().filter(|(_, slope)| slope.is_some_and(|(slope, counts)| counts && slope > STEEP));
+    steep.map(|(of, _)| format!("{} ({sides}, {of})", case.name)).collect()
+}
+
+/// The slope between the two largest sizes, and whether the smaller one costs `least`, so that it counts. What the program takes
+/// without any work says nothing about items: `of` leaves it out.
+fn slope(measured: &[(usize, Cost)], of: impl Fn(&Cost) -> f64, least: f64) -> Option<(f64, bool)> {
+    let [.., (fewer, small), (more, large)] = measured else { return None };
+    let [small, large] = [small, large].map(|cost| of(cost).max(1e-3));
+    Some(((large / small).ln() / (*more as f64 / *fewer as f64).ln(), small >= least))
 }
 
 /// Costs by size, and the size that took too long. Two sizes make a slope: where fewer ended, or make sense, smaller ones follow.

@@ -8,6 +8,10 @@ use foldhash::quality::RandomState;
 
 /// Values by a hash that [`of`] gave.
 pub(crate) type ByHash<T> = HashMap<u64, T, foldhash::fast::RandomState>;
+/// Values by keys that are hashed in less time than the standard library takes; of no artifact is it known which collide.
+pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+/// Keys by such hashes.
+pub(crate) type FastSet<K> = HashSet<K, foldhash::fast::RandomState>;
 /// Hashes that [`of`] gave.
 pub(crate) type Hashes = HashSet<u64, foldhash::fast::RandomState>;
 

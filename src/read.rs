@@ -8,6 +8,7 @@ pub mod archive;
 pub mod arrays;
 pub mod checkpoint;
 pub mod curve;
+mod decimal;
 pub mod dump;
 pub mod ending;
 pub mod evaluation;

@@ -21,7 +21,7 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::location::Held;
 use precision_gate::policy::value::Date;
-use precision_gate::read::monitor::{Place, Table};
+use precision_gate::read::monitor::{Place, Table, Taken};
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{MonitorUnit, monitors};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -501,15 +501,19 @@ fn every_row_that_was_counted_is_read_at_its_step_whatever_bytes_a_table_holds()
                 _ => bytes.truncate(at.max(60)),
             }
         }
-        let source = Arc::new(Memory::new("table", bytes));
-        let table = Table::open(Place::of(&path.display().to_string()), source);
+        let (source, place) = (Arc::new(Memory::new("table", bytes)), Place::of(&path.display().to_string()));
+        let again = Table::open_beside(place.clone(), source.clone(), &Taken::all());
+        let table = Table::open(place, source);
         damaged += u64::from(table.damage.is_some());
         let mut counted: BTreeMap<i64, u64> = BTreeMap::new();
         table.steps().for_each(|(step, rows)| *counted.entry(step).or_default() += rows);
         for (step, count) in counted {
-            let rows = table.rows(step).expect("bytes in memory").len() as u64;
-            assert_eq!(rows, count, "{} round {round} step {step}", path.display());
-            rows_read += rows;
+            let rows = table.rows(step).expect("bytes in memory");
+            assert_eq!(rows.len() as u64, count, "{} round {round} step {step}", path.display());
+            // What memory had no room for is read again, and the same.
+            let read_again = again.rows(step).expect("bytes in memory");
+            assert_eq!(format!("{read_again:?}"), format!("{rows:?}"), "{} round {round} step {step}", path.display());
+            rows_read += count;
         }
     }
     assert!(rows_read > 10_000 && damaged > 100, "{rows_read} rows, {damaged} damaged tables");

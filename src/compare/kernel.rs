@@ -35,7 +35,7 @@ pub(crate) trait Real:
     Copy + Debug + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Div<Output = Self> + Send + Sync
 {
     /// A count of as many bits, which a vector register holds for just as many lanes.
-    type Count: Copy + Debug + AddAssign + From<bool> + Into<u64>;
+    type Count: Copy + Debug + AddAssign + Sub<Output = Self::Count> + From<bool> + Into<u64>;
     /// 0
     const ZERO: Self;
     /// Distance from 1 to the next larger number: what msprobe adds to both sides where the baseline is zero.
@@ -88,6 +88,10 @@ real!(f64, u64, false);
 pub(crate) trait Stored: Copy {
     /// Type of the numbers that the elements become.
     type Real: Real;
+    /// Whether the stored bits are the numbers.
+    const ARE_NUMBERS: bool = false;
+    /// Whether two finite numbers that differ always differ by a thousandth of the first, unless that is zero.
+    const IS_COARSE: bool = false;
 
     /// The elements themselves, where the stored bits are the numbers; `None` where they need conversion.
     #[inline(always)]
@@ -107,6 +111,7 @@ pub(crate) trait Stored: Copy {
 
 impl<T: Real> Stored for T {
     type Real = T;
+    const ARE_NUMBERS: bool = true;
 
     #[inline(always)]
     fn as_numbers<const N: usize>(stored: &[[T; N]]) -> Option<&[[T; N]]> {
@@ -119,26 +124,43 @@ impl<T: Real> Stored for T {
     }
 }
 
-/// Integers that tensors are full of: as `f64`, those of 64 bits rounded.
-macro_rules! stored_integer {
-    ($type:ident) => {
-        impl Stored for $type {
-            type Real = f64;
+impl Stored for i32 {
+    type Real = f64;
 
-            #[inline(always)]
-            #[allow(clippy::cast_lossless, clippy::cast_precision_loss, reason = "one line for both widths")]
-            fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f64; N] {
-                stored.map(|value| value as f64)
-            }
-        }
-    };
+    #[inline(always)]
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f64; N] {
+        stored.map(f64::from)
+    }
 }
 
-stored_integer!(i32);
-stored_integer!(i64);
+/// As `f64`, rounded.
+impl Stored for i64 {
+    type Real = f64;
+
+    /// The widest vector unit has an instruction for it. Others take one element at a time, but for what [`rounded`] does.
+    #[inline(always)]
+    #[allow(clippy::cast_precision_loss, reason = "what rounding means; equality is taken elsewhere")]
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f64; N] {
+        if has_widest::<S>() { stored.map(|value| value as f64) } else { stored.map(rounded) }
+    }
+}
+
+/// The number nearest to an integer of 64 bits. Both halves become numbers by the bits of an exponent beside them: the lower one 2^52 more
+/// than it is, the upper one 2^84 + 2^63 more. Taking both away from the upper one is exact, so that the sum alone is rounded.
+#[inline(always)]
+fn rounded(value: i64) -> f64 {
+    const LOWER: u64 = 0x4330_0000_0000_0000;
+    const UPPER: u64 = 0x4530_0000_8000_0000;
+    const BOTH: u64 = 0x4530_0000_8010_0000;
+    let bits = value.cast_unsigned();
+    let (lower, upper) = (bits & 0xffff_ffff | LOWER, bits >> 32 ^ UPPER);
+    f64::from_bits(upper) - f64::from_bits(BOTH) + f64::from_bits(lower)
+}
 
 impl Stored for bf16 {
     type Real = f32;
+    /// Of eight bits the last one is at least a 256th.
+    const IS_COARSE: bool = true;
 
     #[inline(always)]
     fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f32; N] {
@@ -183,10 +205,12 @@ impl Stored for f16 {
 
 /// Groups of `N` pairs that are numbers before they are taken: as many as it takes for a store to be over.
 const AHEAD: usize = 4;
+/// The same of numbers of 64 bits, of which a group has half as many.
+const WIDE_AHEAD: usize = 8;
 
 /// Numbers of both sides, on their way from stored elements to the lanes.
 #[repr(align(64))]
-struct Ahead<T, const N: usize>([[[T; N]; 2]; AHEAD]);
+struct Ahead<T, const N: usize, const GROUPS: usize>([[[T; N]; 2]; GROUPS]);
 
 /// Bytes from the elements that are taken to those that are asked for: what memory brings while it is waited for.
 #[cfg(target_arch = "x86_64")]
@@ -213,6 +237,8 @@ fn prefetch<S: Simd, T>(simd: S, baseline: &T, candidate: &T) {
 const SUM_LANES: usize = 8;
 /// Lanes of the relative errors where registers are narrower than the widest: fewer of them for one group.
 const NARROWER_LANES: usize = 8;
+/// The same of numbers of 64 bits that are converted: one register of each, for what is converted needs some too.
+const CONVERTED_LANES: usize = 4;
 
 /// Counts, largest relative errors and sums of a run of pairs, kept apart by lane: counts and relative errors in the
 /// elements' own width, sums
@@ -328,10 +354,17 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         if let Some((baseline, candidate)) = R::as_numbers(baseline).zip(R::as_numbers(candidate)) {
             for (b, c) in baseline.iter().zip(candidate) {
                 prefetch(simd, b, c);
-                lanes.step::<S, ZEROS, MASKED>(b, c, one);
+                lanes.step::<R, S, ZEROS, MASKED>(b, c, one);
             }
+        } else if size_of::<T>() == size_of::<f64>() {
+            lanes.convert::<R, S, ZEROS, MASKED, WIDE_AHEAD>(simd, baseline, candidate, one);
         } else {
-            lanes.convert::<R, S, ZEROS, MASKED>(simd, baseline, candidate, one);
+            lanes.convert::<R, S, ZEROS, MASKED, AHEAD>(simd, baseline, candidate, one);
+        }
+        if is_counted_once::<R, ZEROS, MASKED>() {
+            let unequal = lanes.unequal.iter().zip(&self.unequal);
+            let counts = lanes.beyond_thousandth.iter_mut().zip(unequal);
+            counts.for_each(|(beyond, (unequal, before))| *beyond += *unequal - *before);
         }
         // What is not a number is masked everywhere.
         let rest = [baseline_rest, candidate_rest].map(|rest| padded(simd, rest, T::NAN));
@@ -346,7 +379,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
         if len > 0 {
             let [b, c] = &rest;
-            lanes.step::<S, true, true>(b, c, one);
+            lanes.step::<R, S, true, true>(b, c, one);
         }
         for (most, before) in lanes.max_relative.iter_mut().zip(&self.max_relative) {
             *most = greatest(*most, *before);
@@ -360,49 +393,54 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     /// Takes groups in that are numbers only once converted, which is done [some groups ahead](AHEAD).
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "an index modulo the length")]
-    fn convert<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
+    fn convert<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool, const GROUPS: usize>(
         &mut self,
         simd: S,
         baseline: &[[R; N]],
         candidate: &[[R; N]],
         one: T::Count,
     ) {
-        let mut ahead = Ahead([[[T::ZERO; N]; 2]; AHEAD]);
-        let (first_baseline, baseline) = baseline.split_at(baseline.len().min(AHEAD));
-        let (first_candidate, candidate) = candidate.split_at(candidate.len().min(AHEAD));
+        let mut ahead = Ahead([[[T::ZERO; N]; 2]; GROUPS]);
+        let (first_baseline, baseline) = baseline.split_at(baseline.len().min(GROUPS));
+        let (first_candidate, candidate) = candidate.split_at(candidate.len().min(GROUPS));
         for (place, (b, c)) in ahead.0.iter_mut().zip(first_baseline.iter().zip(first_candidate)) {
             *place = [R::numbers::<S, MASKED, N>(simd, b), R::numbers::<S, MASKED, N>(simd, c)];
         }
         let mut turn = 0;
         for (b, c) in baseline.iter().zip(candidate) {
             prefetch(simd, b, c);
-            let place = &mut ahead.0[turn % AHEAD];
+            let place = &mut ahead.0[turn % GROUPS];
             let [now_baseline, now_candidate] = &*place;
-            self.step::<S, ZEROS, MASKED>(now_baseline, now_candidate, one);
+            self.step::<R, S, ZEROS, MASKED>(now_baseline, now_candidate, one);
             *place = [R::numbers::<S, MASKED, N>(simd, b), R::numbers::<S, MASKED, N>(simd, c)];
             turn += 1;
         }
         for _ in first_baseline {
-            let [b, c] = &ahead.0[turn % AHEAD];
-            self.step::<S, ZEROS, MASKED>(b, c, one);
+            let [b, c] = &ahead.0[turn % GROUPS];
+            self.step::<R, S, ZEROS, MASKED>(b, c, one);
             turn += 1;
         }
     }
 
     /// Takes one group in.
     #[inline(always)]
-    fn step<S: Simd, const ZEROS: bool, const MASKED: bool>(
+    fn step<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
         &mut self,
         baseline: &[T; N],
         candidate: &[T; N],
         one: T::Count,
     ) {
         if has_widest::<S>() {
-            self.errors::<ZEROS, MASKED, N>(baseline, candidate, one);
+            self.errors::<R, ZEROS, MASKED, N>(baseline, candidate, one);
+        } else if size_of::<T>() == size_of::<f64>() && !R::ARE_NUMBERS {
+            let (baseline, candidate) = (baseline.as_chunks::<CONVERTED_LANES>().0, candidate.as_chunks().0);
+            for (b, c) in baseline.iter().zip(candidate) {
+                self.errors::<R, ZEROS, MASKED, CONVERTED_LANES>(b, c, one);
+            }
         } else {
             let (baseline, candidate) = (baseline.as_chunks::<NARROWER_LANES>().0, candidate.as_chunks().0);
             for (b, c) in baseline.iter().zip(candidate) {
-                self.errors::<ZEROS, MASKED, NARROWER_LANES>(b, c, one);
+                self.errors::<R, ZEROS, MASKED, NARROWER_LANES>(b, c, one);
             }
         }
         // The compiler does not know these for the same: it reads them again.
@@ -414,7 +452,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below M for arrays of M, or no vector code comes of it")]
-    fn errors<const ZEROS: bool, const MASKED: bool, const M: usize>(
+    fn errors<R: Stored<Real = T>, const ZEROS: bool, const MASKED: bool, const M: usize>(
         &mut self,
         baseline: &[T; M],
         candidate: &[T; M],
@@ -434,7 +472,9 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             }
             let relative = ((c - b) / b).magnitude();
             self.max_relative[i] = greatest(relative, self.max_relative[i]);
-            self.beyond_thousandth[i] += choose(relative >= T::THOUSANDTH, one, none);
+            if !is_counted_once::<R, ZEROS, MASKED>() {
+                self.beyond_thousandth[i] += choose(relative >= T::THOUSANDTH, one, none);
+            }
             self.beyond_five_thousandths[i] += choose(relative >= T::FIVE_THOUSANDTHS, one, none);
         }
     }
@@ -475,6 +515,11 @@ fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R], nothing: R::R
         [*to] = R::numbers::<S, true, 1>(simd, &[*from]);
     }
     lanes
+}
+
+/// Whether unequal pairs and those beyond a thousandth are the same ones, so that one count serves for both.
+const fn is_counted_once<R: Stored, const ZEROS: bool, const MASKED: bool>() -> bool {
+    R::IS_COARSE && !ZEROS && !MASKED
 }
 
 /// Whether registers are the widest there are: a cache line.

@@ -24,7 +24,7 @@ use crate::pair::monitor::models;
 use crate::pair::whole::Widths;
 use crate::policy::Policy;
 use crate::read::launch::Arguments;
-use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Tables, Version};
+use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Tables, Taken, Version};
 use crate::result::finding::Finding;
 use crate::result::unit::Unit;
 use crate::verdict::{CheckId, PerSide, Side};
@@ -80,7 +80,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     let (sides, numbered) = (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
     let numbers = PerSide::of(|side| numbered[side].keys().copied().collect());
     let arguments = PerSide::of(|side| Arguments::beside(sides[side].all_files()));
-    let signs = || PerSide::of(|side| Signs::of_tables(&open_all(sides[side], numbered[side])));
+    let signs = || PerSide::of(|side| Signs::of_tables(&open_all(sides[side], numbered[side], &Taken::default())));
     let arranged = layouts::arrange(&numbers, &arguments, &policy.layout, signs);
     outcome.layout = arranged.layouts;
     outcome.say(arranged.findings);
@@ -124,9 +124,11 @@ fn rank_by_rank(
 ) -> Vec<rank::Judged> {
     progress.begin("comparing monitors", both.len() as u64);
     let is_alone = ranks.baseline.len() <= 1 && ranks.candidate.len() <= 1;
-    let ranks_of = rank::Ranks { room: Room::of(both.len()), widths: None, is_alone };
+    let is_spare = both.len() < rayon::current_num_threads();
+    let ranks_of = rank::Ranks { room: Room::of(both.len()), widths: None, is_alone, is_spare };
+    let taken = Taken::default();
     let judge = |number: &u64| {
-        let tables = |side: Side| Some(open(sides[side], *number, ranks[side].get(number)?));
+        let tables = |side: Side| Some(open(sides[side], *number, ranks[side].get(number)?, (&taken, both.len())));
         let (ours, theirs) = (tables(Side::Baseline)?, tables(Side::Candidate)?);
         let models = models::of_sides(&PerSide { baseline: &ours, candidate: &theirs });
         let tables = (ours.with_models(models.baseline), theirs.with_models(models.candidate));
@@ -148,18 +150,20 @@ fn whole(
 ) -> rank::Judged {
     progress.begin("comparing monitors", 1);
     let merges = layouts::merges_micro_steps(layouts);
+    let taken = Taken::default();
     let tables =
-        PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side]), layouts[side].clone(), merges));
+        PerSide::of(|side| Tables::of_whole(open_all(sides[side], ranks[side], &taken), layouts[side].clone(), merges));
     let both = (&tables.baseline, &tables.candidate);
     let widths = Widths::of(both, layouts.baseline.tp != layouts.candidate.tp);
-    let judged = rank::judge(both, policy, &rank::Ranks { room: Room::of(1), widths: Some(widths), is_alone: false });
+    let ranks_of = rank::Ranks { room: Room::of(1), widths: Some(widths), is_alone: false, is_spare: true };
+    let judged = rank::judge(both, policy, &ranks_of);
     progress.advance(1);
     judged
 }
 
-/// Opens the tables of all ranks of a side.
-fn open_all(side: &Inventory, ranks: &Ranks) -> Vec<RankTables> {
-    ranks.par_iter().map(|(rank, places)| open(side, *rank, places)).collect()
+/// Opens the tables of all ranks of a side, beside those that `taken` counts.
+fn open_all(side: &Inventory, ranks: &Ranks, taken: &Taken) -> Vec<RankTables> {
+    ranks.par_iter().map(|(rank, places)| open(side, *rank, places, (taken, ranks.len()))).collect()
 }
 
 /// The ranks that `side` lacks.

@@ -46,6 +46,15 @@ fn scientific(positional: &str, out: &mut String) {
     write_exponent(exponent, out);
 }
 
+/// Adds the digits of a whole number, without the formatter, which costs more than they do.
+pub fn write_whole(value: u64, out: &mut String) {
+    if value >= 10 {
+        write_whole(value / 10, out);
+    }
+    let digit = u32::try_from(value % 10).unwrap_or(0);
+    out.push(char::from_digit(digit, 10).unwrap_or('0'));
+}
+
 /// An exponent has a sign and two digits at least.
 fn write_exponent(exponent: i32, out: &mut String) {
     // Without the formatter, which costs more than the digits: tables hold millions of small differences.

@@ -1,7 +1,6 @@
 //! Tables as msprobe writes them.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +98,8 @@ impl<'a> Cell<'a> {
     fn write_number(&self, out: &mut String) {
         match self {
             Self::Int(value) => {
-                let _written = write!(out, "{value}");
+                out.push_str(if *value < 0 { "-" } else { "" });
+                super::python::write_whole(value.unsigned_abs(), out);
             }
             Self::Float(value) | Self::Written(value) => super::python::write_float(*value, out),
             Self::Percent(value) => {
@@ -120,15 +120,28 @@ impl<'a> Cell<'a> {
         if matches!(self, Self::Text(_)) && may_become_formula(&text) { format!("'{text}").into() } else { text }
     }
 
-    /// Hands on the cell as CSV holds it, guarded; numbers are written into `scratch`, since tables have millions of them.
-    pub fn with_guarded_text<T>(&self, scratch: &mut String, take: impl FnOnce(&str) -> T) -> T {
-        if matches!(self, Self::Empty | Self::Text(_) | Self::Bool(_)) {
-            return take(&self.guarded_text());
+    /// Adds the cell as CSV holds it: guarded, and quoted where a reader needs that. Tables have millions of cells, so that
+    /// nothing is made for one alone.
+    pub fn write_csv(&self, out: &mut String) {
+        match self {
+            Self::Empty => {}
+            Self::Bool(value) => out.push_str(if *value { "True" } else { "False" }),
+            Self::Text(text) => write_csv_text(text, out),
+            number => number.write_number(out),
         }
-        scratch.clear();
-        self.write_number(scratch);
-        take(scratch)
     }
+}
+
+/// Adds a text as CSV holds it, with minimal quoting. A line break of either kind ends a record to some reader.
+fn write_csv_text(text: &str, out: &mut String) {
+    let is_risky = may_become_formula(text);
+    let is_quoted = text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
+    out.push_str(if is_quoted { "\"" } else { "" });
+    out.push_str(if is_risky { "'" } else { "" });
+    let mut parts = text.split('"');
+    out.push_str(parts.next().unwrap_or_default());
+    parts.for_each(|part| out.extend(["\"\"", part]));
+    out.push_str(if is_quoted { "\"" } else { "" });
 }
 
 /// Whether a spreadsheet could take a text for a formula, now or once it was saved and read again: by msprobe's rule, and
@@ -230,6 +243,23 @@ mod tests {
         }
         for text in ["-1", " -1 ", "1;-2", "-", "-5%", " x", "a=b", "", "level0:NA;level1:H-D_R", "x\ty"] {
             assert!(!guarded(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn csv_is_quoted_where_a_reader_needs_it() {
+        let texts = ["a", "a,b", "a\"b", "\"", "a\nb", "a\rb", "", " x", "=1,\"2\"", "[8, 128]", "余弦", "'"];
+        let cells = texts.map(Cell::from);
+        let numbers =
+            [Cell::Empty, Cell::Int(-12), Cell::Int(i64::MIN), Cell::Int(0), Cell::Float(1e-9), Cell::Percent(2.5)];
+        let others = [Cell::Infinite(f64::INFINITY), Cell::Written(-0.5), Cell::Bool(true), Cell::Float(f64::NAN)];
+        for cell in cells.iter().chain(&numbers).chain(&others) {
+            let mut written = String::new();
+            cell.write_csv(&mut written);
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record([&*cell.guarded_text(), "end"]).expect("a record");
+            let expected = String::from_utf8(writer.into_inner().expect("written")).expect("text");
+            assert_eq!(format!("{written},end\n"), expected);
         }
     }
 

@@ -2,8 +2,9 @@
 
 pub mod models;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
+use crate::hash::FastMap;
 use crate::kind::MonitorKind;
 use crate::read::monitor::{Keyed, Keys, Row, Step};
 use crate::verdict::Side;
@@ -60,7 +61,7 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
             None => elsewhere.push(ours),
         }
     }
-    let mut left: HashMap<Keys, Keyed> = theirs.map(|row| (row.key.clone(), row)).collect();
+    let mut left: FastMap<Keys, Keyed> = theirs.map(|row| (row.key.clone(), row)).collect();
     let mut alone = Vec::new();
     for ours in elsewhere {
         match left.remove(&ours.key) {
@@ -70,7 +71,7 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
     }
     alone.extend(left.into_values().map(|row| (Side::Candidate, row)));
     if !versions_differ && alone.iter().any(|(_, row)| row.first().is_some()) {
-        let places: HashMap<Keys, usize> = paired.matched.iter().map(|pair| pair.key.clone()).zip(0..).collect();
+        let places: FastMap<Keys, usize> = paired.matched.iter().map(|pair| pair.key.clone()).zip(0..).collect();
         let repeats = repeats(&paired.matched, &places, &alone);
         paired.matched.extend(repeats);
         let is_again = |row: &Keyed| row.first().is_some_and(|first| places.contains_key(&first));
@@ -85,11 +86,18 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
     paired.unmerged = unmerged.into_iter().filter(|key| kinds.contains(&key.kind)).collect();
     paired.only_baseline.sort_unstable();
     paired.only_candidate.sort_unstable();
-    paired.matched.sort_by(|a, b| {
-        let place = |pair: &RowPair| (pair.key.kind, pair.key.micro_step, pair.order);
-        place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key))
-    });
+    paired.matched = in_order(paired.matched);
     paired
+}
+
+/// The rows in the order in which the step computes them. They are large: their places are sorted, and each is moved once.
+fn in_order(matched: Vec<RowPair>) -> Vec<RowPair> {
+    let place = |pair: &RowPair| (pair.key.kind, pair.key.micro_step, pair.order);
+    let mut order: Vec<(usize, &RowPair)> = matched.iter().enumerate().collect();
+    order.sort_by(|(_, a), (_, b)| place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key)));
+    let order: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
+    let mut matched: Vec<Option<RowPair>> = matched.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| matched.get_mut(at)?.take()).collect()
 }
 
 fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
@@ -104,7 +112,7 @@ fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
 }
 
 /// Rows of one side that repeat a place with other numbers, each beside the other side's row of that place.
-fn repeats(matched: &[RowPair], places: &HashMap<Keys, usize>, alone: &[(Side, Keyed)]) -> Vec<RowPair> {
+fn repeats(matched: &[RowPair], places: &FastMap<Keys, usize>, alone: &[(Side, Keyed)]) -> Vec<RowPair> {
     let beside = |(side, row): &(Side, Keyed)| {
         let pair = matched.get(*places.get(&row.first()?)?)?;
         let (own, other) = match side {

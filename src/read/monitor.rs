@@ -6,6 +6,7 @@
 
 mod alerts;
 mod cells;
+mod kept;
 mod name;
 mod place;
 mod rank;
@@ -18,6 +19,7 @@ mod whole;
 
 pub use alerts::{Alerts, read as read_alerts, recognise as recognise_alerts};
 pub use cells::Header;
+pub use kept::Taken;
 pub use name::decimals;
 pub use place::Place;
 pub use rank::{Differing, Keyed, Keys, Parameter, RankTables, Step};

@@ -382,6 +382,56 @@ fn all_halves() -> Vec<f16> {
 }
 
 #[test]
+fn every_bfloat16_counts_as_the_same_number_of_32_bits_does() {
+    let finite = |bits: &u16| bf16::from_bits(*bits).is_finite();
+    let values: Vec<f32> = (0..=u16::MAX).filter(finite).map(|bits| bf16::from_bits(bits).to_f32()).collect();
+    for arch in instruction_sets() {
+        // Neighbours, what is some way off, and other signs.
+        for by in [1, 2, 3, 130, 20_000, 32_640] {
+            let turned = [&values[by..], &values[..by]].concat();
+            let numbers = compare_on(arch, &f32s(&values), &f32s(&turned)).expect("readable");
+            let stored = compare_on(arch, &bf16s(&values), &bf16s(&turned)).expect("readable");
+            assert_eq!(bits(&numbers), bits(&stored), "{arch:?} {by}");
+        }
+    }
+}
+
+#[test]
+fn integers_of_64_bits_become_the_nearest_number_on_every_instruction_set() {
+    let ends = [
+        0,
+        1,
+        -1,
+        i64::MAX,
+        i64::MIN,
+        i64::MIN + 1,
+        1 << 32,
+        (1 << 32) - 1,
+        -(1 << 32),
+        i64::MAX - 511,
+        i64::MAX - 512,
+    ];
+    let around = [52, 53, 54, 62].map(|power| 1_i64 << power);
+    let around = around.into_iter().flat_map(|power| (-3..4).flat_map(move |by| [power + by, -power + by]));
+    let mut state = 1_i64;
+    let random = std::iter::from_fn(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some(state ^ (state >> 29))
+    });
+    let values: Vec<i64> = ends.into_iter().chain(around).chain(random.take(500)).collect();
+    for arch in instruction_sets() {
+        for value in &values {
+            let [mut b, mut c] = [[0; 64]; 2];
+            (b[0], c[1]) = (*value, 1);
+            let [b, c] = [&b, &c].map(|side| tensor(Dtype::I64, bytemuck::cast_slice(side)));
+            let stats = compare_on(arch, &b, &c).expect("readable");
+            assert_eq!(stats.sum_sq_baseline.to_bits(), (*value as f64 * *value as f64).to_bits(), "{arch:?} {value}");
+            assert_eq!(stats.sum_diff.to_bits(), (0.0 - *value as f64 + 1.0).to_bits(), "{arch:?} {value}");
+        }
+    }
+}
+
+#[test]
 fn every_half_is_the_number_that_it_is_on_every_instruction_set() {
     let halves: Vec<f16> = all_halves().into_iter().filter(|half| half.is_finite()).collect();
     let values: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();

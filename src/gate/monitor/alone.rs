@@ -19,7 +19,7 @@ use crate::kind::MonitorKind;
 use crate::pair::monitor::models;
 use crate::policy::Policy;
 use crate::read::account::Account;
-use crate::read::monitor::RankTables;
+use crate::read::monitor::{Place, RankTables, Taken};
 use crate::result::finding::{Finding, verdict_of};
 use crate::result::run::Looked;
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
@@ -53,8 +53,9 @@ struct Walking<'a> {
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Monitor);
     let ranks: Vec<_> = ranks(candidate).into_iter().collect();
-    let mut walking: Vec<Walking<'_>> =
-        ranks.par_iter().map(|(rank, places)| Walking::new(open(candidate, *rank, places), policy)).collect();
+    let taken = Taken::default();
+    let of_rank = |(rank, places): &(u64, Vec<Place>)| open(candidate, *rank, places, (&taken, ranks.len()));
+    let mut walking: Vec<Walking<'_>> = ranks.par_iter().map(|rank| Walking::new(of_rank(rank), policy)).collect();
     let steps: BTreeSet<i64> = walking.iter().flat_map(|rank| rank.steps.iter().copied()).collect();
     progress.begin("looking through monitors", steps.len() as u64);
     let mut replicas = Replicas::new(&policy.health.replicas);

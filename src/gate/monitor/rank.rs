@@ -51,11 +51,13 @@ pub(super) struct Ranks {
     pub(super) widths: Option<Widths>,
     /// Whether both sides recorded a single rank.
     pub(super) is_alone: bool,
+    /// Whether a thread is free to read the rows of one side while those of the other are read.
+    pub(super) is_spare: bool,
 }
 
 /// Judges a rank, or the whole model.
 pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -> Judged {
-    let Ranks { room, widths, is_alone } = ranks;
+    let Ranks { room, widths, is_alone, is_spare } = ranks;
     let (room, is_alone) = (*room, *is_alone);
     let (baseline, candidate) = sides;
     let (rank, accounts) = (baseline.rank(), [baseline.account(), candidate.account()]);
@@ -100,7 +102,9 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let (mut parted, mut unmerged) = (PerSide::of(|_| None), Unmerged::default());
     for step in &steps.both {
         let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
-        let read = of(Side::Baseline, baseline).and_then(|ours| Ok((ours, of(Side::Candidate, candidate)?)));
+        let of_both = (|| of(Side::Baseline, baseline), || of(Side::Candidate, candidate));
+        let (ours, theirs) = if *is_spare { rayon::join(of_both.0, of_both.1) } else { (of_both.0(), of_both.1()) };
+        let read = ours.and_then(|ours| Ok((ours, theirs?)));
         let (ours, theirs) = match read {
             Ok(both) => both,
             Err((side, error)) => {
@@ -300,6 +304,9 @@ pub(super) fn is_ignored(policy: &Policy, names: &[&str]) -> bool {
 
 /// Takes out the rows that the policy leaves out, and counts them by their tensor.
 fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<str>, u64>) {
+    if policy.monitor.ignore.is_empty() {
+        return;
+    }
     let mut keeps = |names: &[&Arc<str>]| {
         let is_ignored = is_ignored(policy, &names.iter().map(|name| &***name).collect::<Vec<_>>());
         if let (true, Some(name)) = (is_ignored, names.first()) {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::gate::discover::Inventory;
-use crate::read::monitor::{Place, RankTables, Table};
+use crate::read::monitor::{Place, RankTables, Table, Taken};
 
 /// The tables of a side by rank.
 pub(super) fn ranks(inventory: &Inventory) -> BTreeMap<u64, Vec<Place>> {
@@ -14,11 +16,19 @@ pub(super) fn ranks(inventory: &Inventory) -> BTreeMap<u64, Vec<Place>> {
     ranks
 }
 
-/// Opens the tables of a rank. One that cannot be opened counts as damaged.
-pub(super) fn open(inventory: &Inventory, rank: u64, places: &[Place]) -> RankTables {
+/// Opens the tables of a rank, whose rows take memory beside those that `taken` counts. One that cannot be opened counts as damaged.
+///
+/// Where there are fewer ranks than threads, several threads read one rank's tables. Else each thread takes a rank, so that no more
+/// than those lie in memory.
+pub(super) fn open(inventory: &Inventory, rank: u64, places: &[Place], (taken, ranks): (&Taken, usize)) -> RankTables {
     let table = |place: &Place| match inventory.all_files().open(&place.path) {
-        Ok(source) => Table::open(place.clone(), source),
+        Ok(source) => Table::open_beside(place.clone(), source, taken),
         Err(error) => Table::unreadable(place.clone(), error.message()),
     };
-    RankTables::new(rank, places.iter().map(table).collect())
+    let tables = if ranks < rayon::current_num_threads() {
+        places.par_iter().map(table).collect()
+    } else {
+        places.iter().map(table).collect()
+    };
+    RankTables::new(rank, tables)
 }

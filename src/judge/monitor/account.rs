@@ -1,16 +1,13 @@
 //! Account of the rows of a rank: which were compared, and which agree without saying anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::measure;
+use crate::hash::{self, ByHash, Hashes};
 use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
 use crate::read::monitor::{Keys, Row, Statistics};
 use crate::result::unit::Evidence;
-
-/// Kind, stage and name of a tensor.
-type Tensor = (MonitorKind, i64, Arc<str>);
 
 /// Rows of a kind of a micro step.
 type Group = (MonitorKind, u64);
@@ -24,10 +21,11 @@ pub struct Account {
     /// Rows that are not finite on either side although the tensor was there, and the first of them with its step.
     pub(super) broken: u64,
     pub(super) first_broken: Option<(String, u64)>,
-    /// Rows of nothing but NaN, of which no column says whether there was a tensor.
-    undecided: HashMap<Tensor, u64>,
-    /// Tensors that were compared at a step.
-    known: HashSet<Tensor>,
+    /// Rows of nothing but NaN, of which no column says whether there was a tensor, by kind, stage and name of their tensor; and the
+    /// kind.
+    undecided: ByHash<(MonitorKind, u64)>,
+    /// Tensors that were compared at a step, by the same.
+    known: Hashes,
 }
 
 /// State of a pair of rows.
@@ -78,9 +76,9 @@ impl Account {
     }
 
     fn count(&mut self, state: State, key: &Keys, is_masked: bool) {
-        let tensor = || (key.kind, key.stage, key.name.clone());
+        let tensor = || hash::of(&(key.kind, key.stage, &*key.name));
         if state == State::Undecided {
-            *self.undecided.entry(tensor()).or_default() += 1;
+            self.undecided.entry(tensor()).or_insert((key.kind, 0)).1 += 1;
             return;
         }
         if matches!(state, State::Telling | State::Trivial) {
@@ -97,8 +95,9 @@ impl Account {
 
     /// The account of all rows. Rows of nothing but NaN count where their tensor is known from another step.
     pub fn finish(&mut self) -> Evidence {
-        let known = self.undecided.iter().filter(|(tensor, _)| self.known.contains(*tensor) || tensor.0.is_parameter());
-        let undecided: u64 = known.map(|(_, rows)| rows).sum();
+        let known =
+            self.undecided.iter().filter(|(tensor, (kind, _))| self.known.contains(*tensor) || kind.is_parameter());
+        let undecided: u64 = known.map(|(_, (_, rows))| rows).sum();
         let mut evidence = std::mem::take(&mut self.evidence);
         self.broken += undecided;
         evidence.not_compared += undecided;
@@ -129,8 +128,7 @@ pub(super) fn is_blind(pair: &RowPair) -> bool {
 
 fn state(pair: &RowPair) -> State {
     let (ours, theirs) = (&pair.baseline.statistics, &pair.candidate.statistics);
-    let both: BTreeSet<Statistic> = ours.written().map(|(statistic, _)| statistic).collect();
-    let mut both = both.into_iter().filter_map(|one| Some((ours.get(one)?, theirs.get(one)?))).peekable();
+    let mut both = ours.written().filter_map(|(one, ours)| Some((ours, theirs.get(one)?))).peekable();
     if both.peek().is_none() {
         return State::Unmeasured;
     }

@@ -1,7 +1,7 @@
 //! Error of a row: how far each statistic is off, less its floor, over the tensor's scale.
 
 use crate::judge::monitor::precision::rounding;
-use crate::kind::{MonitorKind, Statistic};
+use crate::kind::Statistic;
 use crate::pair::monitor::RowPair;
 use crate::read::monitor::{Row, Statistics};
 
@@ -47,17 +47,13 @@ impl Written {
     }
 }
 
-/// The largest magnitude of each statistic over the rows of a kind of a model at a step.
-pub fn largest(pairs: &[RowPair], model: u64, kind: MonitorKind) -> [f64; 4] {
-    let mut all = [0.0_f64; 4];
-    for pair in pairs.iter().filter(|pair| pair.key.model == model && pair.key.kind == kind) {
-        for (statistic, value) in pair.baseline.statistics.written().filter(|(_, value)| value.is_finite()) {
-            if let Some(most) = all.get_mut(statistic as usize) {
-                *most = most.max(value.abs());
-            }
+/// Raises the largest magnitude of each statistic over rows by that of one more.
+pub fn raise(largest: &mut [f64; 4], pair: &RowPair) {
+    for (statistic, value) in pair.baseline.statistics.written().filter(|(_, value)| value.is_finite()) {
+        if let Some(most) = largest.get_mut(statistic as usize) {
+            *most = most.max(value.abs());
         }
     }
-    all
 }
 
 /// Scale of a statistic: the norm of the norm, the largest magnitude of the others. `None` where nothing recorded tells it.
@@ -86,14 +82,14 @@ fn finite(pair: &RowPair) -> impl Iterator<Item = (Statistic, f64, f64, f64)> {
 /// The largest error of a row's statistics; `floor` gives the absolute part of a statistic's difference that is no error.
 /// `None` where no statistic could be compared.
 pub fn error(pair: &RowPair, floor: impl Fn(Statistic) -> f64) -> Option<Measured> {
-    let errors = finite(pair).map(|(statistic, b, c, scale)| Measured {
-        error: over(((c - b).abs() - floor(statistic)).max(0.0), scale),
-        statistic,
-    });
-    let errors: Vec<Measured> = errors.collect();
-    let worst = errors.iter().map(|measured| measured.error).reduce(f64::max)?;
+    let mut errors = [None; Statistic::ALL.len()];
+    for (place, (statistic, b, c, scale)) in errors.iter_mut().zip(finite(pair)) {
+        *place = Some(Measured { error: over(((c - b).abs() - floor(statistic)).max(0.0), scale), statistic });
+    }
+    let errors = || errors.iter().flatten();
+    let worst = errors().map(|measured| measured.error).reduce(f64::max)?;
     // Of nearly equal ones the first tells most: a factor shows in the norm.
-    let first = errors.iter().find(|measured| measured.error >= worst * 0.99 || measured.error.is_infinite())?;
+    let first = errors().find(|measured| measured.error >= worst * 0.99 || measured.error.is_infinite())?;
     Some(Measured { error: worst, statistic: first.statistic })
 }
 
@@ -156,6 +152,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop, proptest};
 
     use super::*;
+    use crate::kind::MonitorKind;
     use crate::read::monitor::{Header, Keys, Place};
 
     fn row(values: [f64; 4]) -> Row {

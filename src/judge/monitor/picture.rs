@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::hash::FastMap;
 use crate::kind::MonitorKind;
 use crate::read::monitor::Keys;
 use crate::result::number::Number;
@@ -42,7 +43,7 @@ pub(super) struct Picture {
     steps: usize,
     columns: Vec<u64>,
     layers: Vec<String>,
-    places: HashMap<String, usize>,
+    places: FastMap<String, usize>,
     cells: Vec<Vec<Option<f64>>>,
     points: Vec<MonitorPoint>,
     /// The layer, and the step and kind, that stay whatever else does.
@@ -56,7 +57,7 @@ impl Picture {
             steps: steps.max(1),
             columns: Vec::new(),
             layers: Vec::new(),
-            places: HashMap::new(),
+            places: FastMap::default(),
             cells: Vec::new(),
             points: Vec::new(),
             kept: None,

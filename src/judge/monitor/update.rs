@@ -4,10 +4,9 @@
 //! the difference of the parameter before and after the update, which a wrong optimizer gives another size or sign at once,
 //! in most parameters, and in all statistics of one. docs/monitor.md derives the limits.
 
-use std::collections::{HashMap, HashSet};
-
 use super::measure::{self, Written};
 use super::precision::Precision;
+use crate::hash::{FastMap, FastSet};
 use crate::kind::{MonitorKind, Statistic};
 use crate::median::median;
 use crate::pair::monitor::RowPair;
@@ -128,7 +127,7 @@ pub(super) struct Wrong {
 /// The updates of a step.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    wrong: HashMap<Parameter, Wrong>,
+    wrong: FastMap<Parameter, Wrong>,
     /// The way in which they differ, and the factor of scaled ones.
     pub(super) pattern: Option<(Pattern, Option<f64>)>,
     /// Parameters whose update could be measured.
@@ -165,7 +164,7 @@ pub(super) struct Circumstances {
 /// Parameters on their way through the updates.
 #[derive(Debug, Default)]
 pub(super) struct Motion {
-    last: HashMap<Parameter, PerSide<Statistics>>,
+    last: FastMap<Parameter, PerSide<Statistics>>,
     /// Sum of the largest change of an element in each update.
     travelled: f64,
     /// The largest median difference of updates so far.
@@ -197,7 +196,7 @@ impl Motion {
         self.travelled += step;
         let mut updates = Updates { measured: all.len(), ..Updates::default() };
         self.judge_most(&all, at, &mut updates);
-        let parted: HashSet<Parameter> =
+        let parted: FastSet<Parameter> =
             judged.iter().filter(|pair| is_parted(pair)).map(|pair| pair.key.parameter()).collect();
         judge_each(all.iter().filter(|update| !parted.contains(&update.parameter)), at, &mut updates);
         if updates.wrong.is_empty() {
@@ -385,7 +384,7 @@ pub(super) fn smallest_share(statistics: &Statistics) -> Option<f64> {
 
 /// Parameters of which a part is driven by noise, by what told it.
 #[derive(Debug, Default)]
-pub(super) struct Parted(HashSet<Parameter>);
+pub(super) struct Parted(FastSet<Parameter>);
 
 impl Parted {
     /// Notes what a second moment tells of a bias.

@@ -1,6 +1,6 @@
 //! The walk over the rows of a rank, step by step, up to the first one that breaks a rule.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::account::{Account, is_blind};
 use super::cause::{self, Cause};
@@ -10,6 +10,7 @@ use super::precision::Precision;
 use super::rules;
 use super::update::{Circumstances, Motion, Parted, Updates};
 use crate::dtype::Dtype;
+use crate::hash::{FastMap, FastSet};
 use crate::judge::apply_policy::decide;
 use crate::judge::rule::Rule;
 use crate::kind::{MonitorKind, Statistic};
@@ -119,16 +120,16 @@ pub struct Walk<'a> {
     growth: f64,
     /// The largest difference of a gradient so far, over the largest gradient of its step.
     gradient: f64,
-    parameters: HashMap<Parameter, Way>,
+    parameters: FastMap<Parameter, Way>,
     /// The largest error of a parameter that was let through.
     handed_on: f64,
     /// Updates of parameters so far.
     motion: Motion,
     /// Parameters of which a part is noise.
     parted: Parted,
-    noise_driven: HashSet<Parameter>,
+    noise_driven: FastSet<Parameter>,
     /// The modules that they belong to, by model and stage.
-    noisy_modules: HashMap<(u64, i64), HashSet<String>>,
+    noisy_modules: FastMap<(u64, i64), FastSet<String>>,
     horizon: Option<u64>,
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
@@ -178,12 +179,12 @@ impl<'a> Walk<'a> {
             precision: Precision::default(),
             growth: 0.0,
             gradient: 0.0,
-            parameters: HashMap::new(),
+            parameters: FastMap::default(),
             handed_on: 0.0,
             motion: Motion::default(),
             parted: Parted::default(),
-            noise_driven: HashSet::new(),
-            noisy_modules: HashMap::new(),
+            noise_driven: FastSet::default(),
+            noisy_modules: FastMap::default(),
             horizon: None,
             findings: Vec::new(),
             culprit: None,
@@ -203,15 +204,18 @@ impl<'a> Walk<'a> {
 
     /// Walks over the rows of a step, which come in the order in which the step computes them.
     pub fn step(&mut self, update: i64, pairs: &[RowPair]) {
-        let kinds: BTreeSet<(u64, MonitorKind)> = pairs.iter().map(|pair| (pair.key.model, pair.key.kind)).collect();
-        if kinds.iter().any(|(_, kind)| *kind == MonitorKind::ParamOrigin) {
+        let mut largest: BTreeMap<(u64, MonitorKind), [f64; 4]> = BTreeMap::new();
+        for pair in pairs {
+            measure::raise(largest.entry((pair.key.model, pair.key.kind)).or_default(), pair);
+        }
+        if largest.keys().any(|(_, kind)| *kind == MonitorKind::ParamOrigin) {
             self.start = self.start.or(Some(update));
         }
         let mut view = StepView {
             update,
             is_start: self.setting.has_start && self.start == Some(update),
             pairs,
-            largest: kinds.into_iter().map(|of| (of, measure::largest(pairs, of.0, of.1))).collect(),
+            largest,
             noisy_outputs: Vec::new(),
             updates: None,
         };

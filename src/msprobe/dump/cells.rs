@@ -1,7 +1,6 @@
 //! Cells of one side of a row, and how msprobe prints them (`docs/formats/msprobe-tables.md`, Columns and Cells).
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use super::hash;
 use super::mode::Mode;
@@ -142,8 +141,8 @@ pub(super) fn all<'a, const N: usize>(text: impl Into<Cow<'a, str>>) -> [Cell<'a
 pub(super) fn shape_text(shape: &[u64]) -> String {
     let mut text = String::from("[");
     for (axis, len) in shape.iter().enumerate() {
-        let separator = if axis == 0 { "" } else { ", " };
-        let _written = write!(text, "{separator}{len}");
+        text.push_str(if axis == 0 { "" } else { ", " });
+        python::write_whole(*len, &mut text);
     }
     text.push(']');
     text

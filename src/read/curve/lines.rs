@@ -300,37 +300,6 @@ fn adorned_value(text: &str) -> Option<f64> {
     if is_unit { number(figures) } else { None }
 }
 
-/// A plain decimal figure (`-2.718`), which is what ten million cells of a table hold.
-///
-/// A mantissa below 2^53 and a power of ten up to 10^22 are exact in `f64`, so that one division rounds right
-/// (W. D. Clinger, "How to Read Floating Point Numbers Accurately", 1990). Anything else is `None`, to be read by
-/// [`number`].
-pub(super) fn plain_number(cell: &[u8]) -> Option<f64> {
-    /// Digits that always stay below 2^53.
-    const DIGITS: usize = 15;
-    const POWERS: [f64; DIGITS + 1] =
-        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-    let (negative, digits) = match cell {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, cell),
-    };
-    let (mut mantissa, mut decimals, mut seen_point) = (0_u64, 0_usize, false);
-    if digits.len() > DIGITS || !digits.first()?.is_ascii_digit() {
-        return None;
-    }
-    for byte in digits {
-        match byte {
-            b'0'..=b'9' => mantissa = mantissa * 10 + u64::from(byte - b'0'),
-            b'.' if !seen_point => seen_point = true,
-            _ => return None,
-        }
-        decimals += usize::from(seen_point);
-    }
-    #[allow(clippy::cast_precision_loss, reason = "at most 15 digits lie below 2^53")]
-    let value = mantissa as f64 / POWERS.get(decimals.saturating_sub(1))?;
-    Some(if negative { -value } else { value })
-}
-
 /// A plain whole number of at most 18 digits.
 pub(super) fn plain_step(cell: &[u8]) -> Option<u64> {
     if cell.is_empty() || cell.len() > 18 {
@@ -413,18 +382,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn plain_figures_read_as_the_standard_library_reads_them(text in "-?[0-9]{1,9}(\\.[0-9]{0,9})?") {
-            if let Some(value) = plain_number(text.as_bytes()) {
-                proptest::prop_assert_eq!(value.to_bits(), text.parse::<f64>().expect("a number").to_bits());
-            }
-            proptest::prop_assert!(text.len() > 15 || plain_number(text.as_bytes()).is_some());
-        }
-
-        #[test]
         fn whatever_is_not_plain_is_left_to_the_long_way(text in "[-+.0-9einaf, ]{0,20}") {
-            if let Some(value) = plain_number(text.as_bytes()) {
-                proptest::prop_assert_eq!(Some(value.to_bits()), text.parse::<f64>().ok().map(f64::to_bits));
-            }
             if let Some(step) = plain_step(text.as_bytes()) {
                 proptest::prop_assert_eq!(Some(step), text.parse::<u64>().ok());
             }

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
 use crate::kind::Role;
 use crate::read::account::numbers_of;
+use crate::read::decimal;
 use crate::read::metric;
 
 /// Meaning of a column.
@@ -422,7 +423,7 @@ impl Layout {
             } else if let Some((_, key)) = self.beside_columns.iter().find(|(at, _)| *at == column) {
                 cell.text.and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
             } else if let Some(place) = places.get(column).copied().flatten() {
-                let number = lines::plain_number(cell.bytes).or_else(|| self.number(cell.text?));
+                let number = decimal::nearest(cell.bytes).or_else(|| self.number(cell.text?));
                 if let Some(value) = number {
                     rows.batch.add(place, Some(value));
                 } else if self.is_text(column, cell) {

@@ -6,6 +6,7 @@ use super::texts::{Name, Texts};
 use super::version::Version;
 use crate::kind::{MonitorKind, Statistic};
 use crate::read::account::{Account, numbers_of};
+use crate::read::decimal;
 use crate::read::metric;
 
 /// Content of a column.
@@ -107,19 +108,19 @@ impl Header {
 
     /// Reads a line; `None` where it is no row under this header.
     pub fn read(&self, line: &[u8], place: &Place) -> Option<Row> {
-        Some(self.line(line, place, float).ok()??.into_row(self.version, &Texts::default()))
+        Some(self.line(line, place).ok()??.into_row(self.version, &Texts::default()))
     }
 
-    /// Reads the cells of a line, numbers by `number`; `Ok(None)` for a line of communication that is left out.
-    pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place, number: Number) -> Result<Option<Line<'l>>, Broken> {
+    /// Reads the cells of a line; `Ok(None)` for a line of communication that is left out.
+    pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place) -> Result<Option<Line<'l>>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;
         if self.version == Version::V1 && place.kinds() == [MonitorKind::Comm] {
-            return Ok(self.shifted(line, place, number));
+            return Ok(self.shifted(line, place));
         }
         let mut cells = Cells(Some(line));
         let mut raw = Raw::default();
         for column in &self.columns {
-            raw.take(*column, cells.next().ok_or(Broken)?, number)?;
+            raw.take(*column, cells.next().ok_or(Broken)?)?;
         }
         if cells.next().is_some() {
             return Err(Broken);
@@ -128,7 +129,7 @@ impl Header {
     }
 
     /// A line of V1's communication table: `name, first statistic, step, other statistics`, under a header of another order.
-    fn shifted<'l>(&self, line: &'l str, place: &Place, number: Number) -> Option<Line<'l>> {
+    fn shifted<'l>(&self, line: &'l str, place: &Place) -> Option<Line<'l>> {
         let statistics: Vec<Column> =
             self.columns.iter().copied().filter(|column| !is_key(*column) && *column != Column::MicroStep).collect();
         let (first, rest) = statistics.split_first()?;
@@ -139,7 +140,7 @@ impl Header {
         }
         let mut raw = Raw::default();
         for (column, cell) in columns.into_iter().zip(Cells(Some(line))) {
-            raw.take(column, cell, number).ok()?;
+            raw.take(column, cell).ok()?;
         }
         raw.finish(Version::V1, place).ok()
     }
@@ -149,21 +150,22 @@ fn is_key(column: Column) -> bool {
     matches!(column, Column::Stage | Column::Name | Column::Step | Column::Scope)
 }
 
-/// Reads a cell that holds a number.
-pub(super) type Number = fn(&str) -> Result<f64, Broken>;
-
 /// A row whose texts still lie in the file.
 pub(super) struct Line<'l> {
     /// MonitorKind of the tensor.
     pub(super) kind: MonitorKind,
-    stage: i64,
+    /// Stage of the pipeline.
+    pub(super) stage: i64,
     /// Its name as the tool wrote it.
     pub(super) name: &'l str,
     /// The step as written.
     pub(super) step: u64,
-    micro_step: Option<u64>,
-    statistics: Statistics,
-    nans: Option<f64>,
+    /// Micro step, where the table counts them.
+    pub(super) micro_step: Option<u64>,
+    /// The statistics.
+    pub(super) statistics: Statistics,
+    /// Number of NaN, where it was recorded.
+    pub(super) nans: Option<f64>,
     /// Shape and element type, where they were recorded.
     pub(super) words: [Option<&'l str>; 2],
 }
@@ -207,7 +209,7 @@ struct Raw<'l> {
 }
 
 impl<'l> Raw<'l> {
-    fn take(&mut self, column: Column, cell: &'l str, number: Number) -> Result<(), Broken> {
+    fn take(&mut self, column: Column, cell: &'l str) -> Result<(), Broken> {
         let [shape, dtype] = &mut self.words;
         match column {
             Column::Stage if cell.is_empty() => {}
@@ -271,27 +273,11 @@ fn integer<T: std::str::FromStr>(cell: &str) -> Result<T, Broken> {
 }
 
 /// A number as the tool writes it; an empty cell, which pandas writes for NaN, is NaN.
-pub(super) fn float(cell: &str) -> Result<f64, Broken> {
+fn number(cell: &str) -> Result<f64, Broken> {
     if cell.is_empty() {
         return Ok(f64::NAN);
     }
-    cell.parse().map_err(|_| Broken)
-}
-
-/// Reads a number where only its form counts, in less time: a plain decimal number is 0, anything else as [`float`] reads it.
-pub(super) fn form(cell: &str) -> Result<f64, Broken> {
-    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let text = match cell.as_bytes() {
-        [b'-', rest @ ..] | rest => rest,
-    };
-    let whole = digits(text);
-    let rest = text.get(whole..).unwrap_or_default();
-    let is_plain = match rest {
-        [] => whole > 0,
-        [b'.', decimals @ ..] => whole > 0 && digits(decimals) == decimals.len(),
-        _ => false,
-    };
-    if is_plain { Ok(0.0) } else { float(cell) }
+    decimal::nearest(cell.as_bytes()).or_else(|| cell.parse().ok()).ok_or(Broken)
 }
 
 /// The cells of a line; a quoted cell may hold commas.
@@ -343,7 +329,7 @@ mod tests {
         let row = |line: &str| header.read(line.as_bytes(), &place).expect("a row");
         assert!(row("0,fc.input,0,nan,nan,nan,nan").is_absent());
         assert!(!row("0,fc.input,0,nan,3,[4],torch.float32").is_absent());
-        assert!(header.line(b"0,fc.input,0,1.5", &place, float).is_err());
+        assert!(header.line(b"0,fc.input,0,1.5", &place).is_err());
     }
 
     #[test]
@@ -352,19 +338,7 @@ mod tests {
         let place = Place::of("a-rank0-b/other_0-4.csv");
         let row = header.read(b"all_reduce,2.5,3,-1.0,1.0", &place).expect("a shifted row");
         assert_eq!((&*row.name, row.step, row.statistics.get(Statistic::Norm)), ("all_reduce", 3, Some(2.5)));
-        assert!(header.line(b"all_reduce,2.5,3,-1.0,1.0,2.5,-1.0", &place, float).is_ok_and(|row| row.is_none()));
-    }
-
-    #[test]
-    fn the_form_of_a_number_tells_as_much_as_reading_it() {
-        let cells = [
-            "1", "-1.5", "1.", ".5", "-", ".", "", "nan", "inf", "-inf", "1e5", "1.5e-09", "1e", "+1", "1-2", "1.2.3",
-            "x",
-        ];
-        for cell in cells {
-            let (form, read) = (form(cell).ok(), float(cell).ok());
-            assert_eq!(form.map(f64::is_nan), read.map(f64::is_nan), "{cell}");
-        }
+        assert!(header.line(b"all_reduce,2.5,3,-1.0,1.0,2.5,-1.0", &place).is_ok_and(|row| row.is_none()));
     }
 
     #[test]

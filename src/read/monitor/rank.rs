@@ -1,7 +1,7 @@
 //! All tables of a rank, read step by step.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cells::Header;
@@ -9,6 +9,7 @@ use super::row::{Row, Statistics};
 use super::table::{Damage, Table};
 use super::version::Version;
 use crate::error::Result;
+use crate::hash::FastMap;
 use crate::kind::MonitorKind;
 use crate::read::account::Account;
 
@@ -258,11 +259,11 @@ struct Reading {
     /// Number of the present start's model.
     model: u64,
     /// Places of rows by key, with the start that wrote them.
-    places: HashMap<Keys, (usize, u64)>,
+    places: FastMap<Keys, (usize, u64)>,
     /// Name and statistics of the last activation of the present start that has a key.
-    wrapped: HashMap<Keys, (Arc<str>, Statistics)>,
+    wrapped: FastMap<Keys, (Arc<str>, Statistics)>,
     /// Times that the present start wrote a key, where that is more than once or there was no tensor.
-    again: HashMap<Keys, u64>,
+    again: FastMap<Keys, u64>,
 }
 
 impl Reading {

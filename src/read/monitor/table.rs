@@ -1,8 +1,10 @@
-//! A table with the places of its steps: it is read once to its end, and then step by step.
+//! A table with its steps: it is read once to its end, and its rows stay in memory as far as there is room for them. The steps of any
+//! other are read again from their places.
 
 use std::ops::Range;
 
-use super::cells::{Broken, Cells, Header, Line, float, form};
+use super::cells::{Broken, Cells, Header, Line};
+use super::kept::{Kept, Taken};
 use super::name;
 use super::place::Place;
 use super::row::Row;
@@ -50,7 +52,11 @@ pub enum Damage {
 #[derive(Clone, Debug)]
 struct Run {
     step: i64,
+    /// The step as it was written.
+    written: u64,
     bytes: Range<u64>,
+    /// Place of its first row among those of the table.
+    first: u64,
     rows: u64,
 }
 
@@ -71,12 +77,19 @@ pub struct Table {
     source: Source,
     texts: Texts,
     runs: Vec<Run>,
+    /// Its rows; `None` where memory has no room for them.
+    kept: Option<Kept>,
 }
 
 impl Table {
-    /// Reads a table to its end, and notes where its steps stand.
+    /// Reads a table to its end.
     pub fn open(place: Place, source: Source) -> Self {
-        let mut table = Self::empty(place, source.clone());
+        Self::open_beside(place, source, &Taken::default())
+    }
+
+    /// [`open`](Self::open), of a table beside others, whose rows took memory already.
+    pub fn open_beside(place: Place, source: Source, taken: &Taken) -> Self {
+        let mut table = Self { kept: Some(Kept::new(taken.clone())), ..Self::empty(place, source.clone()) };
         if source.is_empty() {
             table.damage = Some(Damage::Empty);
             return table;
@@ -106,6 +119,7 @@ impl Table {
             source,
             texts: Texts::default(),
             runs: Vec::new(),
+            kept: None,
         }
     }
 
@@ -122,7 +136,7 @@ impl Table {
                 self.damage = Some(Damage::Cut { line: lines.number });
                 break;
             }
-            match header.line(line, &self.place, form) {
+            match header.line(line, &self.place) {
                 Ok(Some(read)) => {
                     note_digits(&mut self.decimals, &header, line);
                     header.note_unread(line, &mut self.account);
@@ -151,7 +165,7 @@ impl Table {
         if self.runs.len() >= MOST_RUNS {
             return Err(limit(format!("the step changes more than {MOST_RUNS} times")));
         }
-        match self.runs.last_mut().filter(|run| run.step == step) {
+        match self.runs.last_mut().filter(|run| (run.step, run.written) == (step, line.step)) {
             Some(run) => {
                 run.bytes.end = bytes.end;
                 run.rows += 1;
@@ -159,11 +173,18 @@ impl Table {
                     return Err(limit(format!("step {} has more than {MOST_STEP_BYTES} bytes", line.step)));
                 }
             }
-            None => self.runs.push(Run { step, bytes, rows: 1 }),
+            None => {
+                let first = self.runs.last().map_or(0, |run| run.first + run.rows);
+                self.runs.push(Run { step, written: line.step, bytes, first, rows: 1 });
+            }
         }
         hold(self.source.as_ref(), self.runs.len() * size_of::<Run>() + self.texts.bytes)?;
-        self.texts.note_name(line.name, line.kind, header.version, !line.is_absent());
-        line.words.into_iter().for_each(|word| self.texts.note_word(word));
+        let memory = self.source.memory();
+        if self.kept.as_mut().is_none_or(|kept| !kept.add(line, header.version, &mut self.texts, memory)) {
+            self.kept = None;
+            self.texts.note_name(line.name, line.kind, header.version, !line.is_absent());
+            line.words.into_iter().for_each(|word| self.texts.note_word(word));
+        }
         if self.texts.count > MOST_NAMES {
             return Err(limit(format!("more than {MOST_NAMES} names")));
         }
@@ -195,15 +216,27 @@ impl Table {
         let count: u64 = runs.clone().map(|run| run.rows).sum();
         let mut rows = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         for run in runs {
-            let len = usize::try_from(run.bytes.end - run.bytes.start).unwrap_or(0);
-            let mut bytes = vec![0; len];
-            self.source.read_at(run.bytes.start, &mut bytes)?;
-            let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
-            let read = lines.filter(|line| !line.is_empty()).map(|line| header.line(line, &self.place, float));
-            let read = read.filter_map(std::result::Result::ok).flatten();
-            rows.extend(read.map(|line| line.into_row(header.version, &self.texts)));
+            match &self.kept {
+                Some(kept) => {
+                    let [first, count] = [run.first, run.rows].map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+                    rows.extend(kept.rows(first, count, run.written));
+                }
+                None => self.read_again(header, run, &mut rows)?,
+            }
         }
         Ok(rows)
+    }
+
+    /// Reads the rows of a run from its place.
+    fn read_again(&self, header: &Header, run: &Run, rows: &mut Vec<Row>) -> Result<()> {
+        let len = usize::try_from(run.bytes.end - run.bytes.start).unwrap_or(0);
+        let mut bytes = vec![0; len];
+        self.source.read_at(run.bytes.start, &mut bytes)?;
+        let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+        let read = lines.filter(|line| !line.is_empty()).map(|line| header.line(line, &self.place));
+        let read = read.filter_map(std::result::Result::ok).flatten();
+        rows.extend(read.map(|line| line.into_row(header.version, &self.texts)));
+        Ok(())
     }
 }
 

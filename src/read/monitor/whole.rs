@@ -5,6 +5,8 @@ mod merge;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::rank::{Differing, Keyed, Keys, RankTables, Step};
 use super::row::{Row, Statistics};
 use crate::error::Result;
@@ -127,9 +129,10 @@ impl Whole {
     pub(super) fn step(&self, ranks: &[RankTables], step: i64, kind: Option<MonitorKind>) -> Result<Step> {
         let mut whole = Step::default();
         let mut groups: HashMap<Keys, Group> = HashMap::new();
-        for tables in ranks {
+        let read: Vec<Result<Step>> = ranks.par_iter().map(|tables| tables.step(step, kind)).collect();
+        for (tables, read) in ranks.iter().zip(read) {
             let place = self.layout.place(tables.rank);
-            let read = tables.step(step, kind)?;
+            let read = read?;
             whole.replaced += read.replaced;
             whole.contradicting += read.contradicting;
             read.rows.into_iter().for_each(|keyed| self.add(&mut groups, keyed, place, tables.rank));

@@ -1,0 +1,215 @@
+//! Decimal numbers to the nearest `f64`: as the standard library reads them, in less time.
+//!
+//! A number of at most 19 digits is a whole number of 64 bits times a power of ten. Its product with 1/5^k, rounded down to 64 bits,
+//! is below the true one by less than one unit of the upper half: where half a unit of the result lies farther away than that,
+//! the product tells how to round (after D. Lemire, "Number Parsing at a Gigabyte per Second", 2021). Anything else is
+//! `None`, to be read by the standard library.
+
+/// Whole numbers up to this may get a digit more and fit 64 bits.
+const MOST: u64 = (u64::MAX - 9) / 10;
+/// Whole numbers up to this may get eight digits more.
+const MOST_BEFORE_EIGHT: u64 = (u64::MAX - 99_999_999) / 100_000_000;
+/// Negative powers of ten that are known: numbers of 19 digits down to 10^-36.
+const POWERS: usize = 55;
+/// Bits of a number's fraction, the first one with them.
+const FRACTION: u32 = 53;
+
+/// 1/5^k in 64 bits, the highest of them set, rounded down; and by how many bits it is moved to be so.
+static FIFTHS: [(u64, u32); POWERS] = fifths();
+
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, below the array's own length")]
+const fn fifths() -> [(u64, u32); POWERS] {
+    let mut table = [(1 << 63, 63); POWERS];
+    let (mut power, mut k) = (1_u128, 1);
+    while k < POWERS {
+        power *= 5;
+        let bits = u128::BITS - power.leading_zeros();
+        // Long division of 2^(63 + bits), bit by bit.
+        let (mut rest, mut quotient, mut digit) = (1_u128 << (bits - 1), 0_u64, 0);
+        while digit < 64 {
+            rest <<= 1;
+            quotient <<= 1;
+            if rest >= power {
+                rest -= power;
+                quotient |= 1;
+            }
+            digit += 1;
+        }
+        table[k] = (quotient, 63 + bits);
+        k += 1;
+    }
+    table
+}
+
+/// The nearest number of a plain decimal one (`-2.718`, `1.5e-09`); `None` for what the standard library has to read.
+#[inline]
+pub(crate) fn nearest(text: &[u8]) -> Option<f64> {
+    let (is_negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    let mut digits = Digits::default();
+    let rest = digits.take(text)?;
+    if rest.len() == text.len() {
+        return None;
+    }
+    let (decimals, rest) = match rest {
+        [b'.', rest @ ..] => {
+            let behind = digits.take(rest)?;
+            (rest.len() - behind.len(), behind)
+        }
+        _ => (0, rest),
+    };
+    let exponent = match rest {
+        [] => 0,
+        [b'e' | b'E', rest @ ..] => exponent(rest)?,
+        _ => return None,
+    };
+    let power = usize::try_from(i64::try_from(decimals).ok()? - exponent).ok()?;
+    let value = divided(digits.0, power)?;
+    Some(if is_negative { -value } else { value })
+}
+
+/// Digits as one whole number.
+#[derive(Default)]
+struct Digits(u64);
+
+impl Digits {
+    /// Takes the digits that a text begins with, and gives the rest; `None` where they are more than fit.
+    #[inline]
+    fn take<'t>(&mut self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let mut rest = text;
+        while let Some((group, behind)) = rest.split_first_chunk()
+            && let Some(number) = eight_digits(*group)
+        {
+            if self.0 > MOST_BEFORE_EIGHT {
+                return None;
+            }
+            self.0 = self.0 * 100_000_000 + number;
+            rest = behind;
+        }
+        while let [byte, behind @ ..] = rest
+            && byte.is_ascii_digit()
+        {
+            if self.0 > MOST {
+                return None;
+            }
+            self.0 = self.0 * 10 + u64::from(byte - b'0');
+            rest = behind;
+        }
+        Some(rest)
+    }
+}
+
+/// The number of eight digits, all at once; `None` where one of them is none.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    let word = u64::from_le_bytes(text);
+    // Digits are 0x30 to 0x39: 6 more leaves their upper halves alone.
+    let halves = word & UPPER | (word.wrapping_add(0x0606_0606_0606_0606) & UPPER) >> 4;
+    if halves != 0x3333_3333_3333_3333 {
+        return None;
+    }
+    // Neighbours become numbers of two digits, then of four, then of eight.
+    let two = (word & !UPPER).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let four = two.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
+    Some(four.wrapping_mul(10_000 << 32 | 1) >> 32)
+}
+
+/// An exponent behind its letter, of at most three digits.
+fn exponent(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] | rest => (false, rest),
+    };
+    if digits.is_empty() || digits.len() > 3 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = digits.iter().fold(0, |value, byte| value * 10 + i64::from(byte - b'0'));
+    Some(if is_negative { -value } else { value })
+}
+
+/// `whole` / 10^`power`, rounded to the nearest; `None` where the product does not tell how.
+#[inline]
+#[allow(clippy::cast_precision_loss, reason = "numbers of at most 53 bits")]
+fn divided(whole: u64, power: usize) -> Option<f64> {
+    let (fifth, moved) = *FIFTHS.get(power)?;
+    if whole == 0 {
+        return Some(0.0);
+    }
+    let zeros = whole.leading_zeros();
+    let upper = u64::try_from((u128::from(whole << zeros) * u128::from(fifth)) >> 64).ok()?;
+    let dropped = u64::BITS - FRACTION - upper.leading_zeros();
+    let (fraction, rest, half) = (upper >> dropped, upper & ((1 << dropped) - 1), 1_u64 << (dropped - 1));
+    // The true rest is less than 2 above this one.
+    if rest == half || rest + 1 == half {
+        return None;
+    }
+    let rounded = fraction + u64::from(rest > half);
+    let scale = i64::from(64 + dropped) - i64::from(zeros) - i64::from(moved) - i64::try_from(power).ok()?;
+    // A power of two between 2^-300 and 2^64: no product with it is rounded.
+    Some(rounded as f64 * f64::from_bits(u64::try_from(scale + 1023).ok()? << 52))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::nearest;
+
+    /// Numbers as programs write them: in full, of 32 bits, rounded, small and large.
+    #[allow(clippy::cast_possible_truncation, reason = "numbers of 32 bits are wanted")]
+    fn written() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<f64>().prop_map(|value| value.to_string()),
+            any::<f32>().prop_map(|value| f64::from(value).to_string()),
+            (-1e6_f64..1e6).prop_map(|value| format!("{:?}", f64::from(value as f32))),
+            (-1e-3_f64..1e-3).prop_map(|value| format!("{value:e}")),
+            (-1e3_f64..1e3, 0_usize..12).prop_map(|(value, decimals)| format!("{value:.decimals$}")),
+            (any::<u64>(), 0_i32..60).prop_map(|(whole, power)| format!("{whole}e-{power:02}")),
+            (any::<u32>(), any::<u32>()).prop_map(|(whole, decimals)| format!("{whole}.{decimals}")),
+            // Half-way between two numbers, and beside it.
+            (1_u64 << 53..1 << 54, -1_i64..2).prop_map(|(whole, beside)| {
+                let half = u128::from(whole) * 10 + 5;
+                format!("{}.{}", half / 10, i64::try_from(half % 10).unwrap_or(0) + beside)
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_what_the_standard_library_reads(text in written()) {
+            if let Some(value) = nearest(text.as_bytes()) {
+                prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits), "{}", text);
+            }
+        }
+
+        #[test]
+        fn no_text_is_read_that_the_standard_library_refuses(text in "[-+]?[0-9.eE+-]{0,24}") {
+            if let Some(value) = nearest(text.as_bytes()) {
+                prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits), "{}", text);
+            }
+        }
+
+        #[test]
+        fn statistics_of_32_bits_are_read_in_the_short_way(value in -1e4_f32..1e4) {
+            let text = format!("{:?}", f64::from(value));
+            prop_assert!(nearest(text.as_bytes()).is_some() || text.parse::<f64>().is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_number_is_left() {
+        for text in
+            ["", "-", ".5", "+1", "nan", "inf", "1e", "1e+", "1.2.3", "1-2", "0x1", "1e20", "12345678901234567890123"]
+        {
+            assert_eq!(nearest(text.as_bytes()), None, "{text}");
+        }
+        for (text, value) in
+            [("0", 0.0), ("-0.0", -0.0), ("1.", 1.0), ("1e-05", 1e-5), ("4.126543998718262", 4.126_543_998_718_262)]
+        {
+            assert_eq!(nearest(text.as_bytes()).map(f64::to_bits), Some(f64::to_bits(value)), "{text}");
+        }
+    }
+}
