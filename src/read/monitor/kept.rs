@@ -150,7 +150,7 @@ impl Kept {
         }
         let Some(head) = self.head(line, version, texts, of_file) else { return false };
         self.rows.push(head);
-        self.rows.len() % PART != 0 || self.end_part(of_file)
+        !self.rows.len().is_multiple_of(PART) || self.end_part(of_file)
     }
 
     fn width(&self) -> usize {
