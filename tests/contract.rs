@@ -24,18 +24,34 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The library and the program.
+/// The library, the program and the crates that they are made of.
 fn modules() -> Modules {
-    let source = |file| root().join("src").join(file);
-    let modules = Modules::read(&[("precision_gate", &source("lib.rs")), ("program", &source("main.rs"))]);
+    let source = |file| root().join(file);
+    let modules = Modules::read(&[
+        ("precision_gate_result", &source("crates/result/src/lib.rs")),
+        ("precision_gate", &source("src/lib.rs")),
+        ("program", &source("src/main.rs")),
+    ]);
     assert!(modules.files().len() > 300, "the sources were not found");
     modules
 }
 
-/// A file's way below the folder of sources, without its ending: `judge/rule`.
-fn place(file: &Path, sources: &Path) -> Vec<String> {
-    let below = file.strip_prefix(sources).expect("below the sources").with_extension("");
-    below.iter().map(|part| part.to_string_lossy().into_owned()).collect()
+/// A file's way below a folder, without its ending and `src`: `judge/rule`, and of a crate of its own `crates/result/unit`.
+fn place(file: &Path, folder: &Path) -> Vec<String> {
+    let below = file.strip_prefix(folder).expect("below the folder").with_extension("");
+    below.iter().map(|part| part.to_string_lossy().into_owned()).filter(|part| part != "src").collect()
+}
+
+/// The layer of a file by its [`place`]. The crate of results has the layer of its name, and modules that every other may
+/// import.
+fn layer(place: &[String]) -> &str {
+    let names: Vec<&str> = place.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["crates", "result", name, ..] if GROUND.contains(name) || *name == "exit" => name,
+        ["crates", name, ..] => name,
+        [name, ..] => name,
+        [] => "",
+    }
 }
 
 /// Modules that every module may import.
@@ -96,12 +112,12 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
 
 #[test]
 fn a_layer_imports_only_the_layers_before_it() {
-    let (allowed, modules, sources) = (allowed(), modules(), root().join("src"));
-    let layer = |file: &Path| place(file, &sources).swap_remove(0);
+    let (allowed, modules, root) = (allowed(), modules(), root());
+    let layer = |file: &Path| layer(&place(file, &root)).to_owned();
     let layers: BTreeSet<String> = modules.files().into_iter().map(layer).collect();
     assert_eq!(layers.iter().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());
     let upward = |(from, to): &(&Path, &Path)| !allowed[layer(from).as_str()].contains(layer(to).as_str());
-    let shown = |(from, to): (&Path, &Path)| arrow(&place(from, &sources), &place(to, &sources));
+    let shown = |(from, to): (&Path, &Path)| arrow(&place(from, &root), &place(to, &root));
     let wrong: Vec<String> = modules.arrows().into_iter().filter(upward).map(shown).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -149,7 +165,7 @@ fn arrow(from: &[String], to: &[String]) -> String {
 /// `pub use` does and as any `use` does for the modules below it, the file that the name comes from counts too.
 #[test]
 fn no_circle_ties_the_files_of_a_folder() {
-    let wrong = circles(&modules(), &root().join("src"));
+    let wrong = circles(&modules(), &root());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -188,10 +204,10 @@ const PARENT: &str = ".";
 type Rooms = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
 /// The arrows between the rooms of a folder whose end leads back to their start.
-fn circles(modules: &Modules, sources: &Path) -> Vec<String> {
+fn circles(modules: &Modules, folder: &Path) -> Vec<String> {
     let mut folders: BTreeMap<Vec<String>, Rooms> = BTreeMap::new();
     for (from, to) in modules.arrows() {
-        let (from, to) = (place(from, sources), place(to, sources));
+        let (from, to) = (place(from, folder), place(to, folder));
         let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
         let room = |place: &[String]| place.get(shared).cloned().unwrap_or_else(|| PARENT.to_owned());
         let rooms = folders.entry(from[..shared].to_vec()).or_default();

@@ -22,8 +22,9 @@ use crate::read::source::{MOST_BYTES, Module, Touched, notebook};
 use crate::report::Judged;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
+use crate::result::this_tool;
 use crate::result::unit::{SourceUnit, Unit};
-use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION, Tool};
+use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION};
 use crate::verdict::{CheckId, Verdict};
 
 /// The check of source.
@@ -195,7 +196,7 @@ pub fn run(
     let about = surroundings.about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
     let mut result = GateResult {
         schema_version: SCHEMA_VERSION,
-        tool: Tool::current(),
+        tool: this_tool(),
         today: policy.today.to_string(),
         profile: policy.profile,
         mode: Some(Mode::Source),
