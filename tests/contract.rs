@@ -29,6 +29,7 @@ fn modules() -> Modules {
     let source = |file| root().join(file);
     let modules = Modules::read(&[
         ("precision_gate_result", &source("crates/result/src/lib.rs")),
+        ("precision_gate_source", &source("crates/source/src/lib.rs")),
         ("precision_gate", &source("src/lib.rs")),
         ("program", &source("src/main.rs")),
     ]);
@@ -42,8 +43,8 @@ fn place(file: &Path, folder: &Path) -> Vec<String> {
     below.iter().map(|part| part.to_string_lossy().into_owned()).filter(|part| part != "src").collect()
 }
 
-/// The layer of a file by its [`place`]. The crate of results has the layer of its name, and modules that every other may
-/// import.
+/// The layer of a file by its [`place`]. A crate has the layer of its name; that of results holds modules, too, that every
+/// other may import.
 fn layer(place: &[String]) -> &str {
     let names: Vec<&str> = place.iter().map(String::as_str).collect();
     match names.as_slice() {
@@ -63,20 +64,21 @@ const GROUND: [&str; 11] =
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
-        ("read", &["fetch"]),
+        ("read", &["fetch", "source"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
-        ("judge", &["read", "pair", "compare", "policy", "redact", "result"]),
+        ("judge", &["read", "pair", "compare", "policy", "redact", "result", "source"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge", "result"]),
         ("history", &["fetch", "policy", "judge", "result"]),
-        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output", "result"]),
+        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output", "result", "source"]),
         ("reproduce", &["read", "compare", "judge", "diagnose", "report", "output", "result"]),
         ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 19] = [
-        // A program that reads results needs no stage.
+    const BESIDE: [(&str, &[&str]); 20] = [
+        // A program that reads results needs no stage, and neither does one that looks at source.
         ("result", &[]),
+        ("source", &["result"]),
         ("kind", &[]),
         ("language", &[]),
         ("layout", &[]),
@@ -97,9 +99,9 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("lib", &[]),
     ];
     // The gate runs the checks and knows neither what is signed nor where results go.
-    const GATE: [&str; 13] = [
+    const GATE: [&str; 14] = [
         "fetch", "read", "pair", "compare", "judge", "diagnose", "history", "report", "output", "redact", "policy",
-        "msprobe", "result",
+        "msprobe", "result", "source",
     ];
     let stages = STAGES.into_iter().chain(BESIDE).chain([("gate", GATE.as_slice())]);
     let mut allowed: BTreeMap<&str, BTreeSet<&str>> =

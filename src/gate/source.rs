@@ -2,6 +2,7 @@
 //!
 //! Unlike every other check it judges no run: the tree lies in the checkout, and `run` judges it where the policy asks for it.
 
+use precision_gate_source::STACK;
 use rayon::prelude::*;
 
 use super::discover::{Evidence, Extent, Recogniser};
@@ -38,8 +39,6 @@ pub(super) const CHECK: GateCheck = GateCheck {
 };
 
 const ID: CheckId = CheckId::Source;
-/// Bytes of stack of a thread that parses: nesting is bounded to what a few of these take, in a build without optimisation too.
-const STACK: usize = 64 << 20;
 /// Bytes of memory that the tree of a file takes for each of its bytes: 216 for a list of single digits, the densest there is.
 const COST: u64 = 220;
 /// Files that are taken at once; only what they break is kept.
