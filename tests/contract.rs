@@ -249,7 +249,7 @@ fn the_readme_names_the_commands_that_work() {
     for readme in ["README.md", "README.zh.md"] {
         let text = fs::read_to_string(root().join(readme)).expect(readme);
         for command in [
-            "cargo run --release -- run --baseline examples/quickstart/gpu --candidate examples/quickstart/npu",
+            "cargo run --locked -- run --baseline examples/quickstart/gpu --candidate examples/quickstart/npu",
             "cargo test --locked",
             "modeling_glm.py:128",
             "h.index_select(0, order)",

@@ -5,7 +5,7 @@ use precision_gate_result::rule::Rule;
 use precision_gate_result::verdict::{CheckId, Severity};
 
 /// One rule about source.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct SourceRule {
     /// Its code and severity.
     pub rule: Rule,
