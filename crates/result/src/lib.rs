@@ -17,6 +17,7 @@
 //! ```
 
 pub mod check;
+pub mod codes;
 pub mod confirm;
 pub mod diagnosis;
 pub mod error;
