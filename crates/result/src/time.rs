@@ -71,7 +71,7 @@ fn is_day(text: &str) -> bool {
     let mut parts = text.split('-');
     let mut next = |digits| number(parts.next()?, digits);
     let Some((year, month, day)) = (|| Some((next(4)?, next(2)?, next(2)?)))() else { return false };
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 => 28 + u32::from(is_leap),
         4 | 6 | 9 | 11 => 30,
