@@ -145,7 +145,7 @@ fn nothing_to_dump(result: &GateResult) -> Result<String> {
         () if is_in_dump => "next_dump_held",
         () => "next_dump_none",
     };
-    let writer = Writer::of(&result, language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let (reason, advice) = (writer.word(key)?, comment::advice(result, language)?);
     if advice.is_empty() || key == "next_dump_no_difference" {
         return Ok(format!("{reason}\n"));

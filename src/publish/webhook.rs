@@ -89,7 +89,7 @@ impl std::fmt::Debug for Hook {
 /// # Errors
 /// `Policy` where a template of the user's gives no JSON.
 pub fn message(shape: WebhookShape, text: &Text<'_>) -> Result<Json> {
-    let writer = Writer::of(&text.result, text.language, Target::Plain);
+    let writer = Writer::of(text.result, text.language, Target::Plain);
     let result = text.result;
     let plain = |text: &str| escape::name(text, Target::Plain);
     let said = [summary::headline(result, text.language)?, place(text)];

@@ -19,7 +19,7 @@ const MOST: usize = 10;
 
 /// The lines to print, without line breaks.
 pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> Result<Vec<String>> {
-    let writer = Writer::of(&result, language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     let title = format!("precision-gate: {verdict}");

@@ -77,7 +77,7 @@ const PLACE_OF_BLOCKS: &str = "<!-- blocks -->";
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
-    let writer = Writer::of(&result, options.language, Target::Html);
+    let writer = Writer::of(result, options.language, Target::Html);
     let view = View::new(result, &writer)?;
     let context = context! {
         language => options.language.tag(),
@@ -130,7 +130,7 @@ fn data(result: &GateResult, operations: &Table, language: Language, out: &mut E
         .collect();
     out.written("{\"words\":")?;
     out.json(&words)?;
-    let writer = Writer::of(&result, language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let name = |template| writer.statement("page", template, &BTreeMap::new());
     out.written(",\"labels\":")?;
     out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;

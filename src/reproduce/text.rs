@@ -41,7 +41,7 @@ pub fn all(case: &Case<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
 fn text(case: &Case<'_>, notes: &[String], language: Language) -> Result<String> {
     let source = include_str!("../../templates/reproduce/issue.md.j2").into();
     let template = Template { name: "issue.md.j2".into(), source, given: false };
-    let writer = Writer::of(&case.result, language, Format::Markdown);
+    let writer = Writer::of(case.result, language, Format::Markdown);
     writer.document(&template, document(case, notes, &writer)?).map(|text| tidy(&text))
 }
 

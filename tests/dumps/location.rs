@@ -96,7 +96,7 @@ fn the_sentence_names_axis_and_places() {
     for (name, result) in &cases {
         let location = result.culprit.as_ref().and_then(|culprit| culprit.location.as_ref()).expect(name);
         for language in [Language::En, Language::Zh] {
-            let words = Writer::of(&result, language, Target::Plain);
+            let words = Writer::of(result, language, Target::Plain);
             let sentence = error_place::sentence(location, &words).expect("a sentence");
             writeln!(text, "{name}: {sentence}").expect("text");
             let png = error_map_png(result, language).expect("drawn").expect("a map");
