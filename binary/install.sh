@@ -24,7 +24,7 @@ fi
 if [ "${FROM_SOURCE:-}" = true ]; then
   source=$(realpath "$(dirname "$0")/..")
   command -v cargo >/dev/null || fail "from-source needs cargo: install Rust 1.95 (https://rustup.rs), or $others"
-  digest=$(cd "$source" && find Cargo.toml Cargo.lock src templates -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+  digest=$(cd "$source" && find Cargo.toml Cargo.lock crates src templates -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
   kept=${RUNNER_TOOL_CACHE:-${RUNNER_TEMP:-/tmp}}/precision-gate/$digest-$(uname -m)
   if [ ! -x "$kept/precision-gate" ]; then
     target=$(mktemp -d "${RUNNER_TEMP:-/tmp}/precision-gate.XXXXXX")

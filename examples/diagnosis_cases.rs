@@ -24,6 +24,7 @@ use precision_gate::policy::location::Held;
 use precision_gate::report::causes;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
+use precision_gate::report::writer::Writer;
 use serde_json::Value;
 
 fn main() -> Result<()> {
@@ -62,7 +63,7 @@ fn row(case: &Path) -> Result<String> {
         matching: Matching::default(),
     };
     let result = gate::run(&request, &Quiet)?.result;
-    let writer = result.writer(Language::En, Target::Plain);
+    let writer = Writer::of(&result, Language::En, Target::Plain);
     let mut diagnoses = result.diagnoses;
     causes::fill(&mut diagnoses, &writer)?;
     let named: Vec<String> =

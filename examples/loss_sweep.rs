@@ -12,9 +12,7 @@
 #[path = "loss_sweep/scale.rs"]
 mod scale;
 
-use plotters::prelude::{
-    BitMapBackend, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE,
-};
+use plotters::prelude::{ChartBuilder, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE};
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
@@ -25,6 +23,7 @@ use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
+use precision_gate::report::plot;
 use precision_gate::verdict::Verdict;
 
 const STEPS: u64 = 200;
@@ -167,8 +166,11 @@ fn false_alarms() -> Result<()> {
 
 /// Detection against size, for a level that is off from the second step on; the legend stands beside it.
 fn draw(path: &str, lines: &[(Judge, Vec<(f64, f64)>)]) -> Result<()> {
-    precision_gate::report::plot::prepare_font();
-    let root = BitMapBackend::new(path, (1600, 800)).into_drawing_area();
+    let bytes = plot::picture(1600, 800, |root| paint(root, lines))?;
+    std::fs::write(path, bytes).map_err(|error| Error::io(path, &error))
+}
+
+fn paint(root: &plot::Area<'_>, lines: &[(Judge, Vec<(f64, f64)>)]) -> Result<()> {
     root.fill(&WHITE).map_err(picture)?;
     let (left, legend) = root.split_horizontally(1230);
     let mut chart = ChartBuilder::on(&left)
@@ -199,7 +201,7 @@ fn draw(path: &str, lines: &[(Judge, Vec<(f64, f64)>)]) -> Result<()> {
         legend.draw(&PathElement::new([(0, y), (44, y)], judge.colour.stroke_width(8))).map_err(picture)?;
         legend.draw(&Text::new(judge.name, (60, y - 14), ("sans-serif", 28))).map_err(picture)?;
     }
-    root.present().map_err(picture)
+    Ok(())
 }
 
 fn picture(error: impl std::fmt::Display) -> Error {

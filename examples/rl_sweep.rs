@@ -17,9 +17,7 @@ mod trained;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use plotters::prelude::{
-    BitMapBackend, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE,
-};
+use plotters::prelude::{ChartBuilder, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE};
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::{Memory, Room};
@@ -27,6 +25,7 @@ use precision_gate::gate::loss;
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::policy::Policy;
 use precision_gate::read::curve::{self, CurveFile};
+use precision_gate::report::plot;
 use precision_gate::verdict::Verdict;
 
 /// Healthy pairs of each task, and pairs of each defect and size.
@@ -335,8 +334,11 @@ fn main() -> Result<()> {
 
 /// Detection against size; the legend stands beside it.
 fn draw(path: &str, lines: &[Line]) -> Result<()> {
-    precision_gate::report::plot::prepare_font();
-    let root = BitMapBackend::new(path, (1700, 800)).into_drawing_area();
+    let bytes = plot::picture(1700, 800, |root| paint(root, lines))?;
+    std::fs::write(path, bytes).map_err(|error| Error::io(path, &error))
+}
+
+fn paint(root: &plot::Area<'_>, lines: &[Line]) -> Result<()> {
     root.fill(&WHITE).map_err(picture)?;
     let (left, legend) = root.split_horizontally(1080);
     let mut chart = ChartBuilder::on(&left)
@@ -368,7 +370,7 @@ fn draw(path: &str, lines: &[Line]) -> Result<()> {
         legend.draw(&PathElement::new([(0, y), (44, y)], style)).map_err(picture)?;
         legend.draw(&Text::new(*name, (60, y - 14), ("sans-serif", 26))).map_err(picture)?;
     }
-    root.present().map_err(picture)
+    Ok(())
 }
 
 fn picture(error: impl std::fmt::Display) -> Error {

@@ -205,10 +205,10 @@ def wrapped_alias(text: str) -> str:
 
 
 def main() -> None:
-    source = (pathlib.Path(__file__).parent.parent / "src/result.rs").read_text(encoding="utf-8")
+    source = (pathlib.Path(__file__).parent.parent / "crates/result/src/lib.rs").read_text(encoding="utf-8")
     version = re.search(r"pub const SCHEMA_VERSION: u32 = (\d+);", source)
     if version is None:
-        raise SystemExit("src/result.rs has no SCHEMA_VERSION")
+        raise SystemExit("crates/result/src/lib.rs has no SCHEMA_VERSION")
     sys.stdout.write(Types(json.load(sys.stdin)).text(int(version.group(1))))
 
 

@@ -1,12 +1,11 @@
 //! The table of checks: one entry per check, from which every stage takes what it needs.
 //!
-//! An entry says what a check is called, and which command runs it alone. Everything else follows from its name: each stage
+//! An entry says what a check is called, and which command runs it alone; results know it as a [`CheckId`]. Everything else follows from its name: each stage
 //! that has to know all checks applies `each_check!` to the entries and expects a module of that name with a known item
 //! in it (`judge/<name>.rs` with `RULES`, `gate/<name>.rs` with `CHECK`, `templates/messages/<language>/<name>.yaml`), so
 //! that the compiler names what a new entry lacks. CONTRIBUTING.md, "Adding a check", has the files in order.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use precision_gate_result::check::CheckId;
 
 use crate::nearest::question;
 
@@ -73,94 +72,62 @@ impl Command {
 
     /// The checks that the command runs, in the order of reports.
     pub fn checks(self) -> Vec<CheckId> {
-        CheckId::CHECKS.iter().copied().filter(|check| check.commands().contains(&self)).collect()
+        CheckId::CHECKS.iter().copied().filter(|check| commands(*check).contains(&self)).collect()
     }
 }
 
-/// Makes [`CheckId`] of the table.
-macro_rules! identify {
+/// Makes of the table the commands that run a check without all the others.
+macro_rules! commands {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
-        /// One kind of judgement.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "lowercase")]
-        pub enum CheckId {
-            /// Artifacts in the two folders, before any check.
-            Artifacts,
-            /// The policy itself: waivers and selectors.
-            Policy,
-            $($(#[$about])+ $id,)+
-            /// Earlier runs of the suite.
-            History,
-        }
-
-        impl CheckId {
-            /// The checks of a run, in the order of reports, without the entries that only findings are filed under.
-            pub const CHECKS: &'static [Self] = &[$(Self::$id),+];
-
-            /// The name as it is written.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    Self::Artifacts => "artifacts",
-                    Self::Policy => "policy",
-                    $(Self::$id => stringify!($name),)+
-                    Self::History => "history",
-                }
-            }
-
-            /// The commands that run it without all the others.
-            fn commands(self) -> &'static [Command] {
-                match self {
-                    $(Self::$id => &[$(Command::$command)?],)+
-                    _ => &[],
-                }
+        /// Commands that run it without all the others.
+        fn commands(check: CheckId) -> &'static [Command] {
+            match check {
+                $(CheckId::$id => &[$(Command::$command)?],)+
+                _ => &[],
             }
         }
+
+        /// Checks of the table with their names there.
+        #[cfg(test)]
+        const TABLE: &[(CheckId, &str)] = &[$((CheckId::$id, stringify!($name))),+];
     };
 }
 
-each_check!(identify);
+each_check!(commands);
 
-impl CheckId {
-    /// Whether it is a check of a run. Artifacts, policy and history have findings, and judge nothing.
-    pub fn is_of_run(self) -> bool {
-        Self::CHECKS.contains(&self)
+/// The check of a run with this name.
+///
+/// # Errors
+/// A message with the names there are, and the one that was probably meant.
+pub fn of_run(name: &str) -> Result<CheckId, String> {
+    let known = || CheckId::CHECKS.iter().copied();
+    if let Some(check) = known().find(|check| check.as_str() == name) {
+        return Ok(check);
     }
-
-    /// The check of a run with this name.
-    ///
-    /// # Errors
-    /// A message with the names there are, and the one that was probably meant.
-    pub fn of_run(name: &str) -> Result<Self, String> {
-        let known = || Self::CHECKS.iter().copied();
-        if let Some(check) = known().find(|check| check.as_str() == name) {
-            return Ok(check);
-        }
-        let names: Vec<&str> = known().map(Self::as_str).collect();
-        let meant = question(name, names.iter().copied());
-        Err(format!("`{name}` is not a check{meant} (checks are {})", names.join(", ")))
-    }
+    let names: Vec<&str> = known().map(CheckId::as_str).collect();
+    let meant = question(name, names.iter().copied());
+    Err(format!("`{name}` is not a check{meant} (checks are {})", names.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CheckId, Command};
+    use super::{CheckId, Command, TABLE, of_run};
 
     #[test]
-    fn a_check_is_written_as_it_is_called() {
-        for check in CheckId::CHECKS {
-            assert_eq!(serde_json::to_value(check).expect("a name"), check.as_str());
-            assert_eq!(CheckId::of_run(check.as_str()), Ok(*check));
-        }
+    fn the_table_is_that_of_results() {
+        let known: Vec<(CheckId, &str)> = CheckId::CHECKS.iter().map(|check| (*check, check.as_str())).collect();
+        assert_eq!(TABLE, known);
+        assert!(known.iter().all(|(check, name)| of_run(name) == Ok(*check)));
     }
 
     #[test]
     fn a_slip_is_answered_with_the_name_that_was_meant() {
         for (slip, meant) in [("dumps", "dump"), ("losss", "loss"), ("confg", "config"), ("checkpiont", "checkpoint")] {
-            let error = CheckId::of_run(slip).expect_err("no check");
+            let error = of_run(slip).expect_err("no check");
             assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
         }
         for other in ["artifacts", "policy", "history", ""] {
-            let error = CheckId::of_run(other).expect_err("no check");
+            let error = of_run(other).expect_err("no check");
             assert_eq!(
                 error,
                 format!(

@@ -6,6 +6,7 @@
 //! different between two runs, [`series`] how each rule moved, [`trend`] where that leads.
 
 pub mod change;
+pub mod moment;
 pub mod record;
 pub mod records;
 pub mod series;

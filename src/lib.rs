@@ -8,12 +8,16 @@
 //! bytes     records   pairs    numbers     verdicts   causes       runs        documents   release    messages
 //! ```
 //!
-//! The types of [`result`] hold all that is found; a program that reads results needs that module alone.
+//! The types of [`result`] hold all that is found; they are those of the crate `precision-gate-result`, which a program that
+//! reads results needs alone.
 //!
 //! Beside the pipeline stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
 //! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
 //! [`output`] (where every file is written), [`reproduce`] (the culprit of a written result as a script that runs alone) and
 //! [`gate`], which runs the stages top to bottom.
+
+#[doc(inline)]
+pub use precision_gate_result::{error, exit, kind, verdict};
 
 pub mod check;
 pub mod collect;
@@ -21,14 +25,11 @@ pub mod compare;
 pub mod diagnose;
 pub mod documentation;
 pub mod dtype;
-pub mod error;
-pub mod exit;
 pub mod fetch;
 pub mod gate;
 mod hash;
 pub mod history;
 pub mod judge;
-pub mod kind;
 pub mod language;
 pub mod layout;
 mod median;
@@ -45,4 +46,3 @@ pub mod report;
 pub mod reproduce;
 pub mod result;
 pub mod signoff;
-pub mod verdict;

@@ -86,15 +86,3 @@ pub struct Outcome {
     /// Tables as msprobe writes them.
     pub tables: Vec<Table>,
 }
-
-impl GateResult {
-    /// A writer that calls the runs by their labels.
-    pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
-        let writer = writer::Writer::new(language, target).advising(&advice::Commands::of(self));
-        match &self.baseline {
-            None if self.is_of_source() => writer.without_runs(),
-            Some(baseline) => writer.with_sides(&baseline.label, &self.candidate.label),
-            None => writer.alone(&self.candidate.label),
-        }
-    }
-}

@@ -25,6 +25,7 @@ use precision_gate::policy::Policy;
 use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
+use precision_gate::report::writer::Writer;
 use precision_gate::report::{Outcome, mermaid, plot, writer};
 use precision_gate::result::GateResult;
 use precision_gate::result::unit::{CurveUnit, Unit};
@@ -43,7 +44,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     };
     let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");
     for language in [Language::Zh, Language::En] {
-        let writer = result.writer(language, Target::Plain);
+        let writer = Writer::of(&result, language, Target::Plain);
         writer::fill(&mut result.findings, &writer).expect("every finding has its text");
     }
     result

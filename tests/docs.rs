@@ -24,10 +24,28 @@ use std::fs;
 use std::path::Path;
 
 use fresh::is_fresh;
+use precision_gate::judge::register;
 use precision_gate::policy::Policy;
 use precision_gate::policy::input::Input;
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::{EVENTS, Standing, Taken, Told, taken};
+
+#[test]
+fn the_crate_of_results_lists_every_code() {
+    let mut text =
+        "//! Codes of findings, each with its check and its severity where no policy gives another one.\n//!\n\
+         //! Made by `UPDATE_DOCS=1 cargo test --locked --test all docs::` from the rules of the gate.\n\n\
+         use crate::verdict::{CheckId as Check, Severity as Weight};\n\n\
+         /// The codes of findings, check by check. A code is never given to another finding; new ones are added.\n\
+         pub const FINDINGS: &[(&str, Check, Weight)] = &[\n"
+            .to_owned();
+    for rule in register::all() {
+        writeln!(text, "    ({:?}, Check::{:?}, Weight::{:?}),", rule.code, rule.check, rule.severity)
+            .expect("a string takes it");
+    }
+    text.push_str("];\n");
+    is_fresh("../crates/result/src/codes.rs", &text, "docs");
+}
 
 /// Tests of `tests/forge/trust.rs` that hold a cell of the table for inputs: its number, for an own and a stranger's commit.
 const INPUT_TESTS: [(&str, &str); 11] = [

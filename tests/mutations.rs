@@ -113,6 +113,13 @@ fn explanation(untouched: &GateResult, result: &GateResult, file: &str) -> Optio
     (is_told || is_listed).then_some("told")
 }
 
+/// Whether the crate of results reads from `result.json` the result that was written there.
+fn is_read_as_written(result: &GateResult) -> bool {
+    let text = serde_json::to_string(result).expect("a result is JSON");
+    let read = precision_gate_result::load::parse("result.json", &text);
+    read.is_ok_and(|read| read == *result && serde_json::to_string(&read).is_ok_and(|again| again == text))
+}
+
 /// Judges a pair of which `side` was changed.
 fn look(pair: &Pair, side: usize, changed: &Path, untouched: &GateResult, file: &str) -> Seen {
     let [baseline, candidate] =
@@ -125,6 +132,9 @@ fn look(pair: &Pair, side: usize, changed: &Path, untouched: &GateResult, file: 
         Ok(Err(error)) => {
             let code = exit::of_error(&error);
             (code, (code == exit::INTERNAL).then(|| format!("ends with {error}")))
+        }
+        Ok(Ok(result)) if !is_read_as_written(&result) => {
+            (exit::INTERNAL, Some("is not read as it was written".into()))
         }
         Ok(Ok(result)) => {
             let is_unexplained = result.verdict <= Verdict::Pass && explanation(untouched, &result, file).is_none();
@@ -149,6 +159,7 @@ fn folder_of(side: &Path) -> (PathBuf, Vec<PathBuf>) {
 /// Makes mutations and truncations of a pair.
 fn all_of(pair: &Pair, seed: u64, (mutations, truncations): (usize, usize)) -> Vec<(String, Seen)> {
     let Ok(untouched) = judge(&pair.sides[0], &pair.sides[1], "") else { return Vec::new() };
+    assert!(is_read_as_written(&untouched), "{}", pair.name);
     let mut random = Random(seed);
     let sides = [0, 1].map(|side| folder_of(&pair.sides[side]));
     let copies = [0, 1].map(|side: usize| Copied::of(&sides[side].0));

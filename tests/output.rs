@@ -7,6 +7,7 @@
 
 mod documents;
 mod kills;
+mod lines;
 mod links;
 mod scalars;
 mod support;

@@ -14,6 +14,7 @@ use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
+use precision_gate::report::writer::Writer;
 use precision_gate::verdict::Verdict;
 
 fn folders(root: &Path) -> Vec<PathBuf> {
@@ -43,7 +44,7 @@ fn against_itself(location: &Path) -> Option<String> {
         Ok(outcome) => outcome.result,
         Err(error) => return error.to_string().is_empty().then(|| format!("{location}: an error without a word")),
     };
-    let writer = result.writer(Language::Zh, Target::Plain);
+    let writer = Writer::of(&result, Language::Zh, Target::Plain);
     writer::fill(&mut result.findings, &writer).expect("every finding has a text");
     if result.verdict == Verdict::Fail {
         return Some(format!("{location} fails against itself: {:?}", result.findings));

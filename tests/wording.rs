@@ -194,7 +194,7 @@ fn english() -> BTreeMap<String, String> {
         let text = read(&page);
         add(page, text);
     }
-    for path in files("src", &[".rs"]) {
+    for path in ["src", "crates"].iter().flat_map(|folder| files(folder, &[".rs"])) {
         let source = read(&path);
         let shown = if name(&path).starts_with("src/cli") { help_texts(&source) } else { String::new() };
         let tests = path.ends_with("tests.rs");

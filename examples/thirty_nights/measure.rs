@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use jiff::{Timestamp, ToSpan};
 use precision_gate::gate::selftest::synthetic::Random;
+use precision_gate::history::moment::instant;
 use precision_gate::history::series::{Point, Series};
+use precision_gate::history::trend::trend_of;
 use precision_gate::result::outcome::LimitDirection;
 use precision_gate::result::trend::Trend;
 use precision_gate::verdict::{CheckId, Verdict};
@@ -72,7 +74,7 @@ fn drawn(noise: Noise, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
 
 /// The trend after so many nights.
 fn after(values: &[f64], nights: usize) -> Trend {
-    Trend::of(&series(values.get(..nights).unwrap_or(values)))
+    trend_of(&series(values.get(..nights).unwrap_or(values)))
 }
 
 /// Of `count` seeds, how many fit.
@@ -121,7 +123,7 @@ fn steps() -> String {
             let is_there = |seed| {
                 let values = drawn(KINDS[0].1, seed, |night| if night < STEP { LEVEL } else { LEVEL + size });
                 let change = after(&values, STEP + into).change;
-                change.is_some_and(|change| change.first_after.time.duration_since(at).as_hours().abs() <= 24)
+                change.is_some_and(|change| instant(&change.first_after.time).duration_since(at).as_hours().abs() <= 24)
             };
             percent(hits(MOVED, is_there))
         };
@@ -176,11 +178,12 @@ struct Drifting {
 fn drifting(values: &[f64], crossing: f64) -> Drifting {
     let mut seen = Drifting { told: None, is_step: false };
     for night in FIRST_LOOK..=NIGHTS {
-        let trend = Trend::of(&Series { warn: Some(FAR_LIMIT), ..series(values.get(..night).unwrap_or(values)) });
+        let trend = trend_of(&Series { warn: Some(FAR_LIMIT), ..series(values.get(..night).unwrap_or(values)) });
         seen.is_step |= trend.change.is_some();
         let on = trend.drift.and_then(|drift| drift.crosses).map(|crossing| crossing.on);
-        let days =
-            on.and_then(|on| on.since(jiff::civil::date(1970, 1, 1)).ok()).map(|days| f64::from(days.get_days()));
+        let days = on
+            .and_then(|on| on.as_str().parse::<jiff::civil::Date>().ok()?.since(jiff::civil::date(1970, 1, 1)).ok())
+            .map(|days| f64::from(days.get_days()));
         let night = f64::from(u32::try_from(night).unwrap_or(0));
         if let Some(days) = days.filter(|_| seen.told.is_none() && night <= crossing) {
             seen.told = Some((night, (days - crossing).abs()));

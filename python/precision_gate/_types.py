@@ -490,7 +490,7 @@ class ConfigItem:
 class Evidence:
     """The account of a unit: how many places it offered, and what became of each.  A place is what a check pairs: a step of a
     curve, a value of a dump, a parameter, a row, a question, a setting. Reading and pairing count; the policy decides what
-    the counts lead to ([`settle`](crate::judge::settle))."""
+    the counts lead to."""
 
     #: Places of things that both sides have, named by either side. Coverage is what was compared of them.
     offered: int = 0
@@ -2128,7 +2128,7 @@ class ResultData:
     history: Optional[Summary] = None
     #: The policy that it was decided under, without what equals the default; absent in results of versions before the third.
     policy: Any = None
-    #: Digest of what was measured ([`seal`]); absent in results of versions before the third.
+    #: Digest of what was measured; absent in results of versions before the third.
     seal: Optional[str] = None
     #: Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
     operations_digest: Optional[str] = None

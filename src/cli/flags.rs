@@ -2,10 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use precision_gate::report::messages::Language;
+use precision_gate::verdict::Profile;
 
 use super::fetching;
+
+/// The parser of a profile by its name.
+pub(crate) fn profile() -> impl TypedValueParser<Value = Profile> {
+    let about = |profile| match profile {
+        Profile::Default => "Another precision warns, a wrong number fails",
+        Profile::Strict => "Another precision fails too",
+        Profile::BitExact => "Any difference fails",
+        Profile::Release => "Warnings block, declared checks are required, the baseline must verify",
+    };
+    let values = Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(about(profile)));
+    let find = |name: String| Profile::ALL.into_iter().find(|profile| profile.as_str() == name);
+    PossibleValuesParser::new(values).try_map(move |name| find(name).ok_or("no profile"))
+}
 
 /// A command that judges one pair.
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
 use super::fetching;
-use super::flags::CommonArgs;
+use super::flags::{CommonArgs, profile};
 use super::history::{HistoryFlags, Recording};
 use super::judge::{self, Evaluated, Task};
 use super::publish::{self, Commit, Judgement, Publishing, Told, every, tell_runner};
@@ -52,7 +52,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NODE=LOCATION", value_parser = fetching::rerun)]
     pub(crate) rerun: Vec<(String, String)>,
     /// Severity of the gate [default: that of the policy file]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = profile())]
     pub(crate) profile: Option<Profile>,
     /// Judge the candidate alone where no baseline is named: NaN, infinity, saturation, damage; nothing says that its numbers are right
     #[arg(long)]

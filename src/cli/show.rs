@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use precision_gate::diagnose::next_dump::config;
 use precision_gate::diagnose::next_dump::is_own;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
@@ -15,6 +16,7 @@ use precision_gate::report::page::operations::Table;
 use precision_gate::report::rewrite::rewrite;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
+use precision_gate::report::writer::Writer;
 use precision_gate::report::{summary as comment, terminal, write};
 use precision_gate::result::GateResult;
 use precision_gate::result::load;
@@ -143,7 +145,7 @@ fn nothing_to_dump(result: &GateResult) -> Result<String> {
         () if is_in_dump => "next_dump_held",
         () => "next_dump_none",
     };
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let (reason, advice) = (writer.word(key)?, comment::advice(result, language)?);
     if advice.is_empty() || key == "next_dump_no_difference" {
         return Ok(format!("{reason}\n"));
@@ -158,7 +160,7 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
         say(&nothing_to_dump(&result)?)?;
         return Ok(exit::PASS);
     };
-    let config = next.config(&args.dump_path);
+    let config = config(next, &args.dump_path);
     let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
     let over = Over::forced(args.force, is_own);

@@ -39,6 +39,13 @@ pub struct Cause {
     pub(super) supported_by: &'static [&'static Rule],
 }
 
+/// The code, as diagnoses name the cause.
+impl From<&Cause> for String {
+    fn from(cause: &Cause) -> Self {
+        cause.code.to_owned()
+    }
+}
+
 impl Cause {
     /// A cause with no way to be seen yet.
     pub(super) const fn new(code: &'static str) -> Self {

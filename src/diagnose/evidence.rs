@@ -15,40 +15,6 @@ pub(super) fn names_cause(finding: &Finding, code: &str) -> bool {
     matches!(finding.facts.get("pattern"), Some(Fact::Text(pattern)) if pattern == code)
 }
 
-impl Diagnosis {
-    /// A diagnosis of `cause` at `place`, with the cause's general advice.
-    pub(super) fn new(cause: &Cause, place: impl Into<String>, sureness: Sureness) -> Self {
-        Self {
-            cause: cause.code.to_owned(),
-            place: place.into(),
-            sureness,
-            evidence: Vec::new(),
-            advice: Statement::new(cause.code),
-        }
-    }
-
-    /// Adds evidence.
-    #[must_use]
-    pub(super) fn because(mut self, evidence: Statement) -> Self {
-        self.evidence.push(evidence);
-        self
-    }
-
-    /// Adds all evidence; there may be none.
-    #[must_use]
-    pub(super) fn because_all(mut self, evidence: impl IntoIterator<Item = Statement>) -> Self {
-        self.evidence.extend(evidence);
-        self
-    }
-
-    /// Gives other advice than the cause's general one.
-    #[must_use]
-    pub(super) fn advise(mut self, advice: Statement) -> Self {
-        self.advice = advice;
-        self
-    }
-}
-
 /// A diagnosis from findings of the config check of one of `rules`; nothing where there are none.
 pub(super) fn from_findings(
     cause: &Cause,

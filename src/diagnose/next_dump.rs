@@ -195,20 +195,18 @@ fn told_step(diagnoses: &[Diagnosis]) -> Option<u64> {
     })
 }
 
-impl NextDump {
-    /// The plan as msprobe's `config.json`, writing to `dump_path`.
-    pub fn config<'a>(&'a self, dump_path: &'a str) -> Config<'a> {
-        let section = Section { scope: [], list: &self.list, data_mode: ["all"] };
-        let is_tensor = self.task == "tensor";
-        Config {
-            task: &self.task,
-            dump_path,
-            rank: &self.ranks,
-            step: [self.step],
-            level: &self.level,
-            statistics: (!is_tensor).then_some(section),
-            tensor: is_tensor.then_some(section),
-        }
+/// The plan as msprobe's `config.json`, writing to `dump_path`.
+pub fn config<'a>(plan: &'a NextDump, dump_path: &'a str) -> Config<'a> {
+    let section = Section { scope: [], list: &plan.list, data_mode: ["all"] };
+    let is_tensor = plan.task == "tensor";
+    Config {
+        task: &plan.task,
+        dump_path,
+        rank: &plan.ranks,
+        step: [plan.step],
+        level: &plan.level,
+        statistics: (!is_tensor).then_some(section),
+        tensor: is_tensor.then_some(section),
     }
 }
 
@@ -270,7 +268,7 @@ mod tests {
             list: vec!["Torch.einsum.0.forward".into()],
             bytes: Some(12),
         };
-        let text = serde_json::to_string(&next.config("./dump")).expect("it is JSON");
+        let text = serde_json::to_string(&config(&next, "./dump")).expect("it is JSON");
         assert_eq!(
             text,
             r#"{"task":"tensor","dump_path":"./dump","rank":[1],"step":[2],"level":"L1","tensor":{"scope":[],"list":["Torch.einsum.0.forward"],"data_mode":["all"]}}"#

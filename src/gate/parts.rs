@@ -31,6 +31,7 @@ use crate::pair::dump::Renaming;
 use crate::policy::Policy;
 use crate::report::Judged;
 use crate::result::Tool;
+use crate::result::this_tool;
 use crate::verdict::CheckId;
 
 /// Measurements of a part, and how many parts there are.
@@ -100,7 +101,7 @@ pub fn measure(
     // By now most of the digests are taken.
     let of = |inventory: &Inventory| Measured { location: inventory.location().to_owned(), digest: inventory.digest() };
     let header = Header {
-        tool: Tool::current(),
+        tool: this_tool(),
         part,
         parts,
         baseline: of(baseline),
@@ -153,8 +154,8 @@ impl Parts {
         let Some(first) = parts.first() else { return Err(refused("merge", "no parts given".into())) };
         let header = first.header.clone();
         header.expect_all(&parts)?;
-        if header.tool != Tool::current() {
-            let (theirs, ours) = (&header.tool.version, Tool::current().version);
+        if header.tool != this_tool() {
+            let (theirs, ours) = (&header.tool.version, this_tool().version);
             return Err(refused("merge", format!("the parts are of version {theirs}, this is version {ours}")));
         }
         Ok(Self { header, noted: parts.into_iter().flat_map(|part| part.noted).collect() })

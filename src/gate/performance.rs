@@ -24,6 +24,7 @@ use crate::policy::Policy;
 use crate::policy::location::Named;
 use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::unit::{Culprit, CulpritKind, PerformanceCause, Unit, profile_place};
 use crate::verdict::{CheckId, Side};
 
@@ -172,7 +173,7 @@ fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culp
         performance: Some(cause.clone()),
         ..Culprit::new(ID, CulpritKind::Phase(cause.phase))
     };
-    culprit.finding = culprit.own_finding();
+    culprit.finding = own_finding(&culprit);
     culprit
 }
 

@@ -18,6 +18,7 @@ use crate::judge::settle::settle;
 use crate::policy::Policy;
 use crate::result::GateResult;
 use crate::result::finding::Finding;
+use crate::result::identity::identify;
 use crate::result::seal::seal;
 use crate::result::unit::{Unit, monitors};
 use crate::verdict::Verdict;
@@ -127,7 +128,7 @@ fn claim(result: &mut GateResult, reason: &str) {
     result.findings.insert(0, finding.with("version", u64::from(result.claimed_version.unwrap_or_default())));
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     result.verdict = result.verdict.max(Verdict::Incomplete);
-    result.identify();
+    identify(result);
 }
 
 /// The policy that a result carries, as of its day.

@@ -29,7 +29,8 @@ use crate::result::confirm::Rerun;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
 use crate::result::samples::Samples;
-use crate::result::{ArtifactRow, GateResult, Mode, Run, SCHEMA_VERSION, Tool};
+use crate::result::this_tool;
+use crate::result::{ArtifactRow, GateResult, Mode, Run, SCHEMA_VERSION};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// Runs the gate, and keeps every line and table in memory.
@@ -228,7 +229,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let artifacts: Vec<ArtifactRow> = sides.runs().flat_map(rows).collect();
     GateResult {
         schema_version: SCHEMA_VERSION,
-        tool: Tool::current(),
+        tool: this_tool(),
         today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,

@@ -2,6 +2,7 @@
 //!
 //! Unlike every other check it judges no run: the tree lies in the checkout, and `run` judges it where the policy asks for it.
 
+use precision_gate_source::STACK;
 use rayon::prelude::*;
 
 use super::discover::{Evidence, Extent, Recogniser};
@@ -22,8 +23,9 @@ use crate::read::source::{MOST_BYTES, Module, Touched, notebook};
 use crate::report::Judged;
 use crate::result::finding::Finding;
 use crate::result::observation::Observation;
+use crate::result::this_tool;
 use crate::result::unit::{SourceUnit, Unit};
-use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION, Tool};
+use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION};
 use crate::verdict::{CheckId, Verdict};
 
 /// The check of source.
@@ -37,8 +39,6 @@ pub(super) const CHECK: GateCheck = GateCheck {
 };
 
 const ID: CheckId = CheckId::Source;
-/// Bytes of stack of a thread that parses: nesting is bounded to what a few of these take, in a build without optimisation too.
-const STACK: usize = 64 << 20;
 /// Bytes of memory that the tree of a file takes for each of its bytes: 216 for a list of single digits, the densest there is.
 const COST: u64 = 220;
 /// Files that are taken at once; only what they break is kept.
@@ -195,7 +195,7 @@ pub fn run(
     let about = surroundings.about.iter().cloned().map(|finding| Observation::of_check(CheckId::Artifacts, finding));
     let mut result = GateResult {
         schema_version: SCHEMA_VERSION,
-        tool: Tool::current(),
+        tool: this_tool(),
         today: policy.today.to_string(),
         profile: policy.profile,
         mode: Some(Mode::Source),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use super::change::changes;
+use super::moment::written;
 use super::record::Record;
 use super::series::series_of;
 use super::trend::trends;
@@ -16,7 +17,7 @@ const MOST_TRENDS: usize = 12;
 impl From<&Record> for Past {
     fn from(record: &Record) -> Self {
         let Record { time, commit, verdict, run, .. } = record;
-        Self { time: *time, commit: commit.clone(), verdict: *verdict, run: run.clone() }
+        Self { time: written(*time), commit: commit.clone(), verdict: *verdict, run: run.clone() }
     }
 }
 
@@ -81,21 +82,9 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Since {
-    /// The commands that narrow a range of commits down: what `git bisect` is told. `None` where one of the commits is not
-    /// known, or the code is the same.
-    pub fn bisect(&self) -> Option<String> {
-        let (green, red) = (&self.green.as_ref()?.commit, &self.red.commit);
-        let is_commit =
-            |text: &str| (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (green != red && is_commit(green) && is_commit(red)).then(|| format!("git bisect start {red} {green}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
-    use jiff::Timestamp;
 
     use super::*;
     use crate::verdict::Verdict;
@@ -146,7 +135,7 @@ mod tests {
     #[test]
     fn only_names_of_commits_reach_a_command() {
         let past = |commit: &str| Past {
-            time: Timestamp::UNIX_EPOCH,
+            time: Default::default(),
             commit: commit.into(),
             verdict: Verdict::Fail,
             run: String::new(),

@@ -1,7 +1,7 @@
 //! Trend of a rule's values over the runs of a suite: steps and drifts that no single run shows.
 //!
 //! A run that passes says nothing of the way there: a value that doubled three weeks ago and a value that creeps
-//! towards its limit both pass. [`Trend::of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
+//! towards its limit both pass. [`trend_of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
 //! ([`change`]), and a *drift* since then ([`drift`]) with the day on which a limit would be crossed. Both are
 //! rank tests with stated significance, on the values alone: nothing is assumed of their distribution, single wild
 //! nights do not count, and the same series gives the same answer everywhere. `docs/trend.md` measures both.
@@ -19,13 +19,14 @@ mod side;
 
 use std::cmp::Reverse;
 
-use jiff::civil::Date;
 use jiff::tz::Offset;
 use jiff::{Span, Timestamp};
 use rayon::prelude::*;
 
+use super::moment::{day, written};
 use super::series::{Point, Series};
 use crate::result::number::Number;
+use crate::result::time::Day;
 use crate::result::trend::{Change, Crossing, Drift, Limit, Measured, Moment, Trend};
 use drift::Line;
 use sample::Sample;
@@ -38,63 +39,50 @@ pub const HORIZON_DAYS: f64 = 60.0;
 /// Time ahead that a drift is followed for, in lengths of the time it was watched for.
 pub const HORIZON_SPANS: f64 = 2.0;
 
-impl Trend {
-    /// The trend of a series. A series that is empty or too short has neither step nor drift.
-    pub fn of(series: &Series) -> Self {
-        let window = series.points.get(series.points.len().saturating_sub(WINDOW)..).unwrap_or_default();
-        let limits = (series.warn, series.fail);
-        let side = Side::of(series.direction, limits, window.iter().map(|point| point.value));
-        let points: Vec<Point> =
-            window.iter().map(|point| Point { value: side.shown(point.value), ..point.clone() }).collect();
-        let finite: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
-        let samples = samples(&finite, side);
-        let regime = change::present(&samples);
-        let present = samples.get(regime.start..).unwrap_or_default();
-        let since = finite.get(regime.start).map(|first| first.time);
-        let median = robust::median(present.iter().map(|sample| sample.value));
-        Self {
-            suite: series.suite.clone(),
-            check: series.check,
-            unit: series.unit.clone(),
-            rule: series.rule.clone(),
-            direction: series.direction,
-            warn: series.warn.map(Number),
-            fail: series.fail.map(Number),
-            last: points.iter().map(Measured::from).collect(),
-            median: median.map(|median| Number(side.back(median))),
-            change: regime.step.and_then(|step| Change::of(&step, &finite, side)),
-            drift: since.and_then(|since| Drift::of(present, since, limits, side)),
-        }
-    }
-
-    /// Whether any run measured another value than the others.
-    pub fn moves(&self) -> bool {
-        self.last.windows(2).any(|pair| matches!(pair, [one, next] if one.value != next.value))
-    }
-
-    /// Share of the way to the nearest limit that the present median takes, 1 at the limit; 0 where there is no limit.
-    pub fn closeness(&self) -> f64 {
-        let side = self.side();
-        let limit = self.warn.or(self.fail).map(|limit| side.badness(limit.0));
-        match self.median.map(|median| side.badness(median.0)).zip(limit) {
-            Some((median, limit)) if median > 0.0 => median / limit,
-            _ => 0.0,
-        }
-    }
-
-    /// On which side of its limits the values lie.
-    fn side(&self) -> Side {
-        let limits = (self.warn.map(|limit| limit.0), self.fail.map(|limit| limit.0));
-        Side::of(self.direction, limits, self.last.iter().map(|run| run.value.0))
+/// The trend of a series. A series that is empty or too short has neither step nor drift.
+pub fn trend_of(series: &Series) -> Trend {
+    let window = series.points.get(series.points.len().saturating_sub(WINDOW)..).unwrap_or_default();
+    let limits = (series.warn, series.fail);
+    let side = Side::of(series.direction, limits, window.iter().map(|point| point.value));
+    let points: Vec<Point> =
+        window.iter().map(|point| Point { value: side.shown(point.value), ..point.clone() }).collect();
+    let finite: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
+    let samples = samples(&finite, side);
+    let regime = change::present(&samples);
+    let present = samples.get(regime.start..).unwrap_or_default();
+    let since = finite.get(regime.start).map(|first| first.time);
+    let median = robust::median(present.iter().map(|sample| sample.value));
+    Trend {
+        suite: series.suite.clone(),
+        check: series.check,
+        unit: series.unit.clone(),
+        rule: series.rule.clone(),
+        direction: series.direction,
+        warn: series.warn.map(Number),
+        fail: series.fail.map(Number),
+        last: points.iter().map(Measured::from).collect(),
+        median: median.map(|median| Number(side.back(median))),
+        change: regime.step.and_then(|step| change_at(&step, &finite, side)),
+        drift: since.and_then(|since| drift_of(present, since, limits, side)),
     }
 }
 
-/// The trends of several series, those with something to say first, then by [`Trend::closeness`]; what a document has
+/// Share of the way to the nearest limit that the present median takes, 1 at the limit; 0 where there is no limit.
+pub fn closeness(trend: &Trend) -> f64 {
+    let side = Side::of_trend(trend);
+    let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
+    match trend.median.map(|median| side.badness(median.0)).zip(limit) {
+        Some((median, limit)) if median > 0.0 => median / limit,
+        _ => 0.0,
+    }
+}
+
+/// The trends of several series, those with something to say first, then by [`closeness`]; what a document has
 /// room for stands in front.
 pub fn trends(series: &[Series]) -> Vec<Trend> {
-    let mut trends: Vec<Trend> = series.par_iter().map(Trend::of).collect();
+    let mut trends: Vec<Trend> = series.par_iter().map(trend_of).collect();
     let key = |trend: &Trend| Reverse(finding::of(trend).into_iter().map(|finding| finding.severity).max());
-    trends.sort_by(|a, b| b.closeness().total_cmp(&a.closeness()));
+    trends.sort_by(|a, b| closeness(b).total_cmp(&closeness(a)));
     trends.sort_by_cached_key(key);
     trends
 }
@@ -112,60 +100,56 @@ fn days(from: Timestamp, to: Timestamp) -> f64 {
 
 impl From<&Point> for Measured {
     fn from(point: &Point) -> Self {
-        Self { time: point.time, value: Number(point.value), verdict: point.verdict }
+        Self { time: written(point.time), value: Number(point.value), verdict: point.verdict }
     }
 }
 
 impl From<&Point> for Moment {
     fn from(point: &Point) -> Self {
-        Self { time: point.time, commit: point.commit.clone() }
+        Self { time: written(point.time), commit: point.commit.clone() }
     }
 }
 
-impl Change {
-    /// A step among `points`.
-    fn of(step: &change::Step, points: &[&Point], side: Side) -> Option<Self> {
-        let (before, after) = points.split_at_checked(step.at)?;
-        Some(Self {
-            last_before: (*before.last()?).into(),
-            first_after: (*after.first()?).into(),
-            before: Number(side.back(step.before)),
-            after: Number(side.back(step.after)),
-            runs: after.len() as u64,
-            p: Number(step.p),
-        })
-    }
+/// A step among `points`.
+fn change_at(step: &change::Step, points: &[&Point], side: Side) -> Option<Change> {
+    let (before, after) = points.split_at_checked(step.at)?;
+    Some(Change {
+        last_before: (*before.last()?).into(),
+        first_after: (*after.first()?).into(),
+        before: Number(side.back(step.before)),
+        after: Number(side.back(step.after)),
+        runs: after.len() as u64,
+        p: Number(step.p),
+    })
 }
 
-impl Drift {
-    /// The drift of `samples`, the first of them at `since`, towards the limits at which the rule warns and fails.
-    fn of(samples: &[Sample], since: Timestamp, limits: (Option<f64>, Option<f64>), side: Side) -> Option<Self> {
-        let p = drift::significance(samples)?;
-        let line = Line::through(samples)?;
-        let (first, last) = (samples.first()?.day, samples.last()?.day);
-        let horizon = HORIZON_DAYS.min(HORIZON_SPANS * (last - first));
-        let crossing = |(kind, limit): (Limit, Option<f64>)| {
-            let days = line.days_until(side.badness(limit?), last).filter(|days| *days <= horizon)?;
-            Some(Crossing { limit: kind, on: date_after(since, last - first + days)? })
-        };
-        let limits = [(Limit::Warn, limits.0), (Limit::Fail, limits.1)];
-        Some(Self {
-            since,
-            then: Number(side.back(line.at(first))),
-            now: Number(side.back(line.at(last))),
-            per_day: Number(side.rise(line.per_day(last))),
-            crosses: limits.into_iter().find_map(crossing),
-            p: Number(p),
-        })
-    }
+/// The drift of `samples`, the first of them at `since`, towards the limits at which the rule warns and fails.
+fn drift_of(samples: &[Sample], since: Timestamp, limits: (Option<f64>, Option<f64>), side: Side) -> Option<Drift> {
+    let p = drift::significance(samples)?;
+    let line = Line::through(samples)?;
+    let (first, last) = (samples.first()?.day, samples.last()?.day);
+    let horizon = HORIZON_DAYS.min(HORIZON_SPANS * (last - first));
+    let crossing = |(kind, limit): (Limit, Option<f64>)| {
+        let days = line.days_until(side.badness(limit?), last).filter(|days| *days <= horizon)?;
+        Some(Crossing { limit: kind, on: date_after(since, last - first + days)? })
+    };
+    let limits = [(Limit::Warn, limits.0), (Limit::Fail, limits.1)];
+    Some(Drift {
+        since: written(since),
+        then: Number(side.back(line.at(first))),
+        now: Number(side.back(line.at(last))),
+        per_day: Number(side.rise(line.per_day(last))),
+        crosses: limits.into_iter().find_map(crossing),
+        p: Number(p),
+    })
 }
 
 /// The day (UTC) that begins or runs `days` after `time`; `None` beyond the calendar.
-fn date_after(time: Timestamp, days: f64) -> Option<Date> {
+fn date_after(time: Timestamp, days: f64) -> Option<Day> {
     #[allow(clippy::cast_possible_truncation, reason = "a cast saturates, and the calendar refuses what is beyond it")]
     let seconds = (days * 86_400.0) as i64;
     let then = time.checked_add(Span::new().try_seconds(seconds).ok()?).ok()?;
-    Some(Offset::UTC.to_datetime(then).date())
+    Some(day(Offset::UTC.to_datetime(then).date()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::layout::Layout;
 use crate::pair::layout::Contradiction;
 use crate::read::dump::{COPIES, Differing, Operations, Parts};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, unit_place};
 use crate::verdict::{PerSide, Side};
@@ -89,5 +90,5 @@ pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Cul
 /// Makes a culprit stand for copies that differ.
 pub fn blame_copies(culprit: &mut Culprit) {
     REPLICAS_DIFFER.code.clone_into(&mut culprit.code);
-    culprit.finding = culprit.own_finding();
+    culprit.finding = own_finding(culprit);
 }

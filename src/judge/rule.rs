@@ -1,13 +1,7 @@
-//! One rule: a code that findings carry, stable for ever, and its weight; and the rules that belong to no judge.
+//! Rules, made as every check makes its own; and those that belong to no judge.
 //!
 //! Each check lists its rules beside its judge; [`register`](super::register) joins the lists. What a rule says to
 //! people stands in `templates/messages/<language>/<check>.yaml` under its code.
-
-use std::collections::BTreeMap;
-
-use crate::result::finding::Finding;
-use crate::result::unit::Culprit;
-use crate::verdict::{CheckId, Severity};
 
 /// Makes rules of a check, and the list of all of them.
 macro_rules! rules {
@@ -28,65 +22,7 @@ macro_rules! rules {
 
 pub(in crate::judge) use rules;
 
-/// One rule: its code, the check it belongs to, and how much it weighs unless the policy says otherwise.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// Stable, kebab-case.
-    pub code: &'static str,
-    /// The check whose findings carry it.
-    pub check: CheckId,
-    /// Weight of a finding by default; a judge that measures a band may weigh it less or more.
-    pub severity: Severity,
-    /// Whether it says that something was not read or not compared. A waiver accepts differences, never an absence.
-    pub is_absence: bool,
-}
-
-impl Rule {
-    /// A rule of `check`.
-    pub const fn new(check: CheckId, code: &'static str, severity: Severity) -> Self {
-        Self { code, check, severity, is_absence: false }
-    }
-
-    /// The same rule, about something that was not read or not compared.
-    #[must_use]
-    pub const fn absence(self) -> Self {
-        Self { is_absence: true, ..self }
-    }
-}
-
-impl Finding {
-    /// A finding of `rule` at `place`, with the rule's own weight.
-    pub fn new(rule: &Rule, place: impl Into<String>) -> Self {
-        Self {
-            id: String::new(),
-            check: rule.check,
-            severity: rule.severity,
-            code: rule.code.to_owned(),
-            place: place.into(),
-            source: None,
-            facts: BTreeMap::new(),
-            message: String::new(),
-            help: String::new(),
-        }
-    }
-
-    /// Whether it is of `rule`.
-    pub fn is(&self, rule: &Rule) -> bool {
-        self.code == rule.code
-    }
-
-    /// Whether it is of one of `rules`.
-    pub fn is_any(&self, rules: &[&Rule]) -> bool {
-        rules.iter().any(|rule| self.is(rule))
-    }
-}
-
-impl Culprit {
-    /// Whether it is of one of `rules`.
-    pub fn is_any(&self, rules: &[&Rule]) -> bool {
-        rules.iter().any(|rule| self.code == rule.code)
-    }
-}
+pub use precision_gate_result::rule::Rule;
 
 /// Rules about the artifacts, before any check.
 pub mod artifacts {

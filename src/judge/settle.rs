@@ -19,6 +19,7 @@ use crate::policy::Policy;
 use crate::policy::waiver::Waiver;
 use crate::result::GateResult;
 use crate::result::finding::{Finding, verdict_of};
+use crate::result::identity::identify;
 use crate::result::observation::Observation;
 use crate::result::unit::{Check, Culprit, Evidence, Unit};
 use crate::verdict::{CheckId, Verdict};
@@ -44,13 +45,13 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     (result.findings, result.waived) = (applied.findings, applied.waived);
     // What does not count comes last, however severe it would be.
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
-    result.identify();
+    identify(result);
     drop_accepted_culprits(result, policy);
     result.checks.iter_mut().for_each(super::culprit::name_of_check);
     result.culprit = super::culprit::first(&result.checks);
     confirm::confirm(result);
     reruns::decide(result);
-    result.identify();
+    identify(result);
 }
 
 /// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and its own.

@@ -30,6 +30,7 @@ use crate::report::escape::{self, Target};
 use crate::report::messages::Language;
 use crate::report::summary::{self, is_link};
 use crate::report::templates::Templates;
+use crate::report::writer::Writer;
 use crate::report::writer::safe;
 use crate::result::GateResult;
 use crate::verdict::Verdict;
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Hook {
 /// # Errors
 /// `Policy` where a template of the user's gives no JSON.
 pub fn message(shape: WebhookShape, text: &Text<'_>) -> Result<Json> {
-    let writer = text.result.writer(text.language, Target::Plain);
+    let writer = Writer::of(text.result, text.language, Target::Plain);
     let result = text.result;
     let plain = |text: &str| escape::name(text, Target::Plain);
     let said = [summary::headline(result, text.language)?, place(text)];

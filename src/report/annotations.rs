@@ -8,6 +8,7 @@ use super::escape::{Target, cleaned};
 use super::issue::{Issue, MOST_OF_SOURCE};
 use super::messages::Language;
 use super::view::View;
+use super::writer::Writer;
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::finding::Finding;
@@ -18,7 +19,7 @@ const MOST: usize = 10;
 
 /// The lines to print, without line breaks.
 pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> Result<Vec<String>> {
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     let title = format!("precision-gate: {verdict}");

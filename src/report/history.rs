@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::trend::{self, TrendRow};
 use super::writer::{Writer, safe};
 use crate::error::Result;
+use crate::history::moment::instant;
 use crate::result::history::Summary;
 use crate::result::history::{Change, ChangeKind};
 use crate::result::history::{Commit, Past};
@@ -106,7 +107,7 @@ fn since(summary: &Summary, writer: &Writer) -> Result<String> {
 
 /// A run by its commit and time.
 fn past(past: &Past, writer: &Writer) -> Result<Value> {
-    let time = past.time.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    let time = instant(&past.time).strftime("%Y-%m-%d %H:%M UTC").to_string();
     if past.commit.is_empty() {
         return Ok(safe(time));
     }

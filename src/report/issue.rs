@@ -6,6 +6,7 @@ use super::escape::Target;
 use super::messages::Language;
 use super::source::{self, Line};
 use super::view::View;
+use super::writer::Writer;
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::finding::Finding;
@@ -47,7 +48,7 @@ pub struct Issue<'a> {
 
 /// Every finding that counts, the worst first, then those that are waived.
 pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
-    let writer = result.writer(options.language, Target::Plain);
+    let writer = Writer::of(result, options.language, Target::Plain);
     let view = View::new(result, &writer)?;
     let mut left_of_source = MOST_OF_SOURCE;
     let counting = result.counting().zip(&view.findings).filter(|(finding, _)| is_shown(finding, &mut left_of_source));

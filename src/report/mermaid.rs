@@ -5,6 +5,7 @@ use minijinja::context;
 use super::curve::{self, Shown};
 use super::escape::Target;
 use super::messages::{Language, short};
+use super::writer::Writer;
 use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::unit::CurveUnit;
@@ -54,7 +55,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
         let drawn = |value: f64| if value.is_finite() { value.clamp(-LARGEST, LARGEST) } else { bottom };
         points.iter().map(|point| plain(drawn(of(point)))).collect::<Vec<_>>().join(", ")
     };
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let title = writer.phrase("picture_diagram", &context! { metric => letters(&unit.metric) })?;
     let chart = format!(
         "xychart-beta\n  title \"{}\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
@@ -71,7 +72,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
 
 /// The first diverging step and the steps that are not finite, in words.
 fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<String> {
-    let writer = result.writer(language, Target::Markdown);
+    let writer = Writer::of(result, language, Target::Markdown);
     let mut said = Vec::new();
     if let Some(step) = unit.first_diverging_step {
         said.push(writer.phrase("diagram_diverges", &context! { step })?);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::escape::{self, Target};
 use super::writer::{Writer, safe};
+use crate::diagnose::next_dump::config;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::next_dump::NextDump;
 
@@ -22,7 +23,7 @@ pub struct NextDumpView {
 /// Names in the configuration come from an artifact; as JSON strings they end neither line nor code block.
 pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     let clean = NextDump { list: next.list.iter().map(|name| escape::cleaned(name)).collect(), ..next.clone() };
-    let config = serde_json::to_string_pretty(&clean.config("./next_dump"))
+    let config = serde_json::to_string_pretty(&config(&clean, "./next_dump"))
         .map_err(|error| Error::new(ErrorKind::Internal, "next_dump", error))?;
     let config = match writer.target() {
         Target::Html => escape::html(&config).into_owned(),

@@ -33,6 +33,7 @@ use super::plot::performance::performance_png;
 use super::plot::tokens::tokens_png;
 use super::templates::Templates;
 use super::view::{self, View};
+use super::writer::Writer;
 use super::writer::safe;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::GateResult;
@@ -76,7 +77,7 @@ const PLACE_OF_BLOCKS: &str = "<!-- blocks -->";
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
-    let writer = result.writer(options.language, Target::Html);
+    let writer = Writer::of(result, options.language, Target::Html);
     let view = View::new(result, &writer)?;
     let context = context! {
         language => options.language.tag(),
@@ -129,7 +130,7 @@ fn data(result: &GateResult, operations: &Table, language: Language, out: &mut E
         .collect();
     out.written("{\"words\":")?;
     out.json(&words)?;
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let name = |template| writer.statement("page", template, &BTreeMap::new());
     out.written(",\"labels\":")?;
     out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;

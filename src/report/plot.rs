@@ -30,7 +30,7 @@ use crate::report::writer::Writer;
 use crate::verdict::{Side, Verdict};
 
 /// A part of a picture.
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
 /// Font family the embedded font is registered under.
 const FONT: &str = "sans-serif";
@@ -87,7 +87,7 @@ fn internal(error: impl std::fmt::Display) -> Error {
 }
 
 /// A picture that `draw` fills, framed, as PNG.
-fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<Vec<u8>> {
+pub fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<Vec<u8>> {
     prepare_font();
     let mut pixels = vec![0; (width * height * 3) as usize];
     {

@@ -2,6 +2,7 @@
 
 use super::escape::Target;
 use super::messages::Language;
+use super::writer::Writer;
 use super::{causes, opening, run, writer};
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         diagnosis.evidence.iter_mut().for_each(|statement| statement.text.clear());
         diagnosis.advice.text.clear();
     }
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     writer::fill(&mut result.findings, &writer).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {
         writer::fill(std::slice::from_mut(&mut waived.finding), &writer).map_err(|error| refused(&error))?;

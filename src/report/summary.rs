@@ -95,7 +95,7 @@ const CUTS: [(&str, usize); 24] = [
 
 /// Renders the summary, leaving out the least important parts until it fits.
 pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = result.writer(options.language, Target::Markdown);
+    let writer = Writer::of(result, options.language, Target::Markdown);
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
     let mut omitted: Vec<&str> = Vec::new();
@@ -158,7 +158,7 @@ fn waivers_of(result: &GateResult, language: Language) -> Option<String> {
 
 /// The headline after the verdict's word, in one line of plain text.
 pub fn headline(result: &GateResult, language: Language) -> Result<String> {
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     Ok(format!("{verdict}{}{}", writer.word("colon")?, view.opening.headline))
@@ -166,7 +166,7 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
 
 /// The way out that leads the documents of a result, in plain text; empty where there is none.
 pub fn advice(result: &GateResult, language: Language) -> Result<String> {
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     Ok(View::new(result, &writer)?.opening.advice.to_string())
 }
 

@@ -60,7 +60,7 @@ pub enum Detail {
 
 /// Renders the summary, with a line break at its end.
 pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = result.writer(options.language, Target::Plain);
+    let writer = Writer::of(result, options.language, Target::Plain);
     let view = View::new(result, &writer)?;
     let page = Page { result, view: &view, writer: &writer, colour: options.colour };
     let mut lines = vec![page.headline()?];

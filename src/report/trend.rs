@@ -7,7 +7,6 @@ use super::escape;
 use super::outcomes::{amount, bound};
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::history::trend::finding::date;
 use crate::result::outcome::RuleKind;
 use crate::result::trend::{Change, Drift, Trend};
 
@@ -86,7 +85,7 @@ fn says(trend: &Trend, writer: &Writer) -> Result<String> {
 }
 
 fn step(change: &Change, writer: &Writer) -> Result<String> {
-    let day = safe(date(change.first_after.time));
+    let day = safe(change.first_after.time.day().to_owned());
     writer.phrase("trend_step", &context! { day, before => change.before.0, after => change.after.0 })
 }
 
@@ -131,6 +130,7 @@ fn block(value: f64, lowest: f64, highest: f64) -> char {
 mod tests {
     use super::*;
     use crate::history::series::{Point, Series};
+    use crate::history::trend::trend_of;
     use crate::report::escape::Target;
     use crate::report::messages::Language;
     use crate::result::outcome::LimitDirection;
@@ -154,7 +154,7 @@ mod tests {
             fail: None,
             points: (0..25).map(point).collect(),
         };
-        let trends = [Trend::of(&series)];
+        let trends = [trend_of(&series)];
         let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
         let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 400 % | 400 % | {limit} |  | ";
         let row = |limit: &str| row.replace("{limit}", limit);

@@ -8,6 +8,7 @@ use super::messages::Language;
 use super::page::operations::Table;
 use super::templates::Templates;
 use super::writer;
+use super::writer::Writer;
 use super::{badge, causes, code_quality, issue, junit, metrics, opening, page, pictures, run, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::{Output, RESULT};
@@ -50,7 +51,7 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
 pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> Result<Finished> {
     // Its own sentences call the file by its name alone, so that they hold wherever it lies.
     result.file = RESULT.into();
-    let writer = result.writer(language, Target::Plain);
+    let writer = Writer::of(result, language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
     causes::fill(&mut result.diagnoses, &writer)?;
     run::fill(&mut result.looked, &writer)?;

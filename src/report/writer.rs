@@ -35,6 +35,7 @@ use super::sentences;
 use super::sides::{self, Sides};
 use crate::documentation;
 use crate::error::{Error, ErrorKind, Result};
+use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 
 /// Name by which templates ask whether the run has no baseline.
@@ -102,6 +103,16 @@ impl Writer {
         environment.add_global(IS_ALONE, false);
         environment.add_global(COMMANDS, Commands::default().shown(target));
         Self { environment, language, target, sides: sides.clone(), is_alone: false }.naming(sides)
+    }
+
+    /// A writer that calls the runs of a result by their labels.
+    pub fn of(result: &GateResult, language: Language, target: Target) -> Self {
+        let writer = Self::new(language, target).advising(&Commands::of(result));
+        match &result.baseline {
+            None if result.is_of_source() => writer.without_runs(),
+            Some(baseline) => writer.with_sides(&baseline.label, &result.candidate.label),
+            None => writer.alone(&result.candidate.label),
+        }
     }
 
     /// The writer, which calls the two runs by their labels where these are more than the name of a side or a file.

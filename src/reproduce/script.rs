@@ -11,7 +11,7 @@ use crate::compare::operators::{Level, RatioKind, floor};
 use crate::diagnose::runnable::Root;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::json::{Json, to_text};
-use crate::result::Tool;
+use crate::result::this_tool;
 use crate::verdict::Side;
 
 /// The program.
@@ -138,7 +138,7 @@ fn json(case: &Case<'_>, notes: &[String]) -> Json {
     let of_side = |recorded: &&Recorded<'_>| (recorded.of.side.as_str().to_owned(), side(&recorded.call, has_inputs));
     let labels =
         |recorded: &&Recorded<'_>| (recorded.of.side.as_str().to_owned(), text_of(recorded.of.run.label.as_str()));
-    let tool = Tool::current();
+    let tool = this_tool();
     object([
         ("tool", text_of(format!("{} {}", tool.name, tool.version))),
         ("op", text_of(case.target.shown())),

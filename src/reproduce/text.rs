@@ -16,8 +16,9 @@ use crate::report::messages::Language;
 use crate::report::summary::tidy;
 use crate::report::view::View;
 use crate::report::writer::{Template, Writer};
+use crate::result::Run;
 use crate::result::operation::Shown;
-use crate::result::{Run, Tool};
+use crate::result::this_tool;
 
 /// Digits of a digest that tell tensors apart; the script has all of them.
 const DIGITS: usize = 16;
@@ -40,7 +41,7 @@ pub fn all(case: &Case<'_>, notes: &[String]) -> Result<Vec<(String, String)>> {
 fn text(case: &Case<'_>, notes: &[String], language: Language) -> Result<String> {
     let source = include_str!("../../templates/reproduce/issue.md.j2").into();
     let template = Template { name: "issue.md.j2".into(), source, given: false };
-    let writer = case.result.writer(language, Format::Markdown);
+    let writer = Writer::of(case.result, language, Format::Markdown);
     writer.document(&template, document(case, notes, &writer)?).map(|text| tidy(&text))
 }
 
@@ -93,7 +94,7 @@ fn document(case: &Case<'_>, notes: &[String], writer: &Writer) -> Result<Value>
         has_inputs => case.has_inputs(),
         level => Level::of(&case.runnable.function).as_str(),
         notes => notes.to_vec(),
-        tool => Value::from(Serde(Tool::current())),
+        tool => Value::from(Serde(this_tool())),
     })
 }
 

@@ -11,7 +11,8 @@ use crate::policy::value::Date;
 use crate::report::messages::Language;
 use crate::report::{outcomes, summary};
 use crate::result::finding::verdict_of;
-use crate::result::{GateResult, Source, Tool};
+use crate::result::this_tool;
+use crate::result::{GateResult, Source};
 use crate::verdict::{CheckId, Verdict};
 
 /// Digits of a commit that name it.
@@ -238,7 +239,7 @@ fn signoff(loaded: &[Loaded], request: &Request<'_>) -> Signoff {
     let approved = |by: &String| Approval { by: by.clone(), on: request.today.to_string() };
     Signoff {
         schema_version: SCHEMA_VERSION,
-        tool: Tool::current(),
+        tool: this_tool(),
         today: request.today.to_string(),
         source: source.unwrap_or_else(|| Source { commit: String::new(), repository: String::new(), target: None }),
         demands: Demands { max_age_days: request.policy.max_age_days, baselines: request.policy.baselines },

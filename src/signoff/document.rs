@@ -29,7 +29,7 @@ pub fn page(signoff: &Signoff, loaded: &[Loaded], language: Language, templates:
 fn whole(signoff: &Signoff, loaded: &[Loaded], writer: &Writer) -> Result<Value> {
     let mut suites = Vec::new();
     for (suite, loaded) in signoff.suites.iter().zip(loaded) {
-        let names = loaded.result.writer(writer.language(), writer.target());
+        let names = Writer::of(&loaded.result, writer.language(), writer.target());
         let view = View::new(&loaded.result, &names)?;
         suites.push(context! {
             suite => Value::from(Serde(suite)),

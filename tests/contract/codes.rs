@@ -1,4 +1,4 @@
-//! Every code is named where a test shows it being given, so that `git grep -l CODE tests src` leads to that test.
+//! Every code is named where a test shows it being given, so that `git grep -l CODE tests src crates` leads to that test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,7 +74,7 @@ fn names(text: &str, words: &BTreeSet<&str>, code: &str) -> bool {
 fn every_code_is_named_by_a_test_that_shows_it() {
     let (mut found, mut unnamed, mut read) = (Vec::new(), explain::codes().collect::<BTreeSet<_>>(), 0);
     assert!(unnamed.len() > 350, "{} codes", unnamed.len());
-    ["tests", "src"].iter().for_each(|folder| files(&root().join(folder), &mut found));
+    ["tests", "src", "crates"].iter().for_each(|folder| files(&root().join(folder), &mut found));
     for path in found {
         let name = path.strip_prefix(root()).expect("below the root").to_string_lossy().replace('\\', "/");
         let is_expected = EXPECTED.iter().any(|file| name.ends_with(&format!("/{file}")));
@@ -110,7 +110,7 @@ const ASKED: [&str; 6] =
 #[test]
 fn findings_are_asked_for_their_rule() {
     let mut found = Vec::new();
-    files(&root().join("src"), &mut found);
+    ["src", "crates"].iter().for_each(|folder| files(&root().join(folder), &mut found));
     let mut wrong = Vec::new();
     for path in found {
         let text = fs::read_to_string(&path).expect("a source");

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::root;
 
 /// Folders with comments of this project.
-const COMMENTED: [&str; 8] = ["src", "tests", "benches", "fuzz", "examples", "templates", "binary", "publish"];
+const COMMENTED: [&str; 9] =
+    ["src", "crates", "tests", "benches", "fuzz", "examples", "templates", "binary", "publish"];
 
 /// Documents that the gate writes, which comments name as well.
 const DOCUMENTS: [&str; 5] = ["issue.md", "issue.zh.md", "signoff.md", "signoff.zh.md", "summary.md"];
@@ -73,7 +74,7 @@ fn a_page_is_found_in_a_comment_only() {
 /// The top folder of a file of sources: `src/judge`, or `tests`.
 fn top_folder(path: &str) -> String {
     let parts: Vec<&str> = path.trim_end_matches(".rs").split('/').collect();
-    parts[..parts.len().min(if parts[0] == "src" { 2 } else { 1 })].join("/")
+    parts[..parts.len().min(if ["src", "crates"].contains(&parts[0]) { 2 } else { 1 })].join("/")
 }
 
 /// A doc comment names the item (a noun) or the action (a verb): a question word in front leaves both to the
@@ -127,6 +128,6 @@ fn a_riddle_is_a_doc_comment_that_begins_with_a_question_word() {
     assert!(
         is_riddle("}", errors) && !is_riddle("/// # Errors", errors) && is_riddle("/// # Errors", "/// What it gives.")
     );
-    let folders = [top_folder("src/judge/loss.rs"), top_folder("src/cli.rs"), top_folder("tests/docs.rs")];
-    assert_eq!(folders, ["src/judge", "src/cli", "tests"]);
+    let folders = ["src/judge/loss.rs", "src/cli.rs", "crates/result/src/unit.rs", "tests/docs.rs"].map(top_folder);
+    assert_eq!(folders, ["src/judge", "src/cli", "crates/result", "tests"]);
 }

@@ -51,8 +51,11 @@ impl Modules {
             Some((end, file.as_path()))
         });
         let Some((end, file)) = module else { return BTreeSet::new() };
-        let mut homes = BTreeSet::from([file]);
-        if let (Some(target), true) = (path.get(..=end).and_then(|name| self.handed_on.get(name)), steps > 0) {
+        // A crate's root is a table of contents: what it hands on is its own only where nothing else is named.
+        let is_contents = |target: &Names| end == 1 && self.files.contains_key(target);
+        let handed_on = path.get(..=end).and_then(|name| self.handed_on.get(name));
+        let mut homes = BTreeSet::from_iter((!handed_on.is_some_and(is_contents)).then_some(file));
+        if let (Some(target), true) = (handed_on, steps > 0) {
             homes.extend(self.homes(&[target, &path[end + 1..]].concat(), steps - 1));
         }
         homes

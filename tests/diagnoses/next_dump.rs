@@ -3,13 +3,16 @@
 use std::fs;
 
 use assert_cmd::Command;
+use precision_gate::diagnose::next_dump;
 use serde_json::Value;
 
 use crate::diagnoses::case;
 
 /// The configuration of a case's next dump; null where it asks for none.
 fn config(name: &str) -> Value {
-    case(name).next_dump.map_or(Value::Null, |next| serde_json::to_value(next.config("./dump")).expect("JSON"))
+    case(name)
+        .next_dump
+        .map_or(Value::Null, |next| serde_json::to_value(next_dump::config(&next, "./dump")).expect("JSON"))
 }
 
 #[test]

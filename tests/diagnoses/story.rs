@@ -8,6 +8,7 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT};
 use precision_gate::report::templates::Templates;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
 use precision_gate::result::diagnosis::Sureness;
 
@@ -103,7 +104,7 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
 fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
     let mut result = crate::diagnoses::case("dumps/glm_stats_mix_zero_getitem_grad");
     for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
-        let writer = result.writer(language, Target::Plain);
+        let writer = Writer::of(&result, language, Target::Plain);
         texts::fill(&mut result.diagnoses, &writer).expect("texts");
         let diagnosis = &result.diagnoses[0];
         assert!(diagnosis.advice.text.contains(word), "{}", diagnosis.advice.text);

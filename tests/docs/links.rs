@@ -105,7 +105,7 @@ fn a_link_that_leads_nowhere_is_found() {
 /// Files whose texts reach people without a checkout.
 fn files_with_messages() -> Vec<PathBuf> {
     let named = ["action.yml", "binary/action.yml", "binary/install.sh", "publish/action.yml"].map(PathBuf::from);
-    let below = [("src", ".rs"), ("templates", ""), ("examples/pipelines", ".yml")];
+    let below = [("src", ".rs"), ("crates", ".rs"), ("templates", ""), ("examples/pipelines", ".yml")];
     let is_text = |path: &PathBuf| !path.starts_with("templates/fonts") && !path.starts_with("templates/report/vendor");
     below.into_iter().flat_map(|(folder, ending)| files_below(folder, ending)).filter(is_text).chain(named).collect()
 }

@@ -13,6 +13,7 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::error_map::error_map_png;
 use precision_gate::report::writer;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
 
 use crate::dumps::build::{Op, Tensor, dump};
@@ -63,7 +64,7 @@ fn result(folder: &Path) -> GateResult {
         matching: Matching::default(),
     };
     let mut result = run(&request, &Quiet).expect("judged").result;
-    let words = result.writer(Language::En, Target::Plain);
+    let words = Writer::of(&result, Language::En, Target::Plain);
     writer::fill(&mut result.findings, &words).expect("texts");
     result
 }
@@ -95,7 +96,7 @@ fn the_sentence_names_axis_and_places() {
     for (name, result) in &cases {
         let location = result.culprit.as_ref().and_then(|culprit| culprit.location.as_ref()).expect(name);
         for language in [Language::En, Language::Zh] {
-            let words = result.writer(language, Target::Plain);
+            let words = Writer::of(result, language, Target::Plain);
             let sentence = error_place::sentence(location, &words).expect("a sentence");
             writeln!(text, "{name}: {sentence}").expect("text");
             let png = error_map_png(result, language).expect("drawn").expect("a map");

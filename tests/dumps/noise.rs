@@ -14,6 +14,7 @@ use precision_gate::policy::location::Held;
 use precision_gate::policy::loss::LossPolicy;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
@@ -116,7 +117,7 @@ fn noise_of_three_repeats_lets_its_own_size_pass_and_no_more() {
     let found = judged(&repeats[0], &three_times, &noise);
     assert_eq!((found.verdict, culprit(&found)), (Verdict::Warn, "Torch.scatter_add.0.forward"));
     let finding = found.findings.iter().find(|finding| finding.code == "other-precision").expect("a finding");
-    let message = found.writer(Language::En, Target::Plain).finding(finding).expect("a sentence").message;
+    let message = Writer::of(&found, Language::En, Target::Plain).finding(finding).expect("a sentence").message;
     assert!(message.contains("rounding and recorded noise explain"), "{message}");
     let wrong = Case { sum: 0.3, ..Case::repeat(0) }.write(root, "wrong");
     assert_eq!(judged(&repeats[0], &wrong, &noise).verdict, Verdict::Fail);

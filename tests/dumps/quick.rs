@@ -17,6 +17,7 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Kept;
 use precision_gate::report::writer;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::finding::Fact;
 use precision_gate::verdict::{CheckId, Verdict};
 
@@ -36,7 +37,7 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
         super::support::by_itself(|from| gate::run_by(&request, from, &Measurements::new(selection), &Quiet))
             .expect("both sides are there");
     for language in Language::ALL {
-        let writer = outcome.result.writer(language, Target::Plain);
+        let writer = Writer::of(&outcome.result, language, Target::Plain);
         writer::fill(&mut outcome.result.findings, &writer).expect("a message for every finding");
     }
     outcome

@@ -10,6 +10,7 @@ use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::reference::shown;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::operation::OffSide;
 use precision_gate::verdict::{Severity, Verdict};
 
@@ -97,7 +98,7 @@ fn a_baseline_that_is_off_still_fails_the_pair_and_is_named_in_words() {
     let culprit = result.culprit.as_ref().expect("a culprit");
     assert_eq!(culprit.reference.map(|errors| errors.off_side), Some(OffSide::Baseline));
     for (language, words) in [(Language::En, "the GPU is off"), (Language::Zh, "GPU 有误")] {
-        let text = shown(culprit, &result.writer(language, Target::Plain)).expect("rendered").expect("errors");
+        let text = shown(culprit, &Writer::of(&result, language, Target::Plain)).expect("rendered").expect("errors");
         assert!(text.contains(words) && text.contains("30 %"), "{text}");
     }
     assert_eq!(judged(&baseline, &candidate, "").result.culprit.and_then(|culprit| culprit.reference), None);

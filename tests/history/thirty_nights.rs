@@ -42,7 +42,8 @@ fn a_slow_drift_is_told_weeks_before_it_crosses() {
     let last = precision_gate::history::trend::trends(&last);
     let tail = last.iter().find(|trend| trend.rule == "tail_signed_rel").expect("the same rule");
     let crossing = tail.drift.as_ref().and_then(|drift| drift.crosses.as_ref()).expect("it crosses");
-    let off = crossing.on.since("2026-11-07".parse::<Date>().expect("a date")).expect("close").get_days();
+    let on: Date = crossing.on.as_str().parse().expect("a date");
+    let off = on.since("2026-11-07".parse::<Date>().expect("a date")).expect("close").get_days();
     assert_eq!((crossing.limit, off.abs() <= 3), (Limit::Warn, true), "{}", crossing.on);
 }
 

@@ -12,6 +12,7 @@ use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
 use precision_gate::result::finding::Finding;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
@@ -75,7 +76,7 @@ fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     };
     let mut result = run(&request, &Quiet).expect("both paths are there").result;
     for language in [Language::Zh, Language::En] {
-        let writer = result.writer(language, Target::Plain);
+        let writer = Writer::of(&result, language, Target::Plain);
         writer::fill(&mut result.findings, &writer).expect("every finding has its text");
     }
     result

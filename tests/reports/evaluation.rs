@@ -12,6 +12,7 @@ use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::{self, Detail};
 use precision_gate::report::{issue, junit, metrics};
 use precision_gate::result::GateResult;
+use precision_gate::result::identity::identify;
 use precision_gate::verdict::CheckId;
 use serde_json::{Map, Value, json};
 
@@ -85,7 +86,7 @@ pub(crate) fn result(units: &[Value], findings: &[Value]) -> GateResult {
     object.remove("culprit");
     object.remove("next_dump");
     let mut result: GateResult = serde_json::from_value(made).expect("a result");
-    result.identify();
+    identify(&mut result);
     "GPU".clone_into(&mut result.baseline.as_mut().expect("a baseline").label);
     "NPU".clone_into(&mut result.candidate.label);
     result

@@ -8,6 +8,7 @@ use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
 use precision_gate::report::{annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
 use precision_gate::result::GateResult;
+use precision_gate::result::identity::identify;
 use precision_gate::result::operation::OperationLine;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
@@ -98,7 +99,7 @@ fn shifted(shift: usize) -> GateResult {
     }
     poison(&mut made, "", &mut next);
     let mut result: GateResult = serde_json::from_value(made).expect("still a result");
-    result.identify();
+    identify(&mut result);
     result
 }
 
@@ -108,7 +109,7 @@ fn evaluation(shift: usize) -> GateResult {
     let mut made = json!(crate::reports::evaluation::everything());
     poison(&mut made, "", &mut next);
     let mut result: GateResult = serde_json::from_value(made).expect("still a result");
-    result.identify();
+    identify(&mut result);
     result
 }
 

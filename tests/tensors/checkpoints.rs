@@ -10,6 +10,7 @@ use precision_gate::policy::location::Held;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
+use precision_gate::report::writer::Writer;
 use precision_gate::result::GateResult;
 use precision_gate::result::finding::Finding;
 use precision_gate::result::unit::Unit;
@@ -58,7 +59,7 @@ fn every_case_gets_its_verdict_and_its_findings() {
             .collect();
         assert_eq!(found, expected, "{name:?}");
         for language in [Language::En, Language::Zh] {
-            let writer = result.writer(language, Target::Plain);
+            let writer = Writer::of(&result, language, Target::Plain);
             writer::fill(&mut result.findings, &writer).expect("every finding has its text");
         }
         cases += 1;

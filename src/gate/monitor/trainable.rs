@@ -7,6 +7,7 @@ use crate::judge::monitor::rules;
 use crate::kind::MonitorKind;
 use crate::read::monitor::{Differing, Keyed, Parameter, Statistics, Step, Tables};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::unit::{Culprit, MonitorCause, unit_place};
 
 /// Names that a finding lists.
@@ -89,7 +90,7 @@ impl OnlyTrained {
         let (first, update) = self.first.as_ref()?;
         let mut culprit = copies::culprit_of(first, *update, &rules::TRAINABLE_DIFFERS, MonitorCause::Optimizer);
         culprit.rank = self.rank;
-        culprit.finding = culprit.own_finding();
+        culprit.finding = own_finding(&culprit);
         Some((culprit, *update))
     }
 }

@@ -7,7 +7,8 @@ use crate::check::Command;
 use crate::gate::request::Request;
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::policy::value::Date;
-use crate::result::{GateResult, SCHEMA_VERSION, Tool};
+use crate::result::this_tool;
+use crate::result::{GateResult, SCHEMA_VERSION};
 use crate::verdict::{CheckId, Profile};
 
 /// Refuses a result whose mode, baseline and findings contradict each other.
@@ -43,7 +44,7 @@ pub(super) fn check(result: &GateResult, repository: &str, unproved: Option<&str
     demand(is_present, "schema_version", || {
         format!("is not {SCHEMA_VERSION}, so the verdict cannot be decided again and is only claimed")
     })?;
-    demand(result.tool.name == Tool::current().name, "tool.name", || "was written by another program".into())?;
+    demand(result.tool.name == this_tool().name, "tool.name", || "was written by another program".into())?;
     demand(Date::try_from(result.today.clone()).is_ok(), "today", || {
         format!("{} is not a date", shown(&result.today))
     })?;

@@ -1,8 +1,6 @@
 //! Findings about a trend.
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
-
+use super::side::Side;
 use crate::judge::rule::history as rules;
 use crate::result::finding::Finding;
 use crate::result::trend::{Change, Drift, Limit, Trend};
@@ -31,7 +29,7 @@ fn step(trend: &Trend, change: &Change) -> Finding {
         .with("rule", trend.rule.as_str())
         .with("before", change.before.0)
         .with("after", change.after.0)
-        .with("date", date(change.first_after.time))
+        .with("date", change.first_after.time.day())
         .with("runs", change.runs)
         .with("good", short(&change.last_before.commit))
         .with("bad", short(&change.first_after.commit));
@@ -40,7 +38,7 @@ fn step(trend: &Trend, change: &Change) -> Finding {
 
 /// Whether a step deserves a warning; where there is no limit, nobody knows which way is worse.
 fn matters(trend: &Trend, change: &Change) -> bool {
-    let side = trend.side();
+    let side = Side::of_trend(trend);
     let (before, after) = (side.badness(change.before.0), side.badness(change.after.0));
     let grows = before > 0.0 && after >= MATTERS_BY * before;
     let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
@@ -58,7 +56,7 @@ fn drift(trend: &Trend, drift: &Drift) -> Option<Finding> {
         Finding::new(&rules::DRIFT, place(trend))
             .with("rule", trend.rule.as_str())
             .with("per_day", drift.per_day.0)
-            .with("since", date(drift.since))
+            .with("since", drift.since.day())
             .with("now", drift.now.0)
             .with("limit", limit.0)
             .with("kind", crossing.limit.as_str())
@@ -73,9 +71,4 @@ fn place(trend: &Trend) -> String {
 
 fn short(commit: &str) -> String {
     commit.chars().take(COMMIT_CHARS).collect()
-}
-
-/// The day (UTC), as people write it.
-pub fn date(time: Timestamp) -> String {
-    Offset::UTC.to_datetime(time).date().to_string()
 }

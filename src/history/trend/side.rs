@@ -2,6 +2,7 @@
 //! their limits.
 
 use crate::result::outcome::LimitDirection;
+use crate::result::trend::Trend;
 
 /// Correlations are rounded: one may lie this far above 1.
 const ROUNDING: f64 = 1e-6;
@@ -40,6 +41,12 @@ impl Side {
                 Self::Below(if has_best { 1.0 } else { 0.0 })
             }
         }
+    }
+
+    /// The side of a trend's limits on which its values lie.
+    pub(super) fn of_trend(trend: &Trend) -> Self {
+        let limits = (trend.warn.map(|limit| limit.0), trend.fail.map(|limit| limit.0));
+        Self::of(trend.direction, limits, trend.last.iter().map(|run| run.value.0))
     }
 
     /// A value as a trend shows it.

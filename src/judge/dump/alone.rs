@@ -18,6 +18,7 @@ use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation, TensorRecord};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
 use crate::verdict::{CheckId, Side};
@@ -239,7 +240,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
         mask: mask_of(*operation, masks).unwrap_or_default(),
         ..Culprit::new(CheckId::Dump, *kind)
     };
-    culprit.finding = culprit.own_finding();
+    culprit.finding = own_finding(&culprit);
     culprit
 }
 

@@ -23,6 +23,7 @@ use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::operation::{FromReference, OffSide};
 use crate::result::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
@@ -378,7 +379,7 @@ impl<'a> View<'a> {
             baseline: baseline.map(show),
             candidate: candidate.or(Some(suspect.leaf)).map(show),
         };
-        culprit.finding = culprit.own_finding();
+        culprit.finding = own_finding(&culprit);
         culprit
     }
 

@@ -8,15 +8,14 @@ use super::margin::{self, Matters};
 use super::measure::{self, Effect, Evidence, Measured};
 use super::pooled::{self, Member, Pool};
 use super::{account, comparable, decision, rules, witness};
-use crate::kind::SampleId;
 use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask};
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::read::evaluation::{ScoreName, Task, Value};
 use crate::result::finding::Finding;
 use crate::result::number::Number;
-use crate::result::unit::{EvaluationScope, EvaluationUnit, Evidence as Account};
-use crate::verdict::{Side, Verdict};
+use crate::result::unit::EvaluationUnit;
+use crate::verdict::Side;
 
 /// A unit while it is judged.
 pub(super) struct Draft<'a> {
@@ -235,39 +234,4 @@ fn pooled_draft<'a>(model: &str, pool: Pool, policy: &Policy) -> Option<Draft<'a
     fill(&mut unit, &measured, &matters);
     (unit.worse, unit.better, unit.paired) = (worse, better, paired);
     Some(Draft { unit, measured, source: None, task: None, key: matters.key, findings: Vec::new() })
-}
-
-impl EvaluationUnit {
-    /// A metric of a task of which nothing is known yet.
-    fn untested(model: &str, task: &str, metric: &str, filter: Option<String>) -> Self {
-        Self {
-            model: model.to_owned(),
-            task: task.to_owned(),
-            metric: metric.to_owned(),
-            filter,
-            scope: EvaluationScope::Task,
-            higher_is_better: None,
-            is_sampled: false,
-            verdict: Verdict::Incomplete,
-            baseline: None,
-            candidate: None,
-            drop: None,
-            interval: None,
-            margin: Number(0.0),
-            is_relative: false,
-            evidence: Account::default(),
-            samples: 0,
-            paired: 0,
-            worse: 0,
-            better: 0,
-            test: None,
-            p_value: None,
-            p_adjusted: None,
-            detectable: None,
-            shard: None,
-            examples: Vec::<SampleId>::new(),
-            flipped: Vec::new(),
-            rules: Vec::new(),
-        }
-    }
 }

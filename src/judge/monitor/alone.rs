@@ -9,6 +9,7 @@ use crate::judge::run::motion;
 use crate::kind::{MonitorKind, Statistic};
 use crate::read::monitor::{Keyed, Parameter, Row, Statistics, Step};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::run::{Invariant, Looked};
 use crate::result::unit::{Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, unit_place};
@@ -121,7 +122,7 @@ impl Walk {
             }),
             ..Culprit::new(CheckId::Monitor, CulpritKind::Monitor(kind))
         };
-        culprit.finding = culprit.own_finding();
+        culprit.finding = own_finding(&culprit);
         let finding = Finding::new(&rules::NON_FINITE, &*row.name)
             .with("unit", unit_place(culprit.step, culprit.rank))
             .with("step", culprit.step)

@@ -6,6 +6,7 @@ use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
 use crate::read::monitor::{Differing, Keys};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit};
 use crate::verdict::{CheckId, Side};
@@ -64,7 +65,7 @@ pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: Monito
         }),
         ..Culprit::new(CheckId::Monitor, CulpritKind::Monitor(differing.key.kind))
     };
-    culprit.finding = culprit.own_finding();
+    culprit.finding = own_finding(&culprit);
     culprit
 }
 

@@ -18,6 +18,7 @@ use crate::pair::monitor::RowPair;
 use crate::policy::Policy;
 use crate::read::monitor::{Keys, Parameter, Row, Statistics};
 use crate::result::finding::Finding;
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::unit::{
     Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place,
@@ -563,7 +564,7 @@ impl<'a> Walk<'a> {
             }),
             ..Culprit::new(defect.rule.check, CulpritKind::Monitor(pair.key.kind))
         };
-        culprit.finding = culprit.own_finding();
+        culprit.finding = own_finding(&culprit);
         culprit
     }
 

@@ -11,6 +11,7 @@ use crate::kind::TensorKind;
 use crate::policy::Policy;
 use crate::read::operators::Status;
 use crate::result::finding::{Finding, verdict_of};
+use crate::result::identity::own_finding;
 use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
 use crate::verdict::{CheckId, Side, Verdict};
@@ -274,7 +275,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         }),
         ..Culprit::new(CheckId::Operators, CulpritKind::Tensor(TensorKind::Output))
     };
-    culprit.finding = culprit.own_finding();
+    culprit.finding = own_finding(&culprit);
     culprit
 }
 

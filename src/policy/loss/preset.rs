@@ -55,3 +55,16 @@ impl Preset {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Preset;
+    use crate::result::outcome::RuleKind;
+
+    #[test]
+    fn a_preset_is_a_rule_of_results() {
+        for preset in Preset::ALL {
+            assert!(RuleKind::find(&format!("preset:{}", preset.as_str())).is_some(), "{}", preset.as_str());
+        }
+    }
+}

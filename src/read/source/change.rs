@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::MOST_BYTES;
+use precision_gate_source::read::diff::Diff;
+use precision_gate_source::read::files::{Found, Kind};
+use precision_gate_source::read::{Lines, MOST_BYTES, Touched};
+
 use super::blob::{has_lines_of, is_blob};
-use super::diff::Diff;
-use super::files::{Found, Kind};
-use super::lines::Lines;
-use super::touched::Touched;
 use crate::fetch::writable::{Blobs, ChangedFile, Commits, Entry, EntryKind};
 
 static NOTHING: Touched = Touched::Nothing;

@@ -41,7 +41,7 @@ type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoord
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
 pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let units = units(result);
     if units.is_empty() {
         return Ok(None);

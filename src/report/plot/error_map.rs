@@ -29,7 +29,7 @@ const LINE: usize = 88;
 pub fn error_map_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let told = result.culprit.as_ref().and_then(|culprit| Some((culprit, culprit.location.as_ref()?)));
     let Some((culprit, location)) = told.filter(|(_, location)| is_sound(location)) else { return Ok(None) };
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let tall = if location.map.cells.len() > 1 { MANY_ROWS } else { ONE_ROW };
     let height = u32::try_from(TITLE + tall + BELOW).unwrap_or(WIDTH);
     let png = picture(WIDTH, height, |root| {

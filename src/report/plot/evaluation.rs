@@ -60,7 +60,7 @@ pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<
         return Ok(None);
     }
     let rows: Vec<&EvaluationUnit> = all.iter().copied().take(MOST_ROWS).collect();
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let axis = Axis::of(&rows);
     let tall = ROW * i32::try_from(rows.len()).unwrap_or(0);
     let height = u32::try_from(ABOVE + tall + BELOW).unwrap_or(WIDTH);

@@ -31,7 +31,7 @@ const UPPER: u32 = 520;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
 pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let Some(unit) = curve::leading(result) else { return Ok(None) };
     let shown = Shown::of(unit);
     if shown.step.is_empty() {

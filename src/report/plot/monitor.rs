@@ -43,7 +43,7 @@ pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec
     let worst = || drawn().max_by_key(|unit| (unit.verdict, std::cmp::Reverse(unit.rank)));
     let Some(unit) = drawn().find(is_named).or_else(worst) else { return Ok(None) };
     let Some(map) = &unit.heatmap else { return Ok(None) };
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let series = unit.culprit_series.as_ref().filter(|series| is_drawable(series));
     let height = TITLE + MAP + BELOW + if series.is_some() { LINES } else { 0 };
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {

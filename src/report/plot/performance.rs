@@ -52,7 +52,7 @@ const FREE: RGBColor = RGBColor(209, 213, 219);
 pub fn performance_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let Some(leading) = performance::leading(result) else { return Ok(None) };
     let (Some(time), Some(phases)) = (&leading.step_time, &leading.phases) else { return Ok(None) };
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let ranks = shown_ranks(result, leading);
     let parts = parts(leading, time, phases, &words)?;
     let bars = bars_height(ranks.len());

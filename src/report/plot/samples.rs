@@ -43,7 +43,7 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
     if rules.is_empty() {
         return Ok(None);
     }
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let height = TITLE + i32::try_from(rules.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
         text(root, &words.word("plot_samples")?, (40, 24), 34, INK)?;

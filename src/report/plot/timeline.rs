@@ -48,7 +48,7 @@ struct Panel {
 /// Draws the course of the candidate; `None` where nothing of it is worth a picture.
 pub fn timeline_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let Some(timeline) = result.timeline.as_ref().filter(|_| timeline::is_told(result)) else { return Ok(None) };
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let panels = panels(result, &timeline.candidate, timeline.baseline.as_ref(), &words)?;
     let steps = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points).map(|(step, _)| *step);
     let (first, last) = (steps().fold(f64::INFINITY, f64::min), steps().fold(f64::NEG_INFINITY, f64::max));

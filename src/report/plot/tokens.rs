@@ -33,7 +33,7 @@ pub fn tokens_png(result: &GateResult, language: Language) -> Result<Option<Vec<
     let Some(unit) = drawn.max_by_key(|unit| (unit.verdict, unit.side == LogprobsSide::Candidate)) else {
         return Ok(None);
     };
-    let words = result.writer(language, Target::Plain);
+    let words = Writer::of(result, language, Target::Plain);
     let rows = i32::try_from(unit.map.len()).unwrap_or(i32::MAX);
     let frame = Frame { left: LEFT, top: TITLE, wide: pixel(WIDTH) - LEFT - RIGHT, tall: ROW * rows };
     let height = u32::try_from(TITLE + frame.tall + BELOW).unwrap_or(WIDTH);

@@ -17,6 +17,7 @@ use super::{
     within_axes, words,
 };
 use crate::error::Result;
+use crate::history::moment::{instant, noon};
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
 use crate::result::outcome::LimitDirection;
@@ -101,7 +102,7 @@ impl Frame {
     /// Around the finite values, the limits that are near, and a drift's way to its limit; `None` without a value.
     fn around(trend: &Trend) -> Option<Self> {
         let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite()).map(within_axes);
-        let (start, end) = (trend.last.first()?.time, trend.last.last()?.time);
+        let (start, end) = (instant(&trend.last.first()?.time), instant(&trend.last.last()?.time));
         let highest = finite().reduce(f64::max)?;
         let far = match &trend.drift {
             Some(drift) => FAR_BEYOND * limit_of(trend, drift).unwrap_or(highest),
@@ -117,7 +118,7 @@ impl Frame {
         let is_logarithmic = trend.drift.is_none() && low > 0.0 && high > LOGARITHMIC * low;
         let values = if is_logarithmic { low / 1.6..high * 1.6 } else { with_room(low, high) };
         let is_crowded = trend.drift.is_none() && trend.last.len() as f64 > CROWDED * (since(start, end) + 1.0);
-        let runs: Vec<Timestamp> = trend.last.iter().filter(|_| is_crowded).map(|run| run.time).collect();
+        let runs: Vec<Timestamp> = trend.last.iter().filter(|_| is_crowded).map(|run| instant(&run.time)).collect();
         let last = if is_crowded { runs.len().saturating_sub(1) as f64 } else { since(start, end) };
         let crossing = trend.drift.as_ref().and_then(crossing).map(|time| since(start, time));
         // A crossing far ahead would press the runs into a corner.
@@ -182,8 +183,7 @@ fn limit_of(trend: &Trend, drift: &Drift) -> Option<f64> {
 
 /// The moment at which a drift crosses its limit: the middle of the day.
 fn crossing(drift: &Drift) -> Option<Timestamp> {
-    let noon = drift.crosses.as_ref()?.on.at(12, 0, 0, 0);
-    Offset::UTC.to_timestamp(noon).ok()
+    noon(&drift.crosses.as_ref()?.on)
 }
 
 fn panel(area: &Area<'_>, trend: &Trend, frame: &Frame, words: &Writer) -> Result<()> {
@@ -204,7 +204,6 @@ fn panel(area: &Area<'_>, trend: &Trend, frame: &Frame, words: &Writer) -> Resul
 fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
     let name = drawable(&format!("{} {}", trend.unit, trend.rule), NAME);
     text(area, &name, (134, 12), 28, INK)?;
-    let day = |time: Timestamp| Offset::UTC.to_datetime(time).date().to_string();
     let crossing = trend.drift.as_ref().and_then(|drift| drift.crosses.as_ref());
     let (line, colour) = match (&trend.change, crossing) {
         (_, Some(crossing)) => {
@@ -212,7 +211,7 @@ fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
             (words.phrase("plot_trend_crosses", &context! { kind, on })?, ALARM)
         }
         (Some(change), None) => {
-            (words.phrase("plot_trend_step", &context! { on => day(change.first_after.time) })?, ALARM)
+            (words.phrase("plot_trend_step", &context! { on => change.first_after.time.day() })?, ALARM)
         }
         (None, None) => (limits_in_words(trend, words)?, FAINT),
     };
@@ -268,11 +267,11 @@ fn limits<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Tren
 /// Dots in the colours of verdicts on a faint line, broken where a value is not finite.
 fn runs<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
     for stretch in trend.last.split(|run| !run.value.0.is_finite()) {
-        let points: Vec<(f64, f64)> = stretch.iter().map(|run| frame.point(run.time, run.value.0)).collect();
+        let points: Vec<(f64, f64)> = stretch.iter().map(|run| frame.point(instant(&run.time), run.value.0)).collect();
         chart.draw_series([PathElement::new(points, INK.mix(0.25).stroke_width(2))]).map_err(internal)?;
-        let dots = stretch
-            .iter()
-            .map(|run| Circle::new(frame.point(run.time, run.value.0), 5, colour(run.verdict).mix(0.9).filled()));
+        let dots = stretch.iter().map(|run| {
+            Circle::new(frame.point(instant(&run.time), run.value.0), 5, colour(run.verdict).mix(0.9).filled())
+        });
         chart.draw_series(dots).map_err(internal)?;
     }
     Ok(())
@@ -296,12 +295,13 @@ fn step<Y: Ranged<ValueType = f64>>(
 ) -> Result<()> {
     let (first, last) = (trend.last.first(), trend.last.last());
     let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
-    for (from, to, level) in
-        [(first.time, change.last_before.time, change.before.0), (change.first_after.time, last.time, change.after.0)]
-    {
-        level_line(chart, frame.point(from, level), frame.point(to, level))?;
+    for (from, to, level) in [
+        (&first.time, &change.last_before.time, change.before.0),
+        (&change.first_after.time, &last.time, change.after.0),
+    ] {
+        level_line(chart, frame.point(instant(from), level), frame.point(instant(to), level))?;
     }
-    let between = (frame.day(change.last_before.time) + frame.day(change.first_after.time)) / 2.0;
+    let between = (frame.day(instant(&change.last_before.time)) + frame.day(instant(&change.first_after.time))) / 2.0;
     dashed(chart, [(between, frame.values.start), (between, frame.values.end)], ALARM.stroke_width(3))
 }
 
@@ -313,8 +313,8 @@ fn drift<Y: Ranged<ValueType = f64>>(
     frame: &Frame,
 ) -> Result<()> {
     let Some(last) = trend.last.last() else { return Ok(()) };
-    let now = frame.point(last.time, drift.now.0);
-    level_line(chart, frame.point(drift.since, drift.then.0), now)?;
+    let now = frame.point(instant(&last.time), drift.now.0);
+    level_line(chart, frame.point(instant(&drift.since), drift.then.0), now)?;
     match crossing(drift).zip(limit_of(trend, drift)) {
         Some((time, limit)) => dashed(chart, [now, frame.point(time, limit)], INK.stroke_width(3)),
         None => Ok(()),
