@@ -1,6 +1,6 @@
-//! Sends requests, and in a dry run nowhere at all.
+//! Sends requests: to GitHub through octocrab, to the others through reqwest, and in a dry run nowhere at all.
 //!
-//! A creating request is not sent twice: [`limit::RETRY`] decides. What an answer says
+//! octocrab's own repeats, which send a creating request twice, are not built in: [`limit::RETRY`] decides. What an answer says
 //! counts only as far as it is what was promised ([`super::answer`]); it is read with limits on size and time
 //! ([`super::limit`]).
 
@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use octocrab::Octocrab;
 use reqwest::Method;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -15,7 +16,7 @@ use super::answer::{Answer, Read};
 use super::call::{Body, Call};
 use super::forge::ForgeKind;
 use super::limit;
-use super::transport::{job, rest, send};
+use super::transport::{bearer, job, octocrab, rest, through_octocrab, through_reqwest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
 use crate::fetch::permission::Need;
@@ -35,6 +36,7 @@ pub struct Client {
 }
 
 enum Transport {
+    Octocrab(Octocrab),
     Rest(reqwest::Client),
     /// Keeps the requests that would be sent.
     Dry(Mutex<Vec<Call>>),
@@ -80,7 +82,10 @@ impl Client {
     /// A client of the forge at `base`. Must be called inside a tokio runtime.
     pub fn new(kind: ForgeKind, base: &str, token: SecretString, seed: u64) -> Result<Self> {
         let token = checked(&token)?;
-        let transport = Transport::Rest(rest(kind, base, &token)?);
+        let transport = match kind {
+            ForgeKind::Github | ForgeKind::Gitea => Transport::Octocrab(octocrab(base, &token)?),
+            _ => Transport::Rest(rest(kind, &token)?),
+        };
         Ok(Self {
             base: base.trim_end_matches('/').to_owned(),
             token,
@@ -248,13 +253,15 @@ impl Client {
 
     async fn through_transport(&self, call: &Call) -> Result<Answer, String> {
         match &self.transport {
-            Transport::Rest(client) => {
-                let base = match &call.body {
-                    Body::Bytes { base: Some(base), .. } => base,
-                    _ => &self.base,
-                };
-                send(client, base, call).await
-            }
+            Transport::Octocrab(octocrab) => match &call.body {
+                // octocrab sends its token to its own address only.
+                Body::Bytes { base, .. } => {
+                    let client = bearer(&self.token).map_err(|error| error.to_string())?;
+                    through_reqwest(&client, base.as_ref().unwrap_or(&self.base), call).await
+                }
+                _ => through_octocrab(octocrab, call).await,
+            },
+            Transport::Rest(client) => through_reqwest(client, &self.base, call).await,
             Transport::Dry(calls) => {
                 calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(call.clone());
                 let body = if call.method == Method::GET { "[]" } else { "" };

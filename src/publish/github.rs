@@ -2,7 +2,7 @@
 //!
 //! They share comments, pull requests, branches and files; `Quirks` holds what differs. All but GitHub are
 //! experimental: written from their documentation, no server was at hand. Comments of pull requests are those of issues.
-//! Routes are relative: the token goes to the forge's own address only.
+//! Routes are relative: octocrab sends the token with those only.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,10 +1,14 @@
-//! The connections below [`super::client`].
+//! The connections below [`super::client`]: octocrab for GitHub, reqwest for the others.
 //!
-//! Proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates (`SSL_CERT_FILE`) are those of the system. Redirects are not
-//! followed: a header with a token would travel along. A body is read as it comes, up to the limit of its kind.
+//! octocrab runs on reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates (`SSL_CERT_FILE`)
+//! work alike. Redirects are not followed: a header with a token would travel along. A body is read as it comes, up to the
+//! limit of its kind.
 
 use std::time::Duration;
 
+use http_body_util::BodyDataStream;
+use octocrab::Octocrab;
+use reqwest::Method;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
@@ -26,20 +30,25 @@ pub(super) fn runtime() -> Result<Runtime> {
     runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))
 }
 
-/// A client of a forge at `base`, with its token in the header that the forge reads.
-pub(super) fn rest(kind: ForgeKind, base: &str, token: &SecretString) -> Result<reqwest::Client> {
-    if reqwest::Url::parse(base).ok().is_none_or(|url| url.host().is_none()) {
-        return Err(no_address(base));
-    }
-    let token = token.expose_secret();
-    match kind {
-        ForgeKind::Github | ForgeKind::Gitea => {
-            let json = (ACCEPT, HeaderValue::from_static("application/vnd.github+json"));
-            http_client(HeaderMap::from_iter([secret(AUTHORIZATION, &format!("Bearer {token}"))?, json]))
-        }
-        ForgeKind::Gitee => with_header(AUTHORIZATION, &format!("token {token}")),
-        _ => with_header(HeaderName::from_static("private-token"), token),
-    }
+/// A client of GitHub at `base`.
+pub(super) fn octocrab(base: &str, token: &SecretString) -> Result<Octocrab> {
+    let http = http_client(HeaderMap::new())?;
+    Octocrab::builder()
+        .base_uri(base)
+        .map_err(|_| no_address(base))?
+        .personal_token(token.clone())
+        .add_header(ACCEPT, "application/vnd.github+json".into())
+        .build_with_reqwest(http)
+        .map_err(|error| Error::new(ErrorKind::Internal, "http client", error))
+}
+
+/// A client of a forge that octocrab does not speak to.
+pub(super) fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Client> {
+    let (name, value) = match kind {
+        ForgeKind::Gitee => (AUTHORIZATION, format!("token {}", token.expose_secret())),
+        _ => (HeaderName::from_static("private-token"), token.expose_secret().to_owned()),
+    };
+    with_header(name, &value)
 }
 
 /// A client that speaks as a job of GitLab.
@@ -47,16 +56,16 @@ pub(super) fn job(token: &SecretString) -> Result<reqwest::Client> {
     with_header(HeaderName::from_static("job-token"), token.expose_secret())
 }
 
-fn with_header(name: HeaderName, value: &str) -> Result<reqwest::Client> {
-    http_client(HeaderMap::from_iter([secret(name, value)?]))
+/// A client for what octocrab does not send.
+pub(super) fn bearer(token: &SecretString) -> Result<reqwest::Client> {
+    with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))
 }
 
-/// A header that is shown nowhere.
-fn secret(name: HeaderName, value: &str) -> Result<(HeaderName, HeaderValue)> {
+fn with_header(name: HeaderName, value: &str) -> Result<reqwest::Client> {
     let mut value =
         HeaderValue::from_str(value).map_err(|_| Error::new(ErrorKind::Usage, "token", "fits no header"))?;
     value.set_sensitive(true);
-    Ok((name, value))
+    http_client(HeaderMap::from_iter([(name, value)]))
 }
 
 /// A client that follows no redirects: a header with a token would travel along.
@@ -80,8 +89,30 @@ fn no_address(base: &str) -> Error {
     Error::new(ErrorKind::Usage, base, "is not an address").with_help("give one like https://api.github.com with --url")
 }
 
-/// Sends a request.
-pub(super) async fn send(client: &reqwest::Client, base: &str, call: &Call) -> Result<Answer, String> {
+/// Sends a request to GitHub.
+pub(super) async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result<Answer, String> {
+    let path = call.path.as_str();
+    let json = match &call.body {
+        Body::Json(json) => Some(json),
+        Body::Empty => None,
+        Body::File { .. } | Body::Bytes { .. } => return Err("this forge takes no files".into()),
+    };
+    let sent = match call.method {
+        Method::POST => octocrab._post(path, json).await,
+        Method::PATCH => octocrab._patch(path, json).await,
+        Method::PUT => octocrab._put(path, json).await,
+        Method::DELETE => octocrab._delete(path, json).await,
+        _ => octocrab._get(path).await,
+    };
+    let response = sent.map_err(|error| cause(&error))?;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let most = most(call, status);
+    let body = limited::read(BodyDataStream::new(response.into_body()), most).await;
+    answer(status, headers, body.map_err(|error| cause(&error))?, most)
+}
+
+/// Sends a request to any other address.
+pub(super) async fn through_reqwest(client: &reqwest::Client, base: &str, call: &Call) -> Result<Answer, String> {
     let request = client.request(call.method.clone(), format!("{base}{}", call.path));
     let request = match &call.body {
         Body::Empty => request,
