@@ -1,6 +1,6 @@
 //! Ends of axes: pictures and the page draw a measurement on the same one.
 //!
-//! What lies beyond an end is drawn at it: on an axis up to a single 1e300 nothing else could be told apart.
+//! A value beyond an end is drawn at it: on an axis up to a single 1e300 nothing else could be told apart.
 
 use serde::Serialize;
 

@@ -426,7 +426,8 @@ impl Page<'_> {
 
     fn inherited(&self, place: &Place) -> Result<String> {
         let from = self.writer.unit(&unit_place(place.step, place.rank));
-        Ok(format!("{} {from} {}", self.word("inherited")?, self.writer.name(&place.op)))
+        let from = self.writer.phrase("inherited", &context! { place => safe(from) })?;
+        Ok(format!("{from} {}", self.writer.name(&place.op)))
     }
 
     fn culprit(&self, view: &CulpritView) -> Result<Vec<String>> {

@@ -8,7 +8,7 @@ use precision_gate::report::messages::Language;
 
 use crate::data::fixture;
 
-/// What is judged.
+/// Runs to judge.
 enum Given {
     /// Both sides of a case.
     Pair(&'static str),

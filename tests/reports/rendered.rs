@@ -202,7 +202,7 @@ const RECORDS: &str = "<script>const written = [];\
     CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { written.push(text); return fillText.call(this, text, ...rest); };\
     </script>";
 
-/// What is wrong with a page at its width, told to the frame around it: headless windows are at least 500 pixels wide, frames
+/// Faults of a page at its width, told to the frame around it: headless windows are at least 500 pixels wide, frames
 /// are not.
 const FITS: &str = r##"<script>setTimeout(() => {
 const root = document.documentElement, wide = root.clientWidth, wrong = [];

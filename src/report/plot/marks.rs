@@ -8,7 +8,7 @@ use super::{ALARM, Area, BASELINE, CANDIDATE, FAINT, INCOMPLETE, INK, PASS, WARN
 use crate::error::Result;
 use crate::verdict::{Side, Verdict};
 
-/// What a legend names.
+/// A mark that a legend names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mark {
     /// A side's line, with its dots.
