@@ -76,10 +76,8 @@ fn wrapped(text: &str, wide: usize) -> Vec<String> {
         if goes_on {
             continue;
         }
-        if let Some(line) = lines.last() {
-            if line.width() + piece.width() > wide && !line.is_empty() {
-                lines.push(String::new());
-            }
+        if lines.last().is_some_and(|line| !line.is_empty() && line.width() + piece.width() > wide) {
+            lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
             line.push_str(if line.is_empty() { piece.trim_start() } else { &piece });
