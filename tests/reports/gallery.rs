@@ -180,7 +180,8 @@ fn document(shown: &Shown, language: Language, folder: &Path) -> PathBuf {
             command.arg("run").arg("--baseline").arg(made.join("gpu")).arg("--candidate").arg(made.join("npu"));
         }
     }
-    let words = ["--lang", language.tag(), "--today", "2026-11-27", "--out"];
+    let spoken = if language == Language::Zh { "zh" } else { "en" };
+    let words = ["--lang", spoken, "--today", "2026-11-27", "--out"];
     let ran = command.args(words).arg(&out).output().expect("it runs");
     assert!(out.join("report.html").is_file(), "{}: {}", shown.name, String::from_utf8_lossy(&ran.stderr));
     out
