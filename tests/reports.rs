@@ -8,10 +8,11 @@
 
 mod cases;
 mod chinese;
-mod comment;
+pub(crate) mod comment;
 mod evaluation;
 mod first_screen;
 mod formats;
+mod gallery;
 mod hostile;
 mod opening;
 mod operators;

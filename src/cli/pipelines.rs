@@ -1,5 +1,6 @@
 //! `init --pull-request`, `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
 
+mod comments;
 mod forge;
 mod training;
 
@@ -16,6 +17,7 @@ use precision_gate::publish::forge::ForgeKind;
 use forge::PipelineForge;
 
 use super::show;
+use super::speech;
 use super::surroundings::Surroundings;
 
 /// Flags that choose the pipelines.
@@ -155,9 +157,10 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
     let mut said = String::new();
     for pipeline in pipelines {
         let path = args.root.join(pipeline.path);
+        let shipped = comments::in_language(pipeline.text, speech::language());
         let (text, training) = match pipeline.purpose {
-            Use::PullRequest => training::put_into(pipeline.text, pipeline.forge, &args.root),
-            _ => (pipeline.text.to_owned(), None),
+            Use::PullRequest => training::put_into(&shipped, pipeline.forge, &args.root),
+            _ => (shipped, None),
         };
         let (text, elsewhere) = on_own_host(text, pipeline.forge, origin_of(&args.root).as_deref());
         output::write_below(&args.root, pipeline.path, text.as_bytes())?;

@@ -1,5 +1,6 @@
 //! Parts that pictures and diagrams of a curve share.
 
+use super::ends;
 use crate::judge::loss::rl;
 use crate::kind::Role;
 use crate::result::GateResult;
@@ -193,6 +194,17 @@ impl Shown {
             .filter(|(_, b, c)| b.is_finite() && c.is_finite())
             .map(|(step, b, c)| (step, if is_relative && b.abs() > 0.0 { (c - b) / b.abs() } else { c - b }))
             .collect()
+    }
+
+    /// Smallest and largest value that an axis of both sides shows; `None` without a finite value.
+    pub(super) fn ends(&self) -> Option<(f64, f64)> {
+        ends::usual(self.baseline.iter().chain(&self.candidate).flatten().copied())
+    }
+
+    /// The largest size of a difference that an axis shows; `None` without a difference.
+    pub(super) fn largest_difference(&self) -> Option<f64> {
+        let of = if self.windows.is_empty() { None } else { self.ends() };
+        ends::largest_difference(self.differences().into_iter().map(|(_, apart)| apart), of)
     }
 
     /// First and last step of each stretch that the candidate lacks.

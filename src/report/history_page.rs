@@ -13,9 +13,10 @@ use serde::Serialize;
 use super::escape::Target;
 use super::history::{self, HistoryView};
 use super::messages::Language;
+use super::palette;
 use super::pictures::data_address;
 use super::plot::trend::trend_png;
-use super::writer::{Template, Writer};
+use super::writer::{Template, Writer, safe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::record::Record;
 use crate::history::summarise;
@@ -81,6 +82,7 @@ pub fn render(records: &[Record], unread: usize, alert_after: NonZeroU32, langua
     };
     let whole = context! {
         language => language.tag(),
+        palette => safe(palette::style()),
         suites => views.iter().map(|view| Value::from(Serde(view))).collect::<Vec<_>>(),
         runs => records.len(),
         until => until.map_or_else(String::new, moment),

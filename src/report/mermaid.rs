@@ -3,6 +3,7 @@
 use minijinja::context;
 
 use super::curve::{self, Shown};
+use super::ends;
 use super::escape::Target;
 use super::messages::{Language, short};
 use super::writer::Writer;
@@ -41,25 +42,23 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diag
     let both = shown.step.iter().zip(shown.baseline.iter().zip(&shown.candidate));
     let both: Vec<Point> = both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?))).collect();
     let points = telling(&both);
-    let finite = || points.iter().flat_map(|point| [point.1, point.2]).filter(|value| value.is_finite());
-    let Some(((first, ..), (last, ..))) = points.first().zip(points.last()).filter(|_| finite().next().is_some())
-    else {
+    let ends = ends::usual(points.iter().flat_map(|point| [point.1, point.2]));
+    let Some((((first, ..), (last, ..)), (low, high))) = points.first().zip(points.last()).zip(ends) else {
         return Ok(None);
     };
-    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value.max(-LARGEST)), high.max(value.min(LARGEST)))
-    });
+    let (low, high) = (low.clamp(-LARGEST, LARGEST), high.clamp(-LARGEST, LARGEST));
     let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
     let (bottom, top) = (low - room, high + room);
     let line = |of: fn(&Point) -> f64| {
-        let drawn = |value: f64| if value.is_finite() { value.clamp(-LARGEST, LARGEST) } else { bottom };
+        let drawn = |value: f64| if value.is_finite() { value.clamp(bottom, top) } else { bottom };
         points.iter().map(|point| plain(drawn(of(point)))).collect::<Vec<_>>().join(", ")
     };
     let writer = Writer::of(result, language, Target::Plain);
     let title = writer.phrase("picture_diagram", &context! { metric => letters(&unit.metric) })?;
     let chart = format!(
-        "xychart-beta\n  title \"{}\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
+        "xychart-beta\n  title \"{}\"\n  x-axis \"{}\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
         letters(&title),
+        letters(&writer.word("plot_step")?),
         plain(*first),
         plain(last.max(first + 1.0)),
         plain(bottom),

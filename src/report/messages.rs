@@ -133,6 +133,18 @@ pub(super) fn signed_ratio(value: f64) -> String {
     format!("{sign}{}", ratio(value, 2)).replace('-', "−")
 }
 
+/// A mark of an axis of relative errors, with three digits: as [`ratio`] writes it.
+pub fn tick(value: f64) -> String {
+    let size = ratio(value.abs(), 3);
+    if value < 0.0 { format!("−{size}") } else { size }
+}
+
+/// A mark of an axis of differences, with its sign: `+12.5 %`.
+pub fn signed_tick(value: f64) -> String {
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", tick(value))
+}
+
 /// The part that something has in a growth, in whole percent: what grew by more than all of it, as others shrank, is all.
 pub(super) fn share_of_growth(part: f64) -> String {
     let percent = (part.min(1.0) * 100.0).round() + 0.0;

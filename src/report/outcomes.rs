@@ -76,7 +76,7 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
     let limit = |limit: Option<Number>| bound(limit, outcome.unit, outcome.direction, writer).map(safe);
     Ok(RuleRow {
         check,
-        unit,
+        unit: writer.unit(&unit),
         formula: phrases::formula(&outcome.rule, writer.language()).unwrap_or_default().to_owned(),
         value: safe(measured(&outcome, writer)?),
         warn: limit(outcome.warn)?,

@@ -24,12 +24,15 @@ use super::checks::{self, Embedded};
 use super::escape::Target;
 use super::lines::Lines;
 use super::messages::Language;
+use super::palette;
 use super::phrases;
 use super::pictures::data_address;
 use super::plot::error_map::error_map_png;
 use super::plot::evaluation::evaluation_png;
 use super::plot::monitor::monitor_png;
 use super::plot::performance::performance_png;
+use super::plot::samples::samples_png;
+use super::plot::timeline::timeline_png;
 use super::plot::tokens::tokens_png;
 use super::templates::Templates;
 use super::view::{self, View};
@@ -87,9 +90,11 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
         monitor_map => monitor_png(result, options.language)?.as_deref().map(data_address),
         tokens_map => tokens_png(result, options.language)?.as_deref().map(data_address),
         evaluation_plot => evaluation_png(result, options.language)?.as_deref().map(data_address),
+        samples_plot => samples_png(result, options.language)?.as_deref().map(data_address),
+        timeline_plot => timeline_png(result, options.language)?.as_deref().map(data_address),
         performance_plot => performance_png(result, options.language)?.as_deref().map(data_address),
         assets => context! {
-            style => safe(include_str!("../../templates/report/page.css").into()),
+            style => safe(format!("{}{}", palette::style(), include_str!("../../templates/report/page.css"))),
             script => safe(SCRIPT.into()),
             chart_style => safe(include_str!("../../templates/report/vendor/uplot/uPlot.min.css").into()),
             chart_script => safe(include_str!("../../templates/report/vendor/uplot/uPlot.iife.min.js").into()),

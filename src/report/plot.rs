@@ -10,6 +10,7 @@ pub mod evaluation;
 mod heat;
 mod lines;
 pub mod loss;
+mod marks;
 pub mod monitor;
 pub mod performance;
 pub mod samples;
@@ -26,6 +27,7 @@ use plotters::style::{Color, FontStyle, IntoFont, RGBColor, TextStyle, register_
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::escape::{Target, cleaned};
 use crate::report::messages::Language;
+use crate::report::palette::{self, Colour};
 use crate::report::writer::Writer;
 use crate::verdict::{Side, Verdict};
 
@@ -37,13 +39,24 @@ const FONT: &str = "sans-serif";
 /// The embedded font; see `templates/fonts/README.md`.
 static FONT_BYTES: &[u8] = include_bytes!("../../templates/fonts/NotoSansSC-Regular-subset.otf");
 
-const PAPER: RGBColor = RGBColor(255, 255, 255);
-const INK: RGBColor = RGBColor(31, 41, 55);
-const FAINT: RGBColor = RGBColor(107, 114, 128);
-const GRID: RGBColor = RGBColor(229, 231, 235);
-const BASELINE: RGBColor = RGBColor(37, 99, 235);
-const CANDIDATE: RGBColor = RGBColor(234, 88, 12);
-const ALARM: RGBColor = RGBColor(185, 28, 28);
+const PAPER: RGBColor = rgb(palette::PAPER);
+const INK: RGBColor = rgb(palette::INK);
+const FAINT: RGBColor = rgb(palette::QUIET);
+const GRID: RGBColor = rgb(palette::LINE);
+const BASELINE: RGBColor = rgb(palette::BASELINE);
+const CANDIDATE: RGBColor = rgb(palette::CANDIDATE);
+const ALARM: RGBColor = rgb(palette::FAIL);
+const PASS: RGBColor = rgb(palette::PASS);
+const WARN: RGBColor = rgb(palette::WARN);
+const INCOMPLETE: RGBColor = rgb(palette::INCOMPLETE);
+const LIMIT: RGBColor = rgb(palette::LIMIT);
+const INHERITED: RGBColor = rgb(palette::INHERITED);
+
+/// A colour of the palette, as pictures have it.
+const fn rgb(colour: Colour) -> RGBColor {
+    let [red, green, blue] = colour.on_paper();
+    RGBColor(red, green, blue)
+}
 
 /// Makes the embedded font known; without it, drawing any text is an error.
 pub fn prepare_font() {
@@ -101,31 +114,6 @@ pub fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(
     encode(&pixels, width, height)
 }
 
-/// The largest number that is drawn as it is: axes reckon with sums and multiples of their ends.
-const LARGEST: f64 = 1e300;
-
-/// A number within what axes can reckon with.
-fn within_axes(value: f64) -> f64 {
-    value.clamp(-LARGEST, LARGEST)
-}
-
-/// Times the usual size, beyond which a value is drawn at the edge: on an axis up to it nothing else could be told apart.
-const UNUSUAL: f64 = 1e4;
-
-/// Ends of an axis on which the usual values can be told apart: the smallest and the largest of those within 10 000 times
-/// the median size. What lies beyond is drawn at the edge. `None` without a finite value.
-fn usual_ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let mut finite: Vec<f64> = values.filter(|value| value.is_finite()).map(within_axes).collect();
-    finite.sort_by(|one, other| one.abs().total_cmp(&other.abs()));
-    let median = finite.get(finite.len() / 2).copied()?.abs();
-    let is_usual = |value: &&f64| median <= 0.0 || value.abs() <= UNUSUAL * median;
-    let ends = finite
-        .iter()
-        .filter(is_usual)
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
-    Some(ends)
-}
-
 /// A disc for the baseline and a square for the candidate, so that colour is never all that tells them apart.
 fn dot(area: &Area<'_>, side: Side, (x, y): (i32, i32), size: i32, colour: RGBColor) -> Result<()> {
     match side {
@@ -139,6 +127,13 @@ fn dot(area: &Area<'_>, side: Side, (x, y): (i32, i32), size: i32, colour: RGBCo
 /// A length as a coordinate.
 fn pixel(length: u32) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
+}
+
+/// Width of a text in pixels.
+fn width_of(text: &str, size: u32) -> i32 {
+    prepare_font();
+    let (wide, _) = style(size, INK).font.box_size(text).unwrap_or_default();
+    pixel(wide)
 }
 
 fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {

@@ -324,7 +324,7 @@ impl Page<'_> {
                 (None, None) => String::new(),
             };
             rows.push(vec![
-                plain(unit.name()),
+                plain(self.writer.unit(&unit.name())),
                 self.badge(unit.verdict())?,
                 plain(unit.size().values.to_string()),
                 plain(culprit),
@@ -425,15 +425,16 @@ impl Page<'_> {
     }
 
     fn inherited(&self, place: &Place) -> Result<String> {
-        let from = unit_place(place.step, place.rank);
-        Ok(format!("{} {from} {}", self.word("inherited")?, self.writer.name(&place.op)))
+        let from = self.writer.unit(&unit_place(place.step, place.rank));
+        let from = self.writer.phrase("inherited", &context! { place => safe(from) })?;
+        Ok(format!("{from} {}", self.writer.name(&place.op)))
     }
 
     fn culprit(&self, view: &CulpritView) -> Result<Vec<String>> {
         let culprit = &view.culprit;
         let kind = Value::from(minijinja::value::Serde(culprit.kind)).to_string();
         let comma = self.word("comma")?;
-        let place = culprit.unit();
+        let place = self.writer.unit(&culprit.unit());
         let kind = self.word(&format!("kind_{kind}"))?;
         let mut lines = vec![format!("{place}{comma}{kind} {}", self.writer.name(&culprit.tensor))];
         let numbers = [

@@ -176,7 +176,8 @@ impl Writer {
             return Ok(Text { message, help: String::new() });
         };
         let mut context = self.facts(&finding.facts);
-        context.insert("where", finding.place.clone().into());
+        let step = unit_place(&finding.place, self.language).filter(|_| self.language == Language::Zh);
+        context.insert("where", step.map_or_else(|| finding.place.clone().into(), safe));
         let render = |template| self.render_text(&finding.code, template, &context);
         Ok(Text { message: render(message)?, help: render(help)? })
     }
@@ -220,14 +221,19 @@ impl Writer {
             "reason" | "help" if self.language == Language::Zh => {
                 return Some(sentences::said(text, self.language).into_owned().into());
             }
-            "unit" => is_unit_place(text).then_some(text),
+            "unit" => return unit_place(text, self.language).map(safe),
             // A number, which findings about a place keep as text.
-            "step" | "last" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            "step" | "last" | "last_step" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 return Some(safe(text.to_owned()));
             }
             _ => None,
         };
         known.map(|word| sides::spaced(word, self.language))
+    }
+
+    /// The name of a unit as it is, a step and rank in the words of the language.
+    pub(super) fn unit(&self, name: &str) -> String {
+        unit_place(name, self.language).unwrap_or_else(|| name.to_owned())
     }
 
     /// The name of a run, by its side.
@@ -320,15 +326,17 @@ fn own_lines() -> SyntaxConfig {
     syntax.expect("invariant: the delimiters are minijinja's own")
 }
 
-/// `step 3` or `step 3 rank 1`.
-fn is_unit_place(text: &str) -> bool {
-    let is_number = |word: Option<&str>| word.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    let mut words = text.split(' ');
-    let step = words.next() == Some("step") && is_number(words.next());
-    match words.next() {
-        None => step,
-        Some(word) => step && word == "rank" && is_number(words.next()) && words.next().is_none(),
-    }
+/// `step 3` or `step 3 rank 1` in the words of a language; `None` for any other text.
+fn unit_place(text: &str, language: Language) -> Option<String> {
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut words = text.strip_prefix("step ")?.split(' ');
+    let step = words.next().filter(is_number)?;
+    let rank = match (words.next(), words.next(), words.next()) {
+        (None, ..) => String::new(),
+        (Some("rank"), Some(rank), None) if is_number(&rank) => format!(" rank {rank}"),
+        _ => return None,
+    };
+    Some(if language == Language::Zh { format!("第 {step} 步{rank}") } else { format!("step {step}{rank}") })
 }
 
 /// A count for [`pluralize`], which takes no number beyond 2^63: of as many, the plural is written.

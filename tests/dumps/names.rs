@@ -8,11 +8,14 @@ use precision_gate::judge::register;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
 use precision_gate::policy::location::Held;
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
 use crate::dumps::build::{Op, Tensor, dump};
 use crate::dumps::support::fixtures;
+use crate::reports::comment::comment;
 
 /// Pairs of one model with module names: a healthy one, wrong modules, wrong operations, a warning.
 const CASES: [&str; 6] = [
@@ -226,6 +229,34 @@ fn layers_and_interfaces_of_msprobes_files_pair_mindspore_with_pytorch() {
         assert!(is_told(&found, "module-prefix"), "{name}");
         expect_same(name, true, &mindspore, "dump: {prefixes: {'network.': ''}}", &matching);
     }
+}
+
+#[test]
+fn two_frameworks_without_a_mapping_are_told_the_option_and_its_form() {
+    let folder = tempfile::tempdir().expect("folder");
+    let case = fixtures().join("benign_glm_stats_mix");
+    renamed(&case.join("npu"), &folder.path().join("npu"), &mindspore);
+    let found = judge(&case.join("gpu"), &folder.path().join("npu"), "", &Matching::default());
+    assert_eq!(found.verdict, Verdict::Incomplete);
+    for language in Language::ALL {
+        let comment = comment(&found, language, COMMENT_LIMIT);
+        let advice = comment.split("\n|").next().expect("the words above the table");
+        for word in ["PyTorch", "MindSpore", "--cell-mapping", "attention.projection: attention.dense", "dump.modules"]
+        {
+            assert!(advice.contains(word), "{word}: {advice}");
+        }
+    }
+    // Of one framework no mapping is asked for.
+    let other = renamed_case(&folder.path().join("torch"), &case);
+    let found = judge(&case.join("gpu"), &other, "", &Matching::default());
+    let mut missing = found.findings.iter().filter(|finding| finding.code == "operations-missing").peekable();
+    assert!(missing.peek().is_some() && missing.all(|one| !one.facts.contains_key("framework")));
+}
+
+/// A candidate of the same framework whose linear calls have another name.
+fn renamed_case(to: &Path, case: &Path) -> PathBuf {
+    renamed(&case.join("npu"), to, &|text| text.replace("Functional.linear.", "Functional.other_linear."));
+    to.to_owned()
 }
 
 #[test]

@@ -9,8 +9,6 @@ use serde_json::Value;
 
 use crate::reports::cases;
 
-const STYLE: &str = include_str!("../../templates/report/page.css");
-
 /// The page of a case whose runs are called GPU and NPU.
 pub(crate) fn page(case: &str, language: Language) -> String {
     let mut outcome = cases::find(case).run();
@@ -85,7 +83,8 @@ fn the_data_name_the_first_wrong_value_of_the_result() {
 
 /// Colours of a scheme, by name: those of `:root`, in dark replaced by the dark ones.
 fn colours(dark: bool) -> BTreeMap<String, [f64; 3]> {
-    let blocks: Vec<&str> = STYLE.split(":root {").skip(1).filter_map(|rest| rest.split('}').next()).collect();
+    let html = page("pass", Language::En);
+    let blocks: Vec<&str> = html.split(":root {").skip(1).filter_map(|rest| rest.split('}').next()).take(2).collect();
     assert_eq!(blocks.len(), 2, "light and dark");
     let declarations = blocks[..=usize::from(dark)].iter().flat_map(|block| block.split(';'));
     let colour =

@@ -1,18 +1,19 @@
 //! Second stage: documents in the programs that show them.
 //!
-//! `apt-get install chromium cmark-gfm libxml2-utils`, then
+//! `apt-get install chromium cmark-gfm fonts-wqy-microhei libxml2-utils`, then
 //! `cargo test --test all reports:: -- --ignored`. Pictures of the page are left in `target/tmp/page-*.png`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use precision_gate::report::messages::Language;
+use precision_gate::report::messages::{self, Language};
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::{issue, junit};
 
 use crate::reports::cases::CASES;
 use crate::reports::comment::comment;
+use crate::reports::gallery;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
@@ -195,7 +196,14 @@ fn the_page_draws_the_smallest_errors_and_the_largest() {
     assert!(document.contains("<canvas"), "nothing was drawn");
 }
 
-/// Widths that a page is too wide for, told to the frame around it: headless windows are at least 500 pixels wide, frames are not.
+/// Records what charts write beside their axes. It stands before every other script of a page.
+const RECORDS: &str = "<script>const written = [];\
+    const fillText = CanvasRenderingContext2D.prototype.fillText;\
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { written.push(text); return fillText.call(this, text, ...rest); };\
+    </script>";
+
+/// Faults of a page at its width, told to the frame around it: headless windows are at least 500 pixels wide, frames
+/// are not.
 const FITS: &str = r##"<script>setTimeout(() => {
 const root = document.documentElement, wide = root.clientWidth, wrong = [];
 if (Math.max(root.scrollWidth, document.body.scrollWidth) > wide) wrong.push(`wider than ${wide} pixels: ${root.scrollWidth}`);
@@ -206,30 +214,117 @@ for (const cell of document.querySelectorAll("td, th")) {
   const inner = cell.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   if (inner < 6 * size - 1) wrong.push(`a cell of ${Math.round(inner)} pixels: ${text.slice(0, 20)}`);
 }
+const bare = (mark) => mark.outerHTML.replace(/(stroke|fill)="(#[0-9a-f]+|rgb[^"]*)"/g, "");
+for (const legend of document.querySelectorAll(".u-legend")) {
+  const rows = [...legend.querySelectorAll(".u-series")].filter((row) => row.getClientRects().length);
+  const marks = rows.map((row) => row.querySelector(".u-marker svg"));
+  if (marks.some((mark) => mark === null)) wrong.push(`a legend without a mark: ${legend.innerText}`);
+  else if (new Set(marks.map(bare)).size < marks.length) wrong.push(`only colour tells apart: ${legend.innerText}`);
+  const chart = legend.closest(".fill, .chart");
+  if (chart && legend.getBoundingClientRect().bottom > chart.getBoundingClientRect().bottom + 24) wrong.push(`a legend below its chart: ${legend.innerText}`);
+}
+for (const image of document.querySelectorAll("main img")) {
+  if (image.naturalWidth === 0) wrong.push("a picture that is none");
+  // Pictures have words of 22 and more of their 1600 pixels.
+  else if (image.clientWidth / image.naturalWidth * 22 < 9) wrong.push(`a picture of ${image.clientWidth} pixels`);
+}
+const odd = written.filter((text) => /undefined|null|e[3-9]\d\b|e[12]\d\d/.test(text));
+if (odd.length) wrong.push(`beside an axis: ${odd.slice(0, 4)}`);
+if (document.documentElement.lang.startsWith("zh") && /\bstep \d/.test(document.querySelector("main").innerText)) {
+  wrong.push(`a step in English: ${/.{0,20}\bstep \d.{0,10}/.exec(document.querySelector("main").innerText)[0]}`);
+}
 parent.postMessage(wrong.join("; ") || "fits", "*");
 }, 700)</script></body>"##;
 
+/// A page that shows others one after the other, each in a frame of each width, and collects what is wrong with them.
+const FRAMES: &str = r##"<!doctype html><body style="margin:0"><p id="told"></p><script>
+const open = [...PAGES].flatMap((page) => [1366, 390].map((width) => [page, width])), wrong = [];
+const next = () => {
+  document.querySelector("iframe")?.remove();
+  if (!open.length) { document.getElementById("told").textContent = wrong.join("\n") || "all fit"; return; }
+  const [page, width] = open.shift();
+  onmessage = ({ data }) => { if (data !== "fits") wrong.push(`${page} ${width}: ${data}`); next(); };
+  const frame = document.createElement("iframe");
+  frame.style = `width:${width}px;height:900px;border:0`;
+  frame.src = page;
+  document.body.append(frame);
+};
+next();
+</script></body>"##;
+
+/// Every check in both languages, on a desk and a phone, in light and dark.
 #[test]
 #[ignore = "needs chromium"]
-fn no_page_scrolls_sideways_on_a_desk_or_a_phone() {
-    let pages = CASES.iter().flat_map(|case| [Language::En, Language::Zh].map(|language| (case.name, language)));
-    for (name, language) in pages {
-        let html = crate::reports::page::page(name, language).replace("</body>", FITS);
-        let file = format!("fits-{name}-{}.html", language.tag());
-        written(&file, &html);
-        for width in [1366, 390] {
-            let frame = format!(
-                "<body style='margin:0'><iframe src='{file}' style='width:{width}px;height:900px;border:0'></iframe>\
-                 <p id=told></p><script>onmessage = (told) => {{ document.getElementById('told').textContent = told.data; }}\
-                 </script></body>"
-            );
-            let frame = written(&format!("frame-{width}-{file}"), &frame);
-            for scheme in ["light", "dark"] {
-                let mut arguments = vec!["--window-size=1400,1000", "--virtual-time-budget=3000", "--dump-dom"];
-                arguments.extend((scheme == "dark").then_some("--force-dark-mode"));
-                let document = chromium(&arguments, &frame);
-                assert!(document.contains("<p id=\"told\">fits</p>"), "{name} {width} {scheme}: {document}");
-            }
+fn every_page_fits_a_desk_and_a_phone_and_needs_no_colour_to_be_read() {
+    let mut pages = Vec::new();
+    for language in Language::ALL {
+        for case in CASES {
+            pages.push((
+                format!("fits-{}-{}.html", case.name, language.tag()),
+                crate::reports::page::page(case.name, language),
+            ));
+        }
+        for (name, out) in gallery::written(language, &folder().join("gallery")) {
+            let html = fs::read_to_string(out.join("report.html")).expect("a page");
+            pages.push((format!("fits-shown-{name}-{}.html", language.tag()), html));
         }
     }
+    for (file, html) in &pages {
+        let recorded = html.replacen("<body>", &format!("<body>{RECORDS}"), 1);
+        written(file, &recorded.replace("</body>", FITS));
+    }
+    let files: Vec<&String> = pages.iter().map(|(file, _)| file).collect();
+    let frames = FRAMES.replace("PAGES", &serde_json::to_string(&files).expect("JSON"));
+    let frames = written("frames.html", &frames);
+    let mut wrong = String::new();
+    for scheme in ["light", "dark"] {
+        let mut arguments = vec!["--window-size=1400,1000", "--virtual-time-budget=600000", "--dump-dom"];
+        arguments.extend((scheme == "dark").then_some("--force-dark-mode"));
+        let document = chromium(&arguments, &frames);
+        let told = document.split("<p id=\"told\">").nth(1).and_then(|rest| rest.split("</p>").next()).expect("told");
+        if told != "all fit" {
+            wrong.push_str(&format!("{scheme}:\n{told}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A single 1e300, or infinity, leaves the axes to the other values: what is beyond stands at the edge.
+#[test]
+#[ignore = "needs chromium"]
+fn no_single_number_flattens_an_axis() {
+    // A folder of its own: the pages of all checks are written at the same time.
+    let out = gallery::of(gallery::SPOILED, Language::En, &folder().join("spoiled"));
+    let html = fs::read_to_string(out.join("report.html")).expect("a page");
+    let check = "<script>setTimeout(() => { const ticks = written.filter((text) => /^\\d+(\\.\\d+)?$/.test(text)); \
+        document.body.dataset.ticks = ticks.join(' '); }, 500)</script></body>";
+    let html = html.replacen("<body>", &format!("<body>{RECORDS}"), 1).replace("</body>", check);
+    let document = chromium(&["--virtual-time-budget=3000", "--dump-dom"], &written("spoiled.html", &html));
+    let ticks = document.split("data-ticks=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("ticks");
+    assert!(["3", "4", "5"].iter().all(|tick| ticks.split(' ').any(|one| one == *tick)), "{ticks}");
+}
+
+/// Numbers beside an axis and in a table, by the page's scripts and by the pictures and documents beside it.
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_writes_numbers_as_the_pictures_do() {
+    const BASE: &str = include_str!("../../templates/report/page/base.js");
+    let values = [
+        0.0, 1.0, 0.5, 0.125, 0.1, 0.05046, 0.05, 0.01, 1e-3, 1e-4, 9.99e-5, 1e-5, 2.5e-7, 1e-12, 5e-324, 9.999, 10.0,
+        12.5, 34.21, 1234.6, 123_456.0, 1e6, 1.5e300, -0.125, -1e-7, -20.0,
+    ];
+    let told: Vec<_> = values
+        .iter()
+        .map(|value| (value, messages::tick(*value), messages::signed_tick(*value), messages::short(*value)))
+        .collect();
+    let expected = serde_json::to_string(&told).expect("JSON");
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><body><script type=\"application/json\" id=\"data\">\
+         {{\"words\":{{}},\"labels\":[\"GPU\",\"NPU\"]}}</script><script>{BASE}\n\
+         const wrong = {expected}.filter(([value, one, other, third]) => tick(value) !== one || signedTick(value) !== other || short(value) !== third);\n\
+         document.body.dataset.wrong = JSON.stringify(wrong.map(([value, ...all]) => [value, ...all, tick(value), signedTick(value), short(value)]));\
+         </script></body></html>"
+    );
+    let document = chromium(&["--dump-dom"], &written("numbers.html", &html));
+    assert!(document.contains("data-wrong=\"[]\""), "{document}");
 }

@@ -49,6 +49,11 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let evidence = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
         diagnosis = diagnosis.because(evidence);
     }
+    if let Some([ours, theirs]) = context.input.baseline.other_frameworks(context.input.candidate) {
+        let advice =
+            Statement::new("frameworks-not-mapped").with("framework", ours).with("candidate_framework", theirs);
+        return Some(diagnosis.advise(advice));
+    }
     Some(advised(diagnosis, &sides, &gaps, &frames))
 }
 

@@ -35,6 +35,24 @@ pub struct Dump {
     pub parts: Option<Arc<Parts>>,
 }
 
+impl Dump {
+    /// The frameworks of two dumps by their names, baseline and candidate, where one is MindSpore and the other is not: each names
+    /// modules and interfaces in its own way.
+    pub fn other_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
+        let is_mindspore = |dump: &Self| dump.framework == "mindspore";
+        (is_mindspore(self) != is_mindspore(candidate)).then(|| [self, candidate].map(Self::framework_name))
+    }
+
+    fn framework_name(&self) -> &str {
+        match self.framework.as_str() {
+            "pytorch" => "PyTorch",
+            "mindspore" => "MindSpore",
+            "mindtorch" => "MindTorch",
+            other => other,
+        }
+    }
+}
+
 /// Facts about the parts of an assembled dump.
 #[derive(Clone, Debug)]
 pub struct Parts {

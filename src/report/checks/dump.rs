@@ -3,9 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::presentation::{Details, Embedded, Picture, Presentation};
+use crate::report::ends::Decades;
 use crate::report::plot::divergence::divergence_png;
 use crate::report::plot::error_map::error_map_png;
-use crate::result::unit::{ProfilePoint, Unit, unit_place};
+use crate::result::unit::{ProfilePoint, Unit};
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {
@@ -23,7 +24,7 @@ fn embedded(unit: &Unit) -> Option<Json> {
     let Unit::Dump(unit) = unit else { return None };
     let of = |field: fn(&ProfilePoint) -> Json| unit.profile.iter().map(field).collect::<Vec<_>>();
     Some(json!({
-        "name": unit_place(unit.step, unit.rank), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
+        "axis": Decades::of(&unit.profile), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
         "data": unit.data, "culprit": unit.culprit.as_ref().map(|culprit| &culprit.op),
         "culprit_tensor": unit.culprit.as_ref().map(|culprit| &culprit.tensor),
         "inherited_from": unit.inherited_from,

@@ -5,14 +5,14 @@
 use std::ops::Range;
 
 use minijinja::context;
-use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries};
+use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries, TriangleMarker};
 use plotters::style::Color;
 
 use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
-use super::{ALARM, Area, BASELINE, FAINT, INK, internal, name_of, text, within_axes};
+use super::{ALARM, Area, BASELINE, FAINT, INK, internal, name_of, text};
 use crate::error::Result;
 use crate::report::curve::{self, Shown, ShownWindow};
-use crate::report::messages::short;
+use crate::report::messages::{short, signed_tick};
 use crate::report::writer::{Writer, safe};
 use crate::result::number::Number;
 use crate::result::outcome::{RuleOutcome, ValueUnit};
@@ -62,8 +62,7 @@ pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Wri
 fn percent(value: &f64) -> String {
     // What plotters makes of 0 by adding steps.
     let value = if value.abs() < LEAST * 1e-6 { 0.0 } else { *value };
-    let sign = if value > 0.0 { "+" } else { "" };
-    format!("{sign}{} %", short(value * 100.0))
+    signed_tick(value)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of a formatter")]
@@ -97,8 +96,7 @@ fn limit_of(rule: &RuleOutcome) -> Option<f64> {
 
 /// The same height above and below 0, so that the sign is seen.
 fn range(shown: &Shown, drawn: Option<&Drawn>) -> Range<f64> {
-    let differences = shown.differences().into_iter().map(|(_, apart)| apart.abs()).filter(|apart| apart.is_finite());
-    let most = differences.map(within_axes).chain(drawn.map(|drawn| drawn.limit)).fold(LEAST, f64::max);
+    let most = shown.largest_difference().into_iter().chain(drawn.map(|drawn| drawn.limit)).fold(LEAST, f64::max);
     let height = most * 1.15;
     -height..height
 }
@@ -125,6 +123,8 @@ fn points(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) ->
         };
         let raw = clamp(&stretch);
         polyline(chart, &raw, line(INK.mix(if many { 0.25 } else { 0.45 }), 2))?;
+        let beyond = stretch.iter().zip(&raw).filter(|((_, apart), _)| !range.contains(apart));
+        chart.draw_series(beyond.map(|(_, point)| TriangleMarker::new(*point, 12, INK.filled()))).map_err(internal)?;
         let dots = raw.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.6).filled()));
         chart.draw_series(dots).map_err(internal)?;
         if many && shown.windows.is_empty() {

@@ -6,22 +6,23 @@ use minijinja::context;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
     BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, EmptyElement, IntoLogRange,
-    LineSeries, LogCoord, PathElement, Polygon,
+    LogCoord, Polygon,
 };
 use plotters::style::Color;
 
+use super::marks::{Legend, Mark};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, dot, drawable, internal, picture, pixel, style, text,
-    verdict, within_axes,
+    ALARM, Area, FAINT, GRID, INK, LIMIT, PAPER, PASS, drawable, internal, picture, pixel, style, text, verdict,
 };
 use crate::error::Result;
+use crate::report::ends::Decades;
 use crate::report::escape::Target;
-use crate::report::messages::{Language, short};
+use crate::report::messages::{Language, tick};
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::number::Number;
-use crate::result::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
-use crate::verdict::{Side, Verdict};
+use crate::result::unit::{DumpUnit, ProfilePoint, Unit};
+use crate::verdict::Verdict;
 
 const WIDTH: u32 = 1600;
 /// Height of the title, of a panel, and of a panel that stands alone.
@@ -32,10 +33,6 @@ const ALONE: u32 = 640;
 const MOST_PANELS: usize = 6;
 /// Room left of the axes for their labels.
 const LABELS: u32 = 150;
-/// Lowest error that is drawn apart from 0.
-const LOWEST: f64 = 1e-12;
-/// Decades an axis shows at most: nothing a limit could be about lies below.
-const MOST_DECADES: f64 = 9.0;
 
 type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
@@ -80,44 +77,33 @@ fn units(result: &GateResult) -> Vec<&DumpUnit> {
 
 fn title(area: &Area<'_>, result: &GateResult, more: usize, words: &Writer) -> Result<()> {
     let more = if more > 0 { words.phrase("plot_more", &context! { more })? } else { String::new() };
-    let name = format!("{}: {}{more}", words.word("plot_profile")?, verdict(result.verdict, words)?);
+    let colon = words.word("colon")?;
+    let name = format!("{}{colon}{}{more}", words.word("plot_profile")?, verdict(result.verdict, words)?);
     text(area, &name, (40, 24), 40, INK)?;
-    let mut x = 44;
     let marks = [
-        ("plot_within", Some(Side::Baseline), BASELINE),
-        ("plot_beyond", Some(Side::Candidate), ALARM),
-        ("plot_limit", None, CANDIDATE),
+        (Mark::Sign(Verdict::Pass), "plot_within"),
+        (Mark::Sign(Verdict::Fail), "plot_beyond"),
+        (Mark::Dashed(LIMIT), "plot_limit"),
     ];
-    for (label, shape, colour) in marks {
-        let label = &words.word(label)?;
-        match shape {
-            Some(shape) => dot(area, shape, (x + 10, 98), 9, colour)?,
-            None => {
-                let line = [(x - 2, 98), (x + 22, 98)];
-                area.draw(&PathElement::new(line, colour.stroke_width(4))).map_err(internal)?;
-            }
-        }
-        text(area, label, (x + 32, 92), 26, INK)?;
-        let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
-        x += 32 + pixel(width) + 56;
-    }
-    Ok(())
+    let entries = marks.into_iter().map(|(mark, key)| Ok((mark, words.word(key)?))).collect::<Result<_>>()?;
+    Legend::new(entries, (40, pixel(WIDTH) - 40)).draw(area, 78)
 }
 
 fn profile(area: &Area<'_>, unit: &DumpUnit, words: &Writer) -> Result<()> {
-    let (orders, range) = (orders(&unit.profile), decades(&unit.profile));
+    // A little wider than the axis, so that both of its ends have their marks whatever a logarithm is rounded to.
+    let (orders, axis) = (orders(&unit.profile), Decades::of(&unit.profile));
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
         .margin_top(56)
         .margin_bottom(12)
         .x_label_area_size(80)
         .y_label_area_size(LABELS)
-        .build_cartesian_2d(orders.clone(), range.clone().log_scale())
+        .build_cartesian_2d(orders.clone(), (axis.floor * (1.0 - 1e-9)..axis.top * (1.0 + 1e-9)).log_scale())
         .map_err(internal)?;
     chart
         .configure_mesh()
         .x_label_formatter(&whole)
-        .y_label_formatter(&|value| short(*value))
+        .y_label_formatter(&|value| mark_of(*value, &axis))
         .y_labels(6)
         .x_labels(10)
         .light_line_style(PAPER)
@@ -128,9 +114,10 @@ fn profile(area: &Area<'_>, unit: &DumpUnit, words: &Writer) -> Result<()> {
         .axis_desc_style(style(26, INK))
         .draw()
         .map_err(internal)?;
-    limits(&mut chart, unit, &orders, &range)?;
-    points(&mut chart, unit, &range)?;
-    let name = format!("{}: {}", unit_place(unit.step, unit.rank), verdict(unit.verdict, words)?);
+    limits(&mut chart, unit, &orders, &axis)?;
+    points(&mut chart, unit, &axis)?;
+    let place = words.phrase("unit_place", &context! { step => unit.step, rank => unit.rank })?;
+    let name = format!("{place}{}{}", words.word("colon")?, verdict(unit.verdict, words)?);
     text(area, &name, (pixel(LABELS) + 4, 18), 28, INK)?;
     let (width, _) = area.estimate_text_size(&name, &style(28, INK)).map_err(internal)?;
     culprit(area, &mut chart, unit, pixel(LABELS + width) + 40)
@@ -151,26 +138,24 @@ fn whole(order: &f64) -> String {
     if order.fract().abs() < 1e-9 && *order >= 0.0 { format!("{order:.0}") } else { String::new() }
 }
 
-/// Whole decades around errors and limits.
-fn decades(profile: &[ProfilePoint]) -> Range<f64> {
-    let sizes = || profile.iter().flat_map(|point| [point.error.0, point.limit.0]);
-    let told = || sizes().filter(|size| size.is_finite() && *size > LOWEST).map(within_axes);
-    let highest = told().fold(1e-6, f64::max);
-    let lowest = told().fold(highest, f64::min);
-    let top = (highest * 1.5).log10().ceil();
-    let bottom = lowest.log10().floor().max(top - MOST_DECADES).min(top - 2.0);
-    10_f64.powf(bottom)..10_f64.powf(top)
+/// A mark of the axis of errors: its floor is 0 or all below it, its top what lies beyond it or is no number.
+fn mark_of(value: f64, axis: &Decades) -> String {
+    let is_at = |end: f64| (value / end - 1.0).abs() < 1e-6;
+    let said = tick(value);
+    if is_at(axis.floor) {
+        return if axis.is_cut_below { format!("≤ {said}") } else { tick(0.0) };
+    }
+    match (is_at(axis.top), axis.has_infinite, axis.is_cut_above) {
+        (true, true, _) => "NaN, inf".to_owned(),
+        (true, false, true) => format!("≥ {said}"),
+        _ => said,
+    }
 }
 
-/// Place of a size in the picture: equal results at the bottom, NaN and infinity at the top.
-fn placed(size: f64, range: &Range<f64>) -> f64 {
-    if size.is_finite() { size.clamp(range.start, range.end) } else { range.end }
-}
-
-fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, range: &Range<f64>) -> Result<()> {
+fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, axis: &Decades) -> Result<()> {
     let mut steps: Vec<(f64, f64)> = Vec::new();
     for point in &unit.profile {
-        let limit = placed(point.limit.0, range);
+        let limit = axis.placed(point.limit.0);
         match steps.last().copied() {
             None => steps.push((orders.start, limit)),
             // Only where it changes: a thick line has ugly joints where points coincide.
@@ -181,15 +166,15 @@ fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, range
         }
     }
     steps.extend(steps.last().map(|last| (orders.end, last.1)));
-    chart.draw_series(LineSeries::new(steps, CANDIDATE.stroke_width(3))).map_err(internal).map(drop)
+    chart.draw_series(DashedLineSeries::new(steps, 10, 8, LIMIT.stroke_width(3))).map_err(internal).map(drop)
 }
 
-fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Result<()> {
+fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, axis: &Decades) -> Result<()> {
     let size = if unit.profile.len() > 400 { 4 } else { 7 };
     let is_beyond = |point: &&ProfilePoint| !point.error.0.is_finite() || point.error.0 > point.limit.0;
-    let at = |point: &ProfilePoint| (position(point), placed(point.error.0, range));
+    let at = |point: &ProfilePoint| (position(point), axis.placed(point.error.0));
     let within = unit.profile.iter().filter(|point| !is_beyond(point));
-    let within = within.map(|point| Circle::new(at(point), size, BASELINE.mix(0.85).filled()));
+    let within = within.map(|point| Circle::new(at(point), size, PASS.mix(0.85).filled()));
     chart.draw_series(within).map_err(internal)?;
     // A square says that it is beyond, and red says it again.
     let square = |point: &ProfilePoint| {
@@ -211,10 +196,10 @@ fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i3
         limit: culprit.metrics.get("limit").copied().unwrap_or(Number(0.0)),
         suspect: true,
     };
-    let range = decades(&unit.profile);
-    let ends = [(position(point), range.start), (position(point), range.end)];
+    let axis = Decades::of(&unit.profile);
+    let ends = [(position(point), axis.floor), (position(point), axis.top)];
     chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
-    let at = (position(point), placed(point.error.0, &range));
+    let at = (position(point), axis.placed(point.error.0));
     chart.draw_series([Circle::new(at, 13, ALARM.stroke_width(4))]).map_err(internal)?;
     let name = drawable(&culprit.op, 70);
     let (width, _) = area.estimate_text_size(&name, &style(26, ALARM)).map_err(internal)?;
@@ -222,19 +207,4 @@ fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i3
     let (x, _) = chart.backend_coord(&at);
     let x = (x - pixel(width) / 2).min(pixel(WIDTH) - pixel(width) - 40).max(from);
     text(area, &name, (x, 20), 26, ALARM)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decades_stay_finite_whatever_the_errors() {
-        for error in [f64::MAX, 1e308, f64::INFINITY, f64::NAN, 5e-324, 0.0] {
-            let point =
-                ProfilePoint { order: 0, op: String::new(), error: Number(error), limit: Number(0.01), suspect: false };
-            let range = decades(&[point]);
-            assert!(range.start > 0.0 && range.end.is_finite() && range.end > range.start, "{error:e}: {range:?}");
-        }
-    }
 }

@@ -4,13 +4,11 @@
 //! beyond, so that a collapse and a drop at the margin can both be read.
 
 use minijinja::context;
-use plotters::prelude::{Circle, PathElement, Polygon, Rectangle};
+use plotters::prelude::{PathElement, Polygon};
 use plotters::style::{Color, RGBColor};
 
-use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, drawable, internal, name_of, picture, pixel, style, text,
-    verdict,
-};
+use super::marks::{Legend, Mark, bracket, colour_of, sign};
+use super::{ALARM, Area, FAINT, GRID, INK, drawable, internal, name_of, picture, pixel, style, text, verdict};
 use crate::error::Result;
 use crate::report::escape::Target;
 use crate::report::evaluation;
@@ -24,10 +22,10 @@ use crate::verdict::{Side, Verdict};
 const WIDTH: u32 = 1600;
 /// Rows that are drawn.
 const MOST_ROWS: usize = 40;
-/// Height of a row, of what stands above the rows, and of what stands below them.
+/// Height of a row, of what stands above the rows, and of what stands below them without the legend.
 const ROW: i32 = 36;
 const ABOVE: i32 = 130;
-const BELOW: i32 = 170;
+const BELOW: i32 = 100;
 /// Ends of the part with the drops, and the columns behind it.
 const LEFT: i32 = 520;
 const RIGHT: i32 = 1180;
@@ -63,7 +61,10 @@ pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<
     let words = Writer::of(result, language, Target::Plain);
     let axis = Axis::of(&rows);
     let tall = ROW * i32::try_from(rows.len()).unwrap_or(0);
-    let height = u32::try_from(ABOVE + tall + BELOW).unwrap_or(WIDTH);
+    let legend = legend(&words)?;
+    let more = all.len() - rows.len();
+    let below = BELOW + legend.height() + if more > 0 { 40 } else { 0 };
+    let height = u32::try_from(ABOVE + tall + below).unwrap_or(WIDTH);
     let png = picture(WIDTH, height, |root| {
         text(root, &words.word("plot_evaluation")?, (40, 24), 34, INK)?;
         axis.draw(root, tall, &words)?;
@@ -72,11 +73,10 @@ pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<
             row.draw(root, &words)?;
         }
         axis.margin(root, tall)?;
-        legend(root, ABOVE + tall, &words)?;
-        let more = all.len() - rows.len();
+        legend.draw(root, ABOVE + tall + BELOW - 16)?;
         if more > 0 {
             let note = words.phrase("plot_evaluation_more", &context! { more })?;
-            text(root, &note, (40, ABOVE + tall + 128), 24, FAINT)?;
+            text(root, &note, (40, ABOVE + tall + BELOW + legend.height()), 24, FAINT)?;
         }
         Ok(())
     })?;
@@ -280,64 +280,16 @@ fn named(name: &str, room: usize) -> String {
     format!("{start}…{rest}")
 }
 
-fn colour_of(verdict: Verdict) -> RGBColor {
-    match verdict {
-        Verdict::Fail => ALARM,
-        Verdict::Warn => CANDIDATE,
-        Verdict::Incomplete | Verdict::Skipped => FAINT,
-        Verdict::Pass => BASELINE,
-    }
-}
-
-/// The sign of a verdict: a square fails, a triangle warns, a hollow diamond is incomplete, a disc passes.
-fn sign(area: &Area<'_>, verdict: Verdict, (at, middle): (i32, i32)) -> Result<()> {
-    let colour = colour_of(verdict);
-    match verdict {
-        Verdict::Fail => {
-            let corners = [(at - 9, middle - 9), (at + 9, middle + 9)];
-            area.draw(&Rectangle::new(corners, colour.filled())).map_err(internal)
-        }
-        Verdict::Warn => {
-            let corners = vec![(at, middle - 11), (at - 11, middle + 9), (at + 11, middle + 9)];
-            area.draw(&Polygon::new(corners, colour.filled())).map_err(internal)
-        }
-        Verdict::Incomplete | Verdict::Skipped => {
-            let corners =
-                vec![(at, middle - 11), (at + 11, middle), (at, middle + 11), (at - 11, middle), (at, middle - 11)];
-            area.draw(&PathElement::new(corners, colour.stroke_width(3))).map_err(internal)
-        }
-        Verdict::Pass => area.draw(&Circle::new((at, middle), 9, colour.filled())).map_err(internal),
-    }
-}
-
-/// The sign of the smallest drop that a test finds: a bracket.
-fn bracket(area: &Area<'_>, (at, middle): (i32, i32)) -> Result<()> {
-    let corners = [(at - 6, middle - 9), (at, middle - 9), (at, middle + 9), (at - 6, middle + 9)];
-    area.draw(&PathElement::new(corners, FAINT.stroke_width(3))).map_err(internal)
-}
-
 /// The signs with their words, below the axis.
-fn legend(area: &Area<'_>, bottom: i32, words: &Writer) -> Result<()> {
-    let middle = bottom + 104;
-    let mut left = 52;
-    let word = |said: &str, left: &mut i32| -> Result<()> {
-        text(area, said, (*left + 20, middle - 9), 24, INK)?;
-        let (wide, _) = area.estimate_text_size(said, &style(24, INK)).map_err(internal)?;
-        *left += pixel(wide) + 62;
-        Ok(())
-    };
+fn legend(words: &Writer) -> Result<Legend> {
+    let mut entries = Vec::new();
     for each in [Verdict::Fail, Verdict::Incomplete, Verdict::Warn, Verdict::Pass] {
-        sign(area, each, (left, middle))?;
-        word(&verdict(each, words)?, &mut left)?;
+        entries.push((Mark::Sign(each), verdict(each, words)?));
     }
-    for top in [middle - 15, middle - 4, middle + 7] {
-        area.draw(&PathElement::new([(left, top), (left, top + 7)], ALARM.stroke_width(3))).map_err(internal)?;
-    }
-    word(&words.word("plot_evaluation_margin")?, &mut left)?;
-    bracket(area, (left, middle))?;
-    word(&words.word("plot_evaluation_detectable")?, &mut left)?;
-    text(area, "Σ", (left - 8, middle - 9), 24, INK)?;
-    word(&words.word("plot_evaluation_pooled")?, &mut left)
+    entries.push((Mark::Upright(ALARM), words.word("plot_evaluation_margin")?));
+    entries.push((Mark::Bracket, words.word("plot_evaluation_detectable")?));
+    entries.push((Mark::Sum, words.word("plot_evaluation_pooled")?));
+    Ok(Legend::new(entries, (40, pixel(WIDTH) - 40)))
 }
 
 /// Writes `text` with the middle of its upper edge at a pixel.

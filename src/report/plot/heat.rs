@@ -96,7 +96,7 @@ pub(super) fn scale(
     let (width, _) = area.estimate_text_size(&short(largest), &style(size, INK)).map_err(internal)?;
     let left = left + pixel(width) + 60;
     area.draw(&Rectangle::new([(left, top), (left + 40, top + 26)], INK.filled())).map_err(internal)?;
-    text(area, "NaN, inf", (left + 56, top), size, INK)
+    text(area, "NaN / inf", (left + 56, top), size, INK)
 }
 
 /// Ink for an error that is infinite or NaN; white for no error and for one that is far below the largest, then through orange to dark red, by decades.

@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::{BitMapBackend, Cartesian2d, ChartContext, Circle, PathElement};
+use plotters::prelude::{BitMapBackend, Cartesian2d, ChartContext, Circle, EmptyElement, PathElement, Rectangle};
 use plotters::style::{Color, RGBAColor, ShapeStyle};
 
+use super::marks::colour_of_side;
 use super::{FAINT, GRID, INK, PAPER, internal, style};
 use crate::error::Result;
 use crate::report::curve::Shown;
+use crate::verdict::Side;
 
 /// Up to this many points every point is drawn as a dot.
 pub(super) const FEW: usize = 60;
@@ -47,6 +49,20 @@ pub(super) fn axes(chart: &mut LinearChart<'_, '_>, value: &dyn Fn(&f64) -> Stri
 
 pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
     ShapeStyle { color: colour, filled: false, stroke_width: width }
+}
+
+/// Dots of a side at points of a chart: discs of the baseline, squares of the candidate.
+pub(super) fn dots(chart: &mut LinearChart<'_, '_>, points: &[(f64, f64)], side: Side) -> Result<()> {
+    let colour = colour_of_side(side);
+    match side {
+        Side::Baseline => {
+            chart.draw_series(points.iter().map(|at| Circle::new(*at, 8, colour.filled()))).map_err(internal).map(drop)
+        }
+        Side::Candidate => {
+            let square = |at: &(f64, f64)| EmptyElement::at(*at) + Rectangle::new([(-5, -5), (5, 5)], colour.filled());
+            chart.draw_series(points.iter().map(square)).map_err(internal).map(drop)
+        }
+    }
 }
 
 /// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.

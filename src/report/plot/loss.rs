@@ -3,15 +3,13 @@
 use std::ops::Range;
 
 use minijinja::context;
-use plotters::prelude::{
-    AreaSeries, ChartBuilder, Circle, Cross, DashedLineSeries, PathElement, Rectangle, TriangleMarker,
-};
-use plotters::style::{Color, RGBColor};
+use plotters::prelude::{AreaSeries, ChartBuilder, Circle, Cross, DashedLineSeries, Rectangle, TriangleMarker};
+use plotters::style::Color;
 
-use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
+use super::lines::{FEW, LinearChart, SMOOTHED, axes, dots, line, polyline, steps};
+use super::marks::{Legend, Mark, along, colour_of_side, width_of_side};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, difference, drawable, internal, name_of, picture, style, text,
-    verdict, within_axes,
+    ALARM, Area, BASELINE, FAINT, INK, difference, drawable, internal, name_of, picture, pixel, text, verdict,
 };
 use crate::error::Result;
 use crate::report::curve::{self, Shown, ShownWindow, Spike};
@@ -24,9 +22,9 @@ use crate::result::unit::CurveUnit;
 use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;
-const HEIGHT: u32 = 1060;
-/// Height of the title, and of the upper panel below it.
-const TITLE: u32 = 132;
+/// Height of the title without its legend, of both panels, and of the upper one.
+const TITLE: u32 = 92;
+const PANELS: u32 = 928;
 const UPPER: u32 = 520;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
@@ -37,9 +35,11 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     if shown.step.is_empty() {
         return Ok(None);
     }
-    let bytes = picture(WIDTH, HEIGHT, |root| {
-        let (head, panels) = root.split_vertically(TITLE);
-        title(&head, unit, &shown, &words)?;
+    let legend = legend(unit, &shown, &words)?;
+    let title_height = TITLE + u32::try_from(legend.height()).unwrap_or(0);
+    let bytes = picture(WIDTH, title_height + PANELS, |root| {
+        let (head, panels) = root.split_vertically(title_height);
+        title(&head, unit, &legend, &words)?;
         if shown.is_alone() {
             return curves(&panels, unit, &shown);
         }
@@ -50,55 +50,45 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     Ok(Some(bytes))
 }
 
-/// The name of the curve and its verdict, then the legend.
-fn title(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
+/// The name of the curve and its verdict, with the legend below.
+fn title(area: &Area<'_>, unit: &CurveUnit, legend: &Legend, words: &Writer) -> Result<()> {
     let run = if unit.run.is_empty() { String::new() } else { format!(" ({})", unit.run) };
     let name = drawable(&format!("{}{run}", unit.metric), 48);
     let colon = words.word("colon")?;
     text(area, &format!("{name}{colon}{}", reason(unit, words)?), (40, 24), 40, INK)?;
-    let mut x = 44;
-    for (label, colour, filled) in legend(unit, shown, words)? {
-        let swatch = if filled { colour.mix(0.25).filled() } else { colour.stroke_width(6) };
-        let line = [(x, 98), (x + 44, 98)];
-        if filled {
-            area.draw(&Rectangle::new([(x, 86), (x + 44, 110)], swatch)).map_err(internal)?;
-        } else {
-            area.draw(&PathElement::new(line, swatch)).map_err(internal)?;
-        }
-        text(area, &label, (x + 56, 92), 26, INK)?;
-        let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
-        x += 56 + i32::try_from(width).unwrap_or_default() + 48;
-    }
-    Ok(())
+    legend.draw(area, 78)
 }
 
-fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String, RGBColor, bool)>> {
-    let mut entries = vec![(name_of(Side::Candidate, words)?, CANDIDATE, false)];
-    if !shown.is_alone() {
-        entries.insert(0, (name_of(Side::Baseline, words)?, BASELINE, false));
+fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Legend> {
+    let sides = if shown.is_alone() { &[Side::Candidate][..] } else { &[Side::Baseline, Side::Candidate][..] };
+    let mut entries = Vec::new();
+    for side in sides {
+        entries.push((Mark::Line(*side), name_of(*side, words)?));
     }
     if !unit.series.band.is_empty() {
-        entries.push((words.word("plot_noise")?, BASELINE, true));
+        entries.push((Mark::Around(BASELINE), words.word("plot_noise")?));
     }
     if let Some(step) = unit.first_diverging_step {
-        entries.push((words.phrase("plot_diverges", &context! { step })?, ALARM, false));
+        entries.push((Mark::Upright(ALARM), words.phrase("plot_diverges", &context! { step })?));
     }
     if !shown.broken.is_empty() {
-        entries.push((words.word("plot_not_finite")?, ALARM, true));
+        entries.push((Mark::Crossed(ALARM), words.word("plot_not_finite")?));
     }
     if !shown.missing().is_empty() {
-        entries.push((
-            words.phrase("plot_missing", &context! { candidate => safe(name_of(Side::Candidate, words)?) })?,
-            FAINT,
-            true,
-        ));
+        let missing = context! { candidate => safe(name_of(Side::Candidate, words)?) };
+        entries.push((Mark::Band(FAINT), words.phrase("plot_missing", &missing)?));
+    }
+    let range = values(shown);
+    let mut drawn = shown.baseline.iter().chain(&shown.candidate).flatten();
+    if drawn.any(|value| value.is_finite() && !range.contains(value)) {
+        entries.push((Mark::Beyond(INK), words.word("plot_beyond_axis")?));
     }
     if !shown.windows.is_empty() {
-        entries.push((words.word("plot_windows")?, INK, false));
+        entries.push((Mark::Plain(INK), words.word("plot_windows")?));
     } else if shown.step.len() >= SMOOTHED {
-        entries.push((words.word("plot_average")?, INK, false));
+        entries.push((Mark::Plain(INK), words.word("plot_average")?));
     }
-    Ok(entries)
+    Ok(Legend::new(entries, (40, pixel(WIDTH) - 40)))
 }
 
 /// The verdict, and the rule that it follows from with its value and its limit.
@@ -118,8 +108,9 @@ fn reason(unit: &CurveUnit, words: &Writer) -> Result<String> {
 
 /// The range of values with a little room; single spikes are cut so that the curve stays readable.
 fn values(shown: &Shown) -> Range<f64> {
-    let finite = shown.baseline.iter().chain(&shown.candidate).flatten().filter(|value| value.is_finite());
-    let mut all: Vec<f64> = finite.map(|value| within_axes(*value)).collect();
+    let ends = shown.ends().unwrap_or((0.0, 1.0));
+    let both = shown.baseline.iter().chain(&shown.candidate).flatten();
+    let mut all: Vec<f64> = both.copied().filter(|value| (ends.0..=ends.1).contains(value)).collect();
     all.sort_by(f64::total_cmp);
     let (Some(lowest), Some(highest)) = (all.first().copied(), all.last().copied()) else { return 0.0..1.0 };
     let usual = all.get(all.len() * 99 / 100).copied().unwrap_or(highest);
@@ -147,8 +138,8 @@ fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
     broken(&mut chart, shown, &range)?;
     // Below the curves: a spike may lie on it.
     marker(&mut chart, unit, &range)?;
-    for (values, colour) in [(&shown.baseline, BASELINE), (&shown.candidate, CANDIDATE)] {
-        curve_line(&mut chart, shown, values, colour, &range)?;
+    for (values, side) in [(&shown.baseline, Side::Baseline), (&shown.candidate, Side::Candidate)] {
+        curve_line(&mut chart, shown, values, side, &range)?;
     }
     peak(&mut chart, unit, shown, &range)
 }
@@ -212,38 +203,43 @@ fn curve_line(
     chart: &mut LinearChart<'_, '_>,
     shown: &Shown,
     values: &[Option<f64>],
-    colour: RGBColor,
+    side: Side,
     range: &Range<f64>,
 ) -> Result<()> {
     let clamp = |value: f64| value.clamp(range.start, range.end);
-    let width = if colour == BASELINE { 9 } else { 4 };
+    let (colour, width) = (colour_of_side(side), width_of_side(side));
     let is_rl = !shown.windows.is_empty();
+    let span = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
+    let mut dotted: Vec<(f64, f64)> = Vec::new();
     for stretch in shown.stretches(values) {
         let raw: Vec<(f64, f64)> = stretch.iter().map(|(step, value)| (*step, clamp(*value))).collect();
         if is_rl {
             polyline(chart, &raw, line(colour.mix(0.4), 2))?;
         } else if shown.step.len() < SMOOTHED {
             polyline(chart, &raw, line(colour.to_rgba(), width))?;
+            dotted.extend(along(&raw, |(step, _)| *step, span, side));
         } else {
             polyline(chart, &raw, line(colour.mix(0.3), 2))?;
             let smooth: Vec<_> =
                 curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
             polyline(chart, &smooth, line(colour.to_rgba(), width))?;
+            dotted.extend(along(&smooth, |(step, _)| *step, span, side));
         }
         let cut =
             stretch.iter().filter(|(_, value)| !range.contains(value)).map(|(step, value)| (*step, clamp(*value)));
         chart.draw_series(cut.map(|point| TriangleMarker::new(point, 14, colour.filled()))).map_err(internal)?;
         if !is_rl && shown.step.len() <= FEW || raw.len() == 1 {
-            let dots =
-                raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
-            chart.draw_series(dots).map_err(internal)?;
+            dotted.extend(&raw);
         }
     }
-    let mean = |window: &ShownWindow| if colour == BASELINE { window.baseline } else { window.candidate };
+    let mean = |window: &ShownWindow| if side == Side::Baseline { window.baseline } else { window.candidate };
     let steps = shown.windows.iter().filter(|window| mean(window).is_finite());
     let thick: Vec<(f64, f64)> =
         steps.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, clamp(mean(window))))).collect();
-    polyline(chart, &thick, line(colour.to_rgba(), width))
+    polyline(chart, &thick, line(colour.to_rgba(), width))?;
+    let middles = shown.windows.iter().filter(|window| mean(window).is_finite());
+    dotted.extend(middles.map(|window| (window.steps.0.midpoint(window.steps.1), clamp(mean(window)))));
+    dots(chart, &dotted, side)
 }
 
 /// A dashed line at the first diverging step.

@@ -1,16 +1,16 @@
 //! `monitor.png`: errors layer by step, and below them both sides' statistic of the culprit.
 
 use minijinja::context;
-use plotters::prelude::{Circle, PathElement};
-use plotters::style::{Color, RGBColor};
+use plotters::prelude::{Cross, PathElement, TriangleMarker};
+use plotters::style::Color;
 
 use super::heat::{self, Frame};
-use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, dot, drawable, internal, name_of, picture, pixel, style, text,
-    usual_ends, within_axes,
-};
+use super::lines::FEW;
+use super::marks::{along, colour_of_side, width_of_side};
+use super::{ALARM, Area, FAINT, INK, dot, drawable, internal, name_of, picture, pixel, style, text, width_of};
 use crate::error::Result;
 use crate::judge::monitor::picture::layer_of;
+use crate::report::ends;
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
@@ -112,8 +112,8 @@ fn names(area: &Area<'_>, map: &MonitorMap, frame: Frame, words: &Writer) -> Res
     for (row, layer) in map.layers.iter().enumerate().filter(|(row, _)| row % every == 0) {
         let [(_, top), (_, bottom)] = frame.cell((row, rows), (0, 1));
         let at = if every == 1 { top.midpoint(bottom) - 11 } else { top };
-        let shown: String = layer.chars().rev().take(28).collect::<Vec<char>>().into_iter().rev().collect();
-        text(area, &drawable(&shown, 28), (24, at), 20, INK)?;
+        let shown: String = layer.chars().rev().take(26).collect::<Vec<char>>().into_iter().rev().collect();
+        text(area, &drawable(&shown, 26), (24, at), 22, INK)?;
     }
     let below = frame.top + frame.tall + 10;
     let (first, last) = (map.steps.first().copied().unwrap_or(0), map.steps.last().copied().unwrap_or(0));
@@ -124,7 +124,7 @@ fn names(area: &Area<'_>, map: &MonitorMap, frame: Frame, words: &Writer) -> Res
     text(area, &last, (frame.left + frame.wide - pixel(width), below), 24, INK)
 }
 
-/// Both sides' statistic of the culprit; a value that is not finite is a gap with a mark.
+/// Both sides' statistic of the culprit; a value that is not finite is a gap with a cross.
 fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Writer) -> Result<()> {
     let facts = culprit.monitor.as_ref();
     let statistic = facts.map_or("", |facts| facts.statistic.as_str());
@@ -132,58 +132,72 @@ fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Write
     let top = TITLE + MAP + BELOW;
     text(area, &words.phrase("plot_monitor_series", &context! { statistic, name })?, (40, top), 26, INK)?;
     let frame = Frame { left: LEFT, top: top + 44, wide: pixel(WIDTH) - LEFT - RIGHT, tall: LINES - 90 };
-    let values = || series.baseline.iter().chain(&series.candidate).flatten().map(|value| within_axes(value.0));
-    let ends = usual_ends(values());
-    let (low, high) = ends.unwrap_or((0.0, 1.0));
-    let span = if high > low { high - low } else { 1.0 };
-    let len = series.step.len();
-    let point = |place: usize, value: f64| {
-        let [(left, _), (right, _)] = frame.cell((0, 1), (place, len));
-        #[allow(clippy::cast_possible_truncation, reason = "a share of a height in pixels")]
-        let down = (f64::from(frame.tall - 12) * (1.0 - ((value - low) / span).clamp(0.0, 1.0))).round() as i32;
-        (left.midpoint(right), frame.top + 6 + down)
-    };
-    let draw = |values: &[Option<Number>], side: Side, colour: RGBColor| -> Result<()> {
-        let mut piece: Vec<(i32, i32)> = Vec::new();
-        for (place, value) in values.iter().enumerate() {
-            let value = value.map(|value| value.0);
-            match value.filter(|value| value.is_finite()) {
-                Some(value) => piece.push(point(place, within_axes(value))),
-                None => {
-                    area.draw(&PathElement::new(std::mem::take(&mut piece), colour.stroke_width(4)))
-                        .map_err(internal)?;
-                    if value.is_some() {
-                        let (at, _) = point(place, low);
-                        area.draw(&Circle::new((at, frame.top + frame.tall), 7, ALARM.filled())).map_err(internal)?;
-                    }
-                }
-            }
+    let both = series.baseline.iter().chain(&series.candidate).flatten();
+    let ends = ends::usual(both.map(|value| value.0));
+    frame.draw(area)?;
+    for (side, values, down) in [(Side::Baseline, &series.baseline, 0), (Side::Candidate, &series.candidate, 40)] {
+        let line = SideLine { frame, ends: ends.unwrap_or((0.0, 1.0)), side };
+        line.draw(area, values)?;
+        dot(area, side, (32, frame.top + down + 11), 7, colour_of_side(side))?;
+        text(area, &name_of(side, words)?, (48, frame.top + down), 24, colour_of_side(side))?;
+    }
+    if let Some((low, high)) = ends {
+        let columns = [(high, frame.top), (low, frame.top + frame.tall - 24)];
+        for (value, top) in columns {
+            let said = short(value);
+            text(area, &said, (LEFT - 16 - width_of(&said, 22), top), 22, FAINT)?;
         }
-        let dots = piece.clone();
-        area.draw(&PathElement::new(piece, colour.stroke_width(4))).map_err(internal)?;
-        dots.into_iter().take(if len <= 60 { len } else { 0 }).try_for_each(|at| dot(area, side, at, 6, colour))?;
-        // Beyond the axis, and at its edge.
-        for (place, value) in values.iter().enumerate() {
-            let Some(value) = value.map(|value| within_axes(value.0)).filter(|value| !(low..=high).contains(value))
-            else {
-                continue;
-            };
-            if value.is_finite() {
-                area.draw(&Circle::new(point(place, value), 9, ALARM.stroke_width(3))).map_err(internal)?;
+    }
+    Ok(())
+}
+
+/// A side's line in a frame.
+struct SideLine {
+    frame: Frame,
+    /// Values at the lower and the upper edge.
+    ends: (f64, f64),
+    side: Side,
+}
+
+impl SideLine {
+    /// The pixel of a value; what lies beyond the axis stands at its edge.
+    fn at(&self, (place, len): (usize, usize), value: f64) -> (i32, i32) {
+        let (low, high) = self.ends;
+        let [(left, _), (right, _)] = self.frame.cell((0, 1), (place, len));
+        let span = if high > low { high - low } else { 1.0 };
+        #[allow(clippy::cast_possible_truncation, reason = "a share of a height in pixels")]
+        let down = (f64::from(self.frame.tall - 12) * (1.0 - ((value - low) / span).clamp(0.0, 1.0))).round() as i32;
+        (left.midpoint(right), self.frame.top + 6 + down)
+    }
+
+    fn draw(&self, area: &Area<'_>, values: &[Option<Number>]) -> Result<()> {
+        let (len, colour) = (values.len(), colour_of_side(self.side));
+        let places: Vec<(usize, Option<f64>)> =
+            values.iter().enumerate().map(|(place, value)| (place, value.map(|value| value.0))).collect();
+        let bottom = self.frame.top + self.frame.tall;
+        for piece in places.split(|(_, value)| !value.is_some_and(f64::is_finite)) {
+            let points: Vec<(i32, i32)> =
+                piece.iter().filter_map(|(place, value)| Some(self.at((*place, len), (*value)?))).collect();
+            let span = (f64::from(self.frame.left), f64::from(self.frame.left + self.frame.wide));
+            let marked =
+                if len <= FEW { points.clone() } else { along(&points, |at| f64::from(at.0), span, self.side) };
+            area.draw(&PathElement::new(points, colour.stroke_width(width_of_side(self.side)))).map_err(internal)?;
+            marked.into_iter().try_for_each(|at| dot(area, self.side, at, self.size(), colour))?;
+        }
+        for (place, value) in places.into_iter().filter_map(|(place, value)| Some((place, value?))) {
+            if !value.is_finite() {
+                let (at, _) = self.at((place, len), self.ends.0);
+                area.draw(&Cross::new((at, bottom), 7, ALARM.stroke_width(4))).map_err(internal)?;
+            } else if value < self.ends.0 || value > self.ends.1 {
+                let (at, down) = self.at((place, len), value);
+                area.draw(&TriangleMarker::new((at, down + 6), 12, colour.filled())).map_err(internal)?;
             }
         }
         Ok(())
-    };
-    frame.draw(area)?;
-    draw(&series.baseline, Side::Baseline, BASELINE)?;
-    draw(&series.candidate, Side::Candidate, CANDIDATE)?;
-    if ends.is_some() {
-        text(area, &short(high), (200, frame.top), 22, FAINT)?;
-        text(area, &short(low), (200, frame.top + frame.tall - 24), 22, FAINT)?;
     }
-    for (side, down, colour) in [(Side::Baseline, 0, BASELINE), (Side::Candidate, 40, CANDIDATE)] {
-        dot(area, side, (32, frame.top + down + 9), 6, colour)?;
-        text(area, &name_of(side, words)?, (48, frame.top + down), 24, colour)?;
+
+    /// Size of a dot: the baseline's shows around one of the candidate.
+    fn size(&self) -> i32 {
+        if self.side == Side::Baseline { 8 } else { 5 }
     }
-    Ok(())
 }

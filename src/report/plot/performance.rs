@@ -6,14 +6,18 @@ use minijinja::context;
 use plotters::prelude::{PathElement, Rectangle};
 use plotters::style::{Color, RGBColor};
 
+use super::marks::{Hatch, Legend, Mark, bar, colour_of_side};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, dot, drawable, internal, name_of, picture, pixel, style, text,
-    within_axes,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INCOMPLETE, INHERITED, INK, dot, drawable, internal, name_of,
+    picture, pixel, rgb, text, width_of,
 };
 use crate::error::Result;
+use crate::report::ends::{self, within_axes};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, duration};
+use crate::report::palette;
 use crate::report::performance;
+use crate::report::sides::spaced;
 use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::result::unit::{PerformanceUnit, Phase, Phases, StepTime, profiles};
@@ -26,7 +30,7 @@ const BARS: i32 = 470;
 const RIGHT: i32 = 1390;
 /// Height of a bar of a single process, of a bar of one of several ranks, and of a row of the waterfall.
 const BAR: i32 = 44;
-const THIN: i32 = 17;
+const THIN: i32 = 22;
 const ROW: i32 = 38;
 /// Height of a heading, and of the panel with the steps.
 const HEADING: i32 = 64;
@@ -41,9 +45,12 @@ const MOST_NAME: usize = 34;
 /// Steps of a side that are drawn as points.
 const MOST_STEPS: usize = 400;
 
-const COMPUTING: RGBColor = RGBColor(37, 99, 235);
-const COMMUNICATION: RGBColor = RGBColor(147, 51, 234);
-const FREE: RGBColor = RGBColor(209, 213, 219);
+/// Phases with their colours and fillings, in the order of a bar.
+const PHASES: [(Phase, RGBColor, Hatch); 3] = [
+    (Phase::Computing, rgb(palette::QUIET), Hatch::Solid),
+    (Phase::Communication, INCOMPLETE, Hatch::Slanted),
+    (Phase::Free, INHERITED, Hatch::Hollow),
+];
 
 /// Draws the profiles that were judged; `None` where there are none.
 ///
@@ -115,8 +122,8 @@ fn rank_bars(area: &Area<'_>, ranks: &[&PerformanceUnit], leading: &PerformanceU
             let at = top + i32::try_from(side).unwrap_or(0) * (tall + if is_single { 12 } else { 2 });
             phase_bar(area, phases, side, (at, tall), longest)?;
             let end = BARS + share(total / longest, RIGHT - BARS);
-            let size = if is_single { 24 } else { 17 };
-            text(area, &duration(total), (end + 10, at + (tall - 12) / 2), size, INK)?;
+            let size = if is_single { 24 } else { 20 };
+            text(area, &duration(total), (end + 10, at + (tall - pixel(size)) / 2 + 2), size, INK)?;
             if is_single {
                 let side = if side == 0 { Side::Baseline } else { Side::Candidate };
                 text(area, &name_of(side, words)?, (LEFT, at + (tall - 12) / 2), 24, INK)?;
@@ -134,43 +141,31 @@ fn rank_bars(area: &Area<'_>, ranks: &[&PerformanceUnit], leading: &PerformanceU
 
 fn phase_bar(area: &Area<'_>, phases: &Phases, side: usize, (top, tall): (i32, i32), longest: f64) -> Result<()> {
     let mut from = 0.0;
-    for (phase, colour) in coloured() {
+    for (phase, colour, hatch) in PHASES {
         let time = phases.of(phase).get(side).copied().unwrap_or(0.0).max(0.0);
         let corners = [
             (BARS + share(from / longest, RIGHT - BARS), top),
             (BARS + share((from + time) / longest, RIGHT - BARS), top + tall),
         ];
-        area.draw(&Rectangle::new(corners, colour.filled())).map_err(internal)?;
+        bar(area, corners, colour, hatch)?;
         from += time;
     }
     Ok(())
 }
 
-fn coloured() -> [(Phase, RGBColor); 3] {
-    [(Phase::Computing, COMPUTING), (Phase::Communication, COMMUNICATION), (Phase::Free, FREE)]
-}
-
 fn phase_legend(area: &Area<'_>, top: i32, is_single: bool, words: &Writer) -> Result<()> {
-    let mut left = BARS;
-    for (phase, colour) in coloured() {
-        area.draw(&Rectangle::new([(left, top), (left + 22, top + 22)], colour.filled())).map_err(internal)?;
-        let word = words.word(&format!("plot_phase_{}", phase.as_str()))?;
-        left = beside(area, &word, (left + 32, top + 4))? + 36;
-    }
+    let entry = |(phase, colour, hatch): (Phase, RGBColor, Hatch)| {
+        Ok((Mark::Bar(colour, hatch), words.word(&format!("plot_phase_{}", phase.as_str()))?))
+    };
+    let entries = PHASES.into_iter().map(entry).collect::<Result<_>>()?;
+    Legend::new(entries, (BARS, pixel(WIDTH) - LEFT)).draw(area, top - 6)?;
     if is_single {
         return Ok(());
     }
-    let names = [name_of(Side::Baseline, words)?, name_of(Side::Candidate, words)?];
-    let [baseline, candidate] = names;
-    let said = words.phrase("plot_performance_bars", &context! { baseline, candidate })?;
-    text(area, &said, (left, top + 4), 22, FAINT)
-}
-
-/// Writes a word of a legend; gives its right end.
-fn beside(area: &Area<'_>, word: &str, at: (i32, i32)) -> Result<i32> {
-    text(area, word, at, 22, INK)?;
-    let (wide, _) = area.estimate_text_size(word, &style(22, INK)).map_err(internal)?;
-    Ok(at.0 + pixel(wide))
+    let spaced = |name: String| spaced(&name, words.language());
+    let [baseline, candidate] = [Side::Baseline, Side::Candidate].map(|side| name_of(side, words).map(spaced));
+    let said = words.phrase("plot_performance_bars", &context! { baseline => baseline?, candidate => candidate? })?;
+    text(area, &said, (LEFT, top + 4), 24, FAINT)
 }
 
 /// A share of a length in pixels; what is no number has none.
@@ -254,7 +249,7 @@ impl Waterfall<'_> {
         for part in self.parts {
             row += ROW;
             let next = level + part.time;
-            let colour = if part.time > 0.0 { CANDIDATE } else { FAINT };
+            let colour = if part.time > 0.0 { ALARM } else { FAINT };
             let sign = if part.time > 0.0 { "+" } else { "" };
             let label = format!("{sign}{}", duration(part.time)).replace('-', "−");
             self.row(area, &part.name, (row, at(level), at(next)), (colour, label))?;
@@ -262,7 +257,7 @@ impl Waterfall<'_> {
         }
         row += ROW;
         let last = (row, at(low), at(candidate));
-        self.row(area, &name_of(Side::Candidate, words)?, last, (INK, duration(candidate)))
+        self.row(area, &name_of(Side::Candidate, words)?, last, (CANDIDATE, duration(candidate)))
     }
 
     fn row(
@@ -296,8 +291,8 @@ fn bounds(levels: &[f64]) -> (f64, f64) {
 fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, words: &Writer) -> Result<()> {
     text(area, &words.word("plot_performance_steps")?, (LEFT, top + 14), 28, INK)?;
     let Some(sides) = &unit.periods else { return Ok(()) };
-    let all: Vec<f64> = sides.iter().flatten().map(|period| period.1.0).filter(|period| period.is_finite()).collect();
-    let (low, high) = bounds(&all);
+    let usual = ends::usual(sides.iter().flatten().map(|period| period.1.0)).unwrap_or((0.0, 1.0));
+    let (low, high) = bounds(&[usual.0, usual.1]);
     let margin = (high - low) * 0.08;
     let (low, high) = ((low - margin).max(0.0), high + margin);
     let (upper, lower) = (top + HEADING, top + HEADING + STEPS);
@@ -306,11 +301,13 @@ fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, wor
         let value = low + (high - low) * f64::from(mark) / 4.0;
         let at = height(value);
         area.draw(&PathElement::new([(250, at), (RIGHT, at)], GRID.stroke_width(2))).map_err(internal)?;
-        text(area, &duration(value), (LEFT, at - 10), 20, FAINT)?;
+        let said = duration(value);
+        text(area, &said, (236 - width_of(&said, 22), at - 10), 22, FAINT)?;
     }
     let longest = sides.iter().map(Vec::len).max().unwrap_or(1).max(2);
-    let both = [(Side::Baseline, BASELINE, time.baseline.0), (Side::Candidate, CANDIDATE, time.candidate.0)];
-    for (points, (side, colour, middle)) in sides.iter().zip(both) {
+    let both = [(Side::Baseline, time.baseline.0), (Side::Candidate, time.candidate.0)];
+    for (points, (side, middle)) in sides.iter().zip(both) {
+        let colour = colour_of_side(side);
         let line = [(250, height(middle)), (RIGHT, height(middle))];
         area.draw(&PathElement::new(line, colour.stroke_width(3))).map_err(internal)?;
         let every = points.len().div_ceil(MOST_STEPS).max(1);
@@ -325,12 +322,10 @@ fn steps(area: &Area<'_>, top: i32, unit: &PerformanceUnit, time: &StepTime, wor
 }
 
 fn steps_legend(area: &Area<'_>, top: i32, words: &Writer) -> Result<()> {
-    let mut left = 250;
-    for (side, colour) in [(Side::Baseline, BASELINE), (Side::Candidate, CANDIDATE)] {
-        dot(area, side, (left + 10, top + 11), 7, colour)?;
-        left = beside(area, &name_of(side, words)?, (left + 28, top + 4))? + 36;
-    }
-    let median = [(left, top + 11), (left + 40, top + 11)];
-    area.draw(&PathElement::new(median, FAINT.stroke_width(3))).map_err(internal)?;
-    beside(area, &words.word("plot_performance_median")?, (left + 50, top + 4)).map(|_| ())
+    let entries = vec![
+        (Mark::Dot(Side::Baseline), name_of(Side::Baseline, words)?),
+        (Mark::Dot(Side::Candidate), name_of(Side::Candidate, words)?),
+        (Mark::Plain(FAINT), words.word("plot_performance_median")?),
+    ];
+    Legend::new(entries, (250, pixel(WIDTH) - LEFT)).draw(area, top - 6)
 }

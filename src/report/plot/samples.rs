@@ -1,14 +1,13 @@
 //! `samples.png`: for each rule a dot per run and side, and below them the interval of the shift with what matters as a band.
 
-use plotters::prelude::{Circle, PathElement, Rectangle};
-use plotters::style::{Color, RGBColor};
+use plotters::prelude::{Circle, Cross, PathElement, Rectangle};
+use plotters::style::Color;
 
 use super::heat::Frame;
-use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, dot, internal, name_of, picture, pixel, style, text,
-    within_axes,
-};
+use super::marks::{Legend, Mark, colour_of_side};
+use super::{ALARM, Area, FAINT, GRID, INK, dot, drawable, internal, name_of, picture, pixel, text};
 use crate::error::Result;
+use crate::report::ends::{self, within_axes};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
@@ -18,8 +17,8 @@ use crate::result::unit::{AnyUnit, SampleRule, samples};
 use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;
-/// Height of the title and the legend, of one rule, and of the room below it.
-const TITLE: i32 = 130;
+/// Height of the title without the legend, of one rule, and of the room below it.
+const TITLE: i32 = 84;
 const PANEL: i32 = 96;
 const BELOW: i32 = 26;
 /// Room left of the panels for their names, right of them for numbers, and below all.
@@ -44,11 +43,14 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
         return Ok(None);
     }
     let words = Writer::of(result, language, Target::Plain);
-    let height = TITLE + i32::try_from(rules.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
+    let has_broken = rules.iter().flat_map(|(_, rule)| rule.numbers.iter().flatten()).any(|value| !value.0.is_finite());
+    let legend = legend(has_broken, &words)?;
+    let title = TITLE + legend.height();
+    let height = title + i32::try_from(rules.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
         text(root, &words.word("plot_samples")?, (40, 24), 34, INK)?;
-        legend(root, &words)?;
-        let mut top = TITLE;
+        legend.draw(root, TITLE - 12)?;
+        let mut top = title;
         for (name, rule) in &rules {
             let frame = Frame { left: LEFT, top, wide: pixel(WIDTH) - LEFT - RIGHT, tall: PANEL };
             draw(root, name, rule, frame)?;
@@ -59,21 +61,17 @@ pub fn samples_png(result: &GateResult, language: Language) -> Result<Option<Vec
     Ok(Some(png))
 }
 
-fn legend(area: &Area<'_>, words: &Writer) -> Result<()> {
-    let mut x = 40;
-    let entries = [
-        (name_of(Side::Baseline, words)?, Side::Baseline, BASELINE),
-        (name_of(Side::Candidate, words)?, Side::Candidate, CANDIDATE),
-        (words.word("plot_samples_interval")?, Side::Baseline, INK),
-        (words.word("plot_samples_matters")?, Side::Candidate, GRID),
+fn legend(has_broken: bool, words: &Writer) -> Result<Legend> {
+    let mut entries = vec![
+        (Mark::Dot(Side::Baseline), name_of(Side::Baseline, words)?),
+        (Mark::Dot(Side::Candidate), name_of(Side::Candidate, words)?),
+        (Mark::Interval(INK), words.word("plot_samples_interval")?),
+        (Mark::Band(INK), words.word("plot_samples_matters")?),
     ];
-    for (label, side, colour) in entries {
-        dot(area, side, (x + 12, 98), 9, colour)?;
-        text(area, &label, (x + 32, 86), 26, INK)?;
-        let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
-        x += 32 + pixel(width) + 48;
+    if has_broken {
+        entries.push((Mark::Cross(ALARM), words.word("plot_not_finite")?));
     }
-    Ok(())
+    Ok(Legend::new(entries, (40, pixel(WIDTH) - 40)))
 }
 
 /// Place of a value between two others, in pixels.
@@ -87,29 +85,27 @@ fn across(frame: Frame, [low, high]: [f64; 2], value: f64) -> i32 {
 fn draw(area: &Area<'_>, name: &str, rule: &SampleRule, frame: Frame) -> Result<()> {
     frame.draw(area)?;
     let ink = if rule.verdict >= Verdict::Fail { ALARM } else { INK };
-    text(area, name, (24, frame.top + 10), 24, ink)?;
+    text(area, &drawable(name, 30), (24, frame.top + 10), 24, ink)?;
     let [ours, theirs] = &rule.numbers;
-    let all = || ours.iter().chain(theirs).map(|number| within_axes(number.0)).filter(|value| value.is_finite());
-    let range = [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)];
-    let [low, high] = range;
-    if low > high {
-        return Ok(());
+    let ends = ends::usual(ours.iter().chain(theirs).map(|number| number.0));
+    let (low, high) = ends.unwrap_or((0.0, 1.0));
+    if ends.is_some() {
+        text(area, &format!("{} … {}", short(low), short(high)), (24, frame.top + 42), 22, FAINT)?;
     }
-    text(area, &format!("{} … {}", short(low), short(high)), (24, frame.top + 42), 20, FAINT)?;
-    dots(area, ours, (frame, range), frame.top + 20, (Side::Baseline, BASELINE))?;
-    dots(area, theirs, (frame, range), frame.top + 44, (Side::Candidate, CANDIDATE))?;
+    dots(area, ours, (frame, [low, high]), frame.top + 20, Side::Baseline)?;
+    dots(area, theirs, (frame, [low, high]), frame.top + 44, Side::Candidate)?;
     interval(area, rule, frame)
 }
 
-fn dots(
-    area: &Area<'_>,
-    numbers: &[Number],
-    (frame, range): (Frame, [f64; 2]),
-    down: i32,
-    (side, colour): (Side, RGBColor),
-) -> Result<()> {
-    for value in numbers.iter().map(|number| within_axes(number.0)).filter(|value| value.is_finite()).take(DOTS) {
-        dot(area, side, (across(frame, range, value), down), 7, colour)?;
+fn dots(area: &Area<'_>, numbers: &[Number], (frame, range): (Frame, [f64; 2]), down: i32, side: Side) -> Result<()> {
+    for Number(value) in numbers.iter().take(DOTS) {
+        if value.is_finite() {
+            dot(area, side, (across(frame, range, *value), down), 7, colour_of_side(side))?;
+        } else {
+            // What is no number has no place on the axis: it stands at its right end.
+            let at = (frame.left + frame.wide - 12, down);
+            area.draw(&Cross::new(at, 8, ALARM.stroke_width(4))).map_err(internal)?;
+        }
     }
     Ok(())
 }
@@ -127,5 +123,9 @@ fn interval(area: &Area<'_>, rule: &SampleRule, frame: Frame) -> Result<()> {
     let colour = if rule.verdict >= Verdict::Fail { ALARM } else { INK };
     area.draw(&PathElement::new(vec![(at(low.0), down), (at(high.0), down)], colour.stroke_width(4)))
         .map_err(internal)?;
+    for end in [at(low.0), at(high.0)] {
+        area.draw(&PathElement::new(vec![(end, down - 8), (end, down + 8)], colour.stroke_width(3)))
+            .map_err(internal)?;
+    }
     area.draw(&Circle::new((at(effect.0), down), 6, colour.filled())).map_err(internal)
 }

@@ -1,15 +1,15 @@
 //! `timeline.png`: loss, gradient norm and loss scale over the steps, with skipped updates, the first value that is not finite
 //! and the end.
 
-use plotters::prelude::{Circle, PathElement};
+use plotters::prelude::{Cross, PathElement, TriangleMarker};
 use plotters::style::{Color, RGBColor};
 
 use super::heat::Frame;
-use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, internal, name_of, picture, pixel, style, text, within_axes,
-};
+use super::marks::{Legend, Mark, along, colour_of_side, width_of_side};
+use super::{ALARM, Area, FAINT, INK, dot, internal, name_of, picture, pixel, style, text};
 use crate::error::Result;
 use crate::kind::Role;
+use crate::report::ends;
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::timeline;
@@ -20,8 +20,8 @@ use crate::result::unit::{CurveUnit, curves};
 use crate::verdict::Side;
 
 const WIDTH: u32 = 1600;
-/// Height of the title and the legend, of one panel, and of the room below it.
-const TITLE: i32 = 130;
+/// Height of the title without the legend, of one panel, and of the room below it.
+const TITLE: i32 = 84;
 const PANEL: i32 = 220;
 const BELOW: i32 = 40;
 /// Room left of the panels for their names, right of them, and below all.
@@ -31,10 +31,10 @@ const FOOT: i32 = 60;
 /// Points of a line that are drawn.
 const MOST: usize = 4096;
 
-/// Values over the steps, drawn in one colour; steps that fall are not drawn.
+/// Values of a side over the steps; steps that fall are not drawn.
 struct Line {
     points: Vec<(f64, f64)>,
-    colour: RGBColor,
+    side: Side,
 }
 
 /// A panel: its name and its lines.
@@ -56,11 +56,14 @@ pub fn timeline_png(result: &GateResult, language: Language) -> Result<Option<Ve
         return Ok(None);
     }
     let range = (first, if last > first { last } else { first + 1.0 });
-    let height = TITLE + i32::try_from(panels.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
+    let has_broken = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points).any(is_broken);
+    let legend = legend(&timeline.candidate, timeline.baseline.is_some(), has_broken, &words)?;
+    let title = TITLE + legend.height();
+    let height = title + i32::try_from(panels.len()).unwrap_or(1) * (PANEL + BELOW) + FOOT;
     let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
         text(root, &words.word("plot_timeline")?, (40, 24), 34, INK)?;
-        legend(root, &timeline.candidate, timeline.baseline.is_some(), &words)?;
-        let mut top = TITLE;
+        legend.draw(root, TITLE - 12)?;
+        let mut top = title;
         for panel in &panels {
             let frame = Frame { left: LEFT, top, wide: pixel(WIDTH) - LEFT - RIGHT, tall: PANEL };
             draw(root, panel, frame, range)?;
@@ -88,9 +91,9 @@ fn panels(result: &GateResult, candidate: &Course, baseline: Option<&Course>, wo
             panels.push(Panel { name: words.word(name)?, lines: lines_of(unit), is_logarithmic: false });
         }
     }
-    let scale = |course: &Course, colour| Line { points: scale_of(course), colour };
-    let lines: Vec<Line> =
-        baseline.map(|course| scale(course, BASELINE)).into_iter().chain([scale(candidate, CANDIDATE)]).collect();
+    let scale = |course: &Course, side| Line { points: scale_of(course), side };
+    let baseline = baseline.map(|course| scale(course, Side::Baseline));
+    let lines: Vec<Line> = baseline.into_iter().chain([scale(candidate, Side::Candidate)]).collect();
     if lines.iter().any(|line| !line.points.is_empty()) {
         panels.push(Panel { name: "loss scale".to_owned(), lines, is_logarithmic: true });
     }
@@ -100,12 +103,12 @@ fn panels(result: &GateResult, candidate: &Course, baseline: Option<&Course>, wo
 #[allow(clippy::cast_precision_loss, reason = "steps of a picture")]
 fn lines_of(unit: &CurveUnit) -> Vec<Line> {
     let series = &unit.series;
-    let of = |values: &[Option<crate::result::number::Number>], colour| {
+    let of = |values: &[Option<crate::result::number::Number>], side| {
         let points = series.step.iter().zip(values).take(MOST);
-        let points = points.filter_map(|(step, value)| Some((*step as f64, within_axes(value.as_ref()?.0))));
-        Line { points: points.collect(), colour }
+        let points = points.filter_map(|(step, value)| Some((*step as f64, value.as_ref()?.0)));
+        Line { points: points.collect(), side }
     };
-    vec![of(&series.baseline, BASELINE), of(&series.candidate, CANDIDATE)]
+    vec![of(&series.baseline, Side::Baseline), of(&series.candidate, Side::Candidate)]
 }
 
 /// The loss scale as it stands from change to change.
@@ -117,7 +120,7 @@ fn scale_of(course: &Course) -> Vec<(f64, f64)> {
         if let Some((_, before)) = points.last().copied() {
             points.push((step, before));
         }
-        points.push((step, within_axes(scale.0)));
+        points.push((step, scale.0));
     }
     if let (Some((_, scale)), Some(last)) = (points.last().copied(), course.last_step) {
         points.push((last as f64, scale));
@@ -125,28 +128,25 @@ fn scale_of(course: &Course) -> Vec<(f64, f64)> {
     points
 }
 
-fn legend(area: &Area<'_>, course: &Course, is_pair: bool, words: &Writer) -> Result<()> {
-    let mut entries = vec![(name_of(Side::Candidate, words)?, CANDIDATE)];
+fn legend(course: &Course, is_pair: bool, has_broken: bool, words: &Writer) -> Result<Legend> {
+    let mut entries = vec![(Mark::Line(Side::Candidate), name_of(Side::Candidate, words)?)];
     if is_pair {
-        entries.insert(0, (name_of(Side::Baseline, words)?, BASELINE));
+        entries.insert(0, (Mark::Line(Side::Baseline), name_of(Side::Baseline, words)?));
     }
-    if course.first_skip.is_some() {
-        entries.push((words.word("plot_timeline_skip")?, FAINT));
+    let marks = [
+        (course.first_skip.is_some(), Mark::Tick(FAINT), "plot_timeline_skip"),
+        (has_broken, Mark::Cross(ALARM), "plot_not_finite"),
+        (first_broken(course).is_some(), Mark::Upright(ALARM), "plot_timeline_first"),
+        (course.ended.is_some(), Mark::Wall(INK), "plot_timeline_end"),
+    ];
+    for (_, mark, key) in marks.into_iter().filter(|(is_there, ..)| *is_there) {
+        entries.push((mark, words.word(key)?));
     }
-    if first_broken(course).is_some() {
-        entries.push((words.word("plot_timeline_first")?, ALARM));
-    }
-    if course.ended.is_some() {
-        entries.push((words.word("plot_timeline_end")?, INK));
-    }
-    let mut x = 40;
-    for (label, colour) in entries {
-        area.draw(&PathElement::new(vec![(x, 98), (x + 44, 98)], colour.stroke_width(6))).map_err(internal)?;
-        text(area, &label, (x + 56, 86), 26, INK)?;
-        let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
-        x += 56 + pixel(width) + 48;
-    }
-    Ok(())
+    Ok(Legend::new(entries, (40, pixel(WIDTH) - 40)))
+}
+
+fn is_broken((_, value): &(f64, f64)) -> bool {
+    !value.is_finite()
 }
 
 fn first_broken(course: &Course) -> Option<u64> {
@@ -162,46 +162,49 @@ fn across(frame: Frame, (first, last): (f64, f64), step: f64) -> i32 {
 
 fn draw(area: &Area<'_>, panel: &Panel, frame: Frame, range: (f64, f64)) -> Result<()> {
     let shown = |value: f64| if panel.is_logarithmic { value.max(f64::MIN_POSITIVE).log2() } else { value };
-    let all =
-        || panel.lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value).filter(|value| value.is_finite());
-    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    let all = panel.lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
     frame.draw(area)?;
     text(area, &panel.name, (24, frame.top + frame.tall / 2 - 14), 26, INK)?;
-    if low > high {
-        return Ok(());
+    let ends = ends::usual(all);
+    let (low, high) = ends.unwrap_or((0.0, 1.0));
+    if ends.is_some() {
+        text(area, &short(high), (150, frame.top), 22, FAINT)?;
+        text(area, &short(low), (150, frame.top + frame.tall - 24), 22, FAINT)?;
     }
-    text(area, &short(high), (150, frame.top), 22, FAINT)?;
-    text(area, &short(low), (150, frame.top + frame.tall - 24), 22, FAINT)?;
     let (bottom, top) = (shown(low), shown(high));
     let span = if top > bottom { top - bottom } else { 1.0 };
     let down = |value: f64| {
+        let share = ((shown(value) - bottom) / span).clamp(0.0, 1.0);
         #[allow(clippy::cast_possible_truncation, reason = "a share of a height in pixels")]
-        let down = (f64::from(frame.tall - 12) * (1.0 - (shown(value) - bottom) / span)).round() as i32;
+        let down = (f64::from(frame.tall - 12) * (1.0 - share)).round() as i32;
         frame.top + 6 + down
     };
     for line in &panel.lines {
-        let mut piece: Vec<(i32, i32)> = Vec::new();
-        for (step, value) in &line.points {
-            let at = across(frame, range, *step);
-            if value.is_finite() {
-                piece.push((at, down(*value)));
-                continue;
+        for piece in line.points.split(is_broken) {
+            let at = |(step, value): &(f64, f64)| (across(frame, range, *step), down(*value));
+            stroke(area, piece.iter().map(at).collect(), (frame.left, frame.left + frame.wide), line.side)?;
+            let beyond = piece.iter().filter(|(_, value)| !(low..=high).contains(value));
+            for (left, top) in beyond.map(at) {
+                let marker = TriangleMarker::new((left, top + 8), 12, colour_of_side(line.side).filled());
+                area.draw(&marker).map_err(internal)?;
             }
-            stroke(area, std::mem::take(&mut piece), line.colour)?;
-            area.draw(&Circle::new((at, frame.top + frame.tall), 5, ALARM.filled())).map_err(internal)?;
         }
-        stroke(area, piece, line.colour)?;
+        for (step, _) in line.points.iter().filter(|point| is_broken(point)) {
+            let at = (across(frame, range, *step), frame.top + frame.tall);
+            area.draw(&Cross::new(at, 6, ALARM.stroke_width(3))).map_err(internal)?;
+        }
     }
     Ok(())
 }
 
-/// A piece of a line; one that is a single point is a dot.
-fn stroke(area: &Area<'_>, piece: Vec<(i32, i32)>, colour: RGBColor) -> Result<()> {
-    match piece.as_slice() {
-        [] => Ok(()),
-        [only] => area.draw(&Circle::new(*only, 4, colour.filled())).map_err(internal),
-        _ => area.draw(&PathElement::new(piece, colour.stroke_width(4))).map_err(internal),
-    }
+/// A piece of a side's line with its dots.
+fn stroke(area: &Area<'_>, piece: Vec<(i32, i32)>, (left, right): (i32, i32), side: Side) -> Result<()> {
+    let (colour, ends) = (colour_of_side(side), (f64::from(left), f64::from(right)));
+    let marked = along(&piece, |(across, _)| f64::from(*across), ends, side);
+    // Panels are low: a line as thick as in the picture of the loss would hide its own course.
+    let width = width_of_side(side).min(5);
+    area.draw(&PathElement::new(piece, colour.stroke_width(width))).map_err(internal)?;
+    marked.into_iter().try_for_each(|at| dot(area, side, at, if side == Side::Baseline { 8 } else { 6 }, colour))
 }
 
 /// Skipped updates as ticks, the first value that is not finite and the end as lines.
@@ -216,7 +219,11 @@ fn marks(area: &Area<'_>, course: &Course, frame: Frame, range: (f64, f64)) -> R
         upright(event.step, bottom - 24, FAINT, 2)?;
     }
     if let Some(step) = first_broken(course) {
-        upright(step, frame.top, ALARM, 3)?;
+        let at = across(frame, range, step as f64);
+        for from in (frame.top..bottom).step_by(18) {
+            let dash = vec![(at, from), (at, (from + 10).min(bottom))];
+            area.draw(&PathElement::new(dash, ALARM.stroke_width(4))).map_err(internal)?;
+        }
     }
     if let Some(ended) = &course.ended {
         upright(ended.step.max(course.last_step).unwrap_or_default(), frame.top, INK, 4)?;

@@ -17,7 +17,7 @@ use crate::result::unit::{LogprobsSide, LogprobsUnit, MapRow, logprobs};
 const WIDTH: u32 = 1600;
 /// Height of the title, of a row, and of the room below the map.
 const TITLE: i32 = 80;
-const ROW: i32 = 22;
+const ROW: i32 = 26;
 const BELOW: i32 = 120;
 /// Room left of the map for names of answers, and right of it.
 const LEFT: i32 = 340;
@@ -50,7 +50,7 @@ fn draw(root: &Area<'_>, unit: &LogprobsUnit, frame: Frame, words: &Writer) -> R
         let [(_, top), (_, bottom)] = frame.cell((at, unit.map.len()), (0, 1));
         let name = words
             .phrase("plot_tokens_row", &context! { step => row.step, rank => row.rank, answer => row.sequence })?;
-        text(root, &name, (40, top + 3), 16, INK)?;
+        text(root, &name, (40, top + 3), 22, INK)?;
         if row.is_loud {
             let corners = [(frame.left - 14, top + 3), (frame.left - 6, bottom - 3)];
             root.draw(&Rectangle::new(corners, ALARM.filled())).map_err(internal)?;

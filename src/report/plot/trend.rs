@@ -8,25 +8,27 @@ use minijinja::context;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, IntoLogRange, PathElement,
+    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, EmptyElement, IntoLogRange,
+    PathElement, Polygon, Rectangle,
 };
-use plotters::style::{Color, RGBColor, ShapeStyle};
+use plotters::style::{Color, ShapeStyle};
 
+use super::marks::{Legend, Mark, colour_of};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text,
-    within_axes, words,
+    ALARM, Area, FAINT, GRID, INK, PAPER, WARN, drawable, internal, picture, pixel, style, text, verdict, words,
 };
 use crate::error::Result;
 use crate::history::moment::{instant, noon};
-use crate::report::messages::{Language, short};
+use crate::report::ends::{self, within_axes};
+use crate::report::messages::{Language, short, tick};
 use crate::report::writer::Writer;
-use crate::result::outcome::LimitDirection;
+use crate::result::outcome::{LimitDirection, RuleKind, ValueUnit};
 use crate::result::trend::{Change, Drift, Limit, Trend};
 use crate::verdict::Verdict;
 
 const WIDTH: u32 = 1600;
-/// Height of the title and of a panel.
-const TITLE: u32 = 132;
+/// Height of the title without the legend, and of a panel.
+const TITLE: u32 = 92;
 const PANEL: u32 = 380;
 /// Panels; further rules are counted.
 const MOST_PANELS: usize = 6;
@@ -40,6 +42,8 @@ const FAR: f64 = 100.0;
 const FAR_BEYOND: f64 = 3.0;
 /// Runs a day from which on they stand at equal distances: dots of one day would lie on each other.
 const CROWDED: f64 = 3.0;
+/// Days of an axis below which its marks tell the hour.
+const FEW_DAYS: f64 = 4.0;
 /// Characters of a panel's name.
 const NAME: usize = 44;
 
@@ -55,10 +59,12 @@ pub fn trend_png(trends: &[Trend], language: Language) -> Result<Option<Vec<u8>>
         return Ok(None);
     }
     let rows = shown.div_ceil(COLUMNS);
-    let height = TITLE + PANEL * u32::try_from(rows).unwrap_or(1);
+    let legend = legend(&words)?;
+    let head = TITLE + u32::try_from(legend.height()).unwrap_or(0);
+    let height = head + PANEL * u32::try_from(rows).unwrap_or(1);
     let bytes = picture(WIDTH, height, |root| {
-        let (head, panels) = root.split_vertically(TITLE);
-        title(&head, drawable.len() - shown, &words)?;
+        let (head, panels) = root.split_vertically(head);
+        title(&head, drawable.len() - shown, &legend, &words)?;
         let areas = panels.split_evenly((rows, shown.min(COLUMNS)));
         for (area, (trend, frame)) in areas.iter().zip(&drawable) {
             panel(area, trend, frame, &words)?;
@@ -68,24 +74,21 @@ pub fn trend_png(trends: &[Trend], language: Language) -> Result<Option<Vec<u8>>
     Ok(Some(bytes))
 }
 
-fn title(area: &Area<'_>, more: usize, words: &Writer) -> Result<()> {
+fn title(area: &Area<'_>, more: usize, legend: &Legend, words: &Writer) -> Result<()> {
     let more = if more > 0 { words.phrase("plot_more", &context! { more })? } else { String::new() };
     text(area, &format!("{}{more}", words.word("plot_trend")?), (40, 24), 40, INK)?;
-    let mut x = 44;
-    for (key, colour) in
-        [("verdict_pass", BASELINE), ("verdict_warn", CANDIDATE), ("verdict_fail", ALARM), ("plot_trend_level", INK)]
-    {
-        let label = &words.word(key)?;
-        if key == "plot_trend_level" {
-            area.draw(&PathElement::new([(x - 10, 98), (x + 20, 98)], colour.stroke_width(4))).map_err(internal)?;
-        } else {
-            area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
-        }
-        text(area, label, (x + 32, 92), 26, INK)?;
-        let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
-        x += 32 + pixel(width) + 56;
+    legend.draw(area, 78)
+}
+
+fn legend(words: &Writer) -> Result<Legend> {
+    let mut entries = Vec::new();
+    for each in [Verdict::Pass, Verdict::Warn, Verdict::Fail, Verdict::Incomplete] {
+        entries.push((Mark::Sign(each), verdict(each, words)?));
     }
-    Ok(())
+    entries.push((Mark::Dashed(WARN), words.word("warn_limit")?));
+    entries.push((Mark::LongDashed(ALARM), words.word("fail_limit")?));
+    entries.push((Mark::Plain(INK), words.word("plot_trend_level")?));
+    Ok(Legend::new(entries, (40, pixel(WIDTH) - 40)))
 }
 
 /// Ranges of a panel's axes: days since its first run (or runs, where many share a day), and values.
@@ -101,7 +104,9 @@ struct Frame {
 impl Frame {
     /// Around the finite values, the limits that are near, and a drift's way to its limit; `None` without a value.
     fn around(trend: &Trend) -> Option<Self> {
-        let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite()).map(within_axes);
+        let ends = ends::usual(trend.last.iter().map(|run| run.value.0))?;
+        let values = || trend.last.iter().map(|run| run.value.0);
+        let finite = || values().filter(|value| (ends.0..=ends.1).contains(value));
         let (start, end) = (instant(&trend.last.first()?.time), instant(&trend.last.last()?.time));
         let highest = finite().reduce(f64::max)?;
         let far = match &trend.drift {
@@ -123,7 +128,8 @@ impl Frame {
         let crossing = trend.drift.as_ref().and_then(crossing).map(|time| since(start, time));
         // A crossing far ahead would press the runs into a corner.
         let until = crossing.map_or(last, |crossing| crossing.min(2.0 * last));
-        let room = (until * 0.02).max(0.5);
+        // Runs of one hour are as far apart as those of a month.
+        let room = if until > 0.0 { until * 0.03 } else { 0.5 };
         Some(Self { start, days: -room..until + room, runs, values, is_logarithmic })
     }
 
@@ -158,7 +164,8 @@ impl Frame {
         #[allow(clippy::cast_possible_truncation, reason = "a day in a picture; what is beyond the calendar is empty")]
         let span = Span::new().try_seconds((day * 86_400.0) as i64);
         let time = span.and_then(|span| self.start.checked_add(span));
-        time.map_or_else(|_| String::new(), |time| Offset::UTC.to_datetime(time).strftime("%m-%d").to_string())
+        let form = if self.days.end - self.days.start < FEW_DAYS { "%m-%d %H:%M" } else { "%m-%d" };
+        time.map_or_else(|_| String::new(), |time| Offset::UTC.to_datetime(time).strftime(form).to_string())
     }
 }
 
@@ -218,12 +225,18 @@ fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
     text(area, &line, (134, 46), 24, colour)
 }
 
+/// A value of a rule with its unit, as on the axes of the other pictures.
+fn written(value: f64, trend: &Trend) -> String {
+    let (unit, _) = RuleKind::held(&trend.rule);
+    if unit == ValueUnit::Relative { tick(value) } else { short(value) }
+}
+
 fn limits_in_words(trend: &Trend, words: &Writer) -> Result<String> {
     let known = [("verdict_warn", trend.warn), ("verdict_fail", trend.fail)];
     let beyond = if trend.direction == LimitDirection::AtLeast { "<" } else { ">" };
     let named = known.into_iter().filter_map(|(key, limit)| Some((key, limit?.0)));
     let named: Vec<String> = named
-        .map(|(key, limit)| Ok(format!("{} {beyond} {}", words.word(key)?, short(limit))))
+        .map(|(key, limit)| Ok(format!("{} {beyond} {}", words.word(key)?, written(limit, trend))))
         .collect::<Result<_>>()?;
     Ok(named.join("   "))
 }
@@ -235,7 +248,7 @@ where
     chart
         .configure_mesh()
         .x_label_formatter(&|day| frame.date(*day))
-        .y_label_formatter(&|value| short(frame.mark(*value)))
+        .y_label_formatter(&|value| written(frame.mark(*value), trend))
         .y_labels(5)
         .x_labels(6)
         .light_line_style(PAPER)
@@ -255,35 +268,55 @@ where
 }
 
 fn limits<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
-    for (limit, colour) in [(trend.warn, CANDIDATE), (trend.fail, ALARM)] {
+    for (limit, colour, dash) in [(trend.warn, WARN, (8, 10)), (trend.fail, ALARM, (26, 10))] {
         if let Some(limit) = limit.map(|limit| limit.0).filter(|limit| frame.values.contains(limit)) {
             let ends = [(frame.days.start, limit), (frame.days.end, limit)];
-            dashed(chart, ends, colour.stroke_width(3))?;
+            let line = DashedLineSeries::new(ends, dash.0, dash.1, colour.stroke_width(3));
+            chart.draw_series(line).map_err(internal)?;
         }
     }
     Ok(())
 }
 
-/// Dots in the colours of verdicts on a faint line, broken where a value is not finite.
+/// Signs of verdicts on a faint line, broken where a value is not finite.
 fn runs<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
     for stretch in trend.last.split(|run| !run.value.0.is_finite()) {
         let points: Vec<(f64, f64)> = stretch.iter().map(|run| frame.point(instant(&run.time), run.value.0)).collect();
         chart.draw_series([PathElement::new(points, INK.mix(0.25).stroke_width(2))]).map_err(internal)?;
-        let dots = stretch.iter().map(|run| {
-            Circle::new(frame.point(instant(&run.time), run.value.0), 5, colour(run.verdict).mix(0.9).filled())
-        });
-        chart.draw_series(dots).map_err(internal)?;
+        for verdict in [Verdict::Skipped, Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail] {
+            let runs = stretch.iter().filter(|run| run.verdict == verdict);
+            let places: Vec<(f64, f64)> = runs.map(|run| frame.point(instant(&run.time), run.value.0)).collect();
+            signs(chart, &places, verdict)?;
+        }
     }
     Ok(())
 }
 
-fn colour(verdict: Verdict) -> RGBColor {
+/// The signs of [`super::marks::sign`] at points of a chart, smaller, as there are many.
+fn signs<Y: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, Y>,
+    places: &[(f64, f64)],
+    verdict: Verdict,
+) -> Result<()> {
+    let fill = colour_of(verdict).filled();
     match verdict {
-        Verdict::Pass => BASELINE,
-        Verdict::Warn => CANDIDATE,
-        Verdict::Incomplete | Verdict::Fail => ALARM,
-        Verdict::Skipped => FAINT,
-    }
+        Verdict::Pass => chart.draw_series(places.iter().map(|at| Circle::new(*at, 5, fill))).map_err(internal)?,
+        Verdict::Fail => {
+            let square = |at: &(f64, f64)| EmptyElement::at(*at) + Rectangle::new([(-6, -6), (6, 6)], fill);
+            chart.draw_series(places.iter().map(square)).map_err(internal)?
+        }
+        Verdict::Warn => {
+            let triangle = |at: &(f64, f64)| EmptyElement::at(*at) + Polygon::new([(0, -8), (-8, 6), (8, 6)], fill);
+            chart.draw_series(places.iter().map(triangle)).map_err(internal)?
+        }
+        Verdict::Incomplete | Verdict::Skipped => {
+            let corners = [(0, -8), (8, 0), (0, 8), (-8, 0), (0, -8)];
+            let line = colour_of(verdict).stroke_width(3);
+            let diamond = |at: &(f64, f64)| EmptyElement::at(*at) + PathElement::new(corners, line);
+            chart.draw_series(places.iter().map(diamond)).map_err(internal)?
+        }
+    };
+    Ok(())
 }
 
 /// Both levels, and a dashed line between the last run of one and the first of the other.

@@ -32,28 +32,39 @@ const number = (value) => (typeof value === "string" ? { nan: NaN, inf: Infinity
 const named = (value) => ({ nan: "NaN", NaN: "NaN" }[value] ?? value);
 const plain = (value, digits) => value.toExponential(digits).replace(/\.?0+e/, "e").replace("e+", "e");
 
+/** `value` with at most `digits` significant digits, as src/report/messages.rs writes it. */
+function rounded(value, digits) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf";
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size < 1e-4 || size >= 1e6) return plain(value, digits - 1);
+  return String(Number(value.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(size))))));
+}
+
 /** A number as the other documents show it: four significant digits. */
 function short(value) {
   if (value === null || value === undefined) return NOTHING;
-  if (typeof value === "string") return named(value);
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "inf" : "-inf";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return plain(value, 3);
-  return String(Number(value.toPrecision(4)));
+  return typeof value === "string" ? named(value) : rounded(value, 4);
 }
 
-/** A relative error: in percent with two digits down to 0.01 %, below that as 2e-5, and beyond 1000 % as a multiple. */
+/** A ratio: a percentage from 0.01 % on, a plain number below, a multiple beyond 1000 %. */
+function ratio(value, digits) {
+  const size = Math.abs(value);
+  if (size > 10 && Number.isFinite(size)) return `${rounded(value, digits)}×`;
+  if (!Number.isFinite(size) || (size !== 0 && size < 1e-4)) return rounded(value, digits);
+  return `${size >= 1 ? Math.round(value * 100) : rounded(value * 100, digits)} %`;
+}
+
+/** A relative error with two digits; a zero at the end says that the number was rounded: 5.046 % is 5.0 %, and 5 % is 5 %. */
 function relative(value) {
-  if (value === null || value === undefined || typeof value === "string" || !Number.isFinite(value)) return short(value);
-  const size = Math.abs(value);
-  if (size === 0) return "0 %";
-  if (size < 1e-4) return plain(value, 1);
-  if (size > 10) return `${size < 1e6 ? Number(value.toPrecision(2)) : plain(value, 1)}×`;
-  return `${size >= 1 ? Math.round(value * 100) : Number((value * 100).toPrecision(2))} %`;
+  if (value === null || value === undefined || typeof value === "string") return short(value);
+  const text = ratio(value, 2);
+  return text.length === 3 && text.endsWith("%") && text !== ratio(value, 4) ? text.replace(" %", ".0 %") : text;
 }
 
-/** A tick of an axis of relative errors, in full: 12.5 % is not 13 %. */
-const tick = (value) => (value === 0 || Math.abs(value) >= 1e-4 ? `${Number((value * 100).toPrecision(3))} %` : relative(value));
+/** A mark of an axis of relative errors, and of one of differences: as the pictures beside the page have them. */
+const tick = (value) => `${value < 0 ? "−" : ""}${ratio(Math.abs(value), 3)}`;
+const signedTick = (value) => `${value > 0 ? "+" : ""}${tick(value)}`;
 
 /** A value of one side: whole numbers in full (65504 tells fp16), others with five digits; empty where the dump has none. */
 function recorded(text) {

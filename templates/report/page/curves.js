@@ -8,6 +8,9 @@ function byFailure(a, b) {
   return rank(b) - rank(a) || (a.first_diverging_step ?? UNKNOWN) - (b.first_diverging_step ?? UNKNOWN);
 }
 
+/** Whether there is no baseline to a curve. */
+const isOfOneRun = (unit) => unit.series.baseline.every((value) => value === null);
+
 /** First and last index of each stretch for which `holds`. */
 function stretchesOf(length, holds) {
   const found = [];
@@ -62,17 +65,20 @@ function windowMeans(unit, means) {
 function prepared(unit) {
   const { step, baseline, candidate, band = [] } = unit.series;
   const sides = [baseline.map(number), candidate.map(number)];
-  const holes = sides.map(missing);
-  const lines = sides.map((values, side) => drawn(values, holes[side].between));
+  // A run alone lacks nothing.
+  const holes = sides.map((values, side) => (side === 0 && isOfOneRun(unit) ? { gaps: [], between: [] } : missing(values)));
+  const lines = sides.map((values, side) => drawn(values, holes[side].between).map((value) => near(value, unit.ends)));
+  const most = unit.largest_difference;
   const difference = sides[0].map((value, index) => {
     const other = sides[1][index];
     if (value === null || other === null) return holes[0].between.length + holes[1].between.length > 0 ? undefined : null;
     const size = value === other ? 0 : (other - value) / (unit.windows ? 1 : Math.abs(value));
-    return Number.isFinite(size) ? size : null;
+    return Number.isFinite(size) ? near(size, most === null ? null : [-most, most]) : null;
   });
   const stretches = sides.flatMap((values, side) => marked(step, values, data.labels[side], holes[side].gaps));
+  const told = sides[0].map((value, index) => (unit.windows ? sides[1][index] - value : value === sides[1][index] ? 0 : (sides[1][index] - value) / Math.abs(value)));
   const text = (index) => `${word("page_step")} ${step[index]}\n${BASELINE} ${short(baseline[index])}\n`
-    + `${CANDIDATE} ${short(candidate[index])}\n${word(unit.windows ? "page_plain_difference" : "page_difference")} ${sized(unit, difference[index])}`;
+    + `${CANDIDATE} ${short(candidate[index])}\n${word(unit.windows ? "page_plain_difference" : "page_difference")} ${difference[index] === null || difference[index] === undefined ? NOTHING : sized(unit, told[index])}`;
   const windows = unit.windows ? [windowMeans(unit, unit.windows.baseline), windowMeans(unit, unit.windows.candidate)] : [];
   const noise = band.length === step.length ? band.map(number) : null;
   return { unit, step, lines, difference, stretches, text, noise, windows };
@@ -87,26 +93,31 @@ function curveOptions(width, height, shown, more) {
   };
 }
 
-const curveLine = (name, of, extra = {}) => ({
-  label: name, stroke: colour(of), width: 1.5, points: { show: true, size: 5, fill: colour(of), filter: lonely }, ...extra,
-});
+/** Looks of both sides: discs on a wide line below squares on a narrow one, so that both are seen where they are equal. */
+const LOOKS = [
+  { colour: "baseline", shape: "disc", size: 4, width: 4, shift: 0.25 },
+  { colour: "candidate", shape: "square", size: 3, width: 1.5, shift: 0.75 },
+];
 
-/** Both sides against the step. */
+/** Both sides against the step, or the only one. */
 function drawSides(host, shown, height) {
   const { unit, step, lines, stretches, text, windows } = shown;
   // Single steps of sampled rollouts differ by much: they are drawn thin, the means of windows thick.
-  const thin = windows.length > 0 ? { width: 1, alpha: 0.4 } : {};
-  const thick = windows.map((_, side) => curveLine(word("page_window_mean"), side === 0 ? "baseline" : "candidate", { width: 4, points: { show: false } }));
+  const thin = windows.length > 0 ? { width: 1, alpha: 0.4, shape: undefined } : {};
+  const isAlone = isOfOneRun(unit);
+  const sides = LOOKS.map((look, side) => looking(data.labels[side], { ...look, ...thin, ...(windows.length > 0 && side === 0 ? { dash: [3, 2] } : {}) }));
+  const thick = windows.map((_, side) => looking(word("page_window_mean_of", { side: data.labels[side] }), { ...LOOKS[side], width: 4, size: 5 }));
   const first = unit.first_diverging_step;
   const name = first === null || first === undefined ? "" : word("page_first_diverging", { step: first });
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
+    scales: { x: { time: false }, y: { range: rangeWithin(unit.ends) } },
     axes: [axis("", { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(short) })],
-    series: [{ label: word("page_step") }, curveLine(BASELINE, "baseline", { width: 2, ...thin }), curveLine(CANDIDATE, "candidate", thin), ...thick],
-    plugins: [shaded(stretches), tip(text), mark(first, name, "fail")],
-  }), [step, ...lines, ...windows], host), height);
+    series: [{ label: word("page_step") }, ...(isAlone ? sides.slice(1) : sides), ...thick],
+    plugins: [shaded(stretches), tip(text), mark(first, name, "fail"), marks()],
+  }), [step, ...(isAlone ? lines.slice(1) : lines), ...windows], host), height);
 }
 
-const signed = (value) => (value > 0 ? `+${relative(value)}` : relative(value));
+const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${relative(Math.abs(value))}`;
 
 /** A difference: in parts of the baseline, or in the metric's own unit. */
 const sized = (unit, value) => (unit.windows ? short(value) : signed(value));
@@ -114,7 +125,7 @@ const sized = (unit, value) => (unit.windows ? short(value) : signed(value));
 /** Lines above and below 0; the legend names the first of both. */
 const bounds = (values, name, of, dash) => [1, -1].map((sign) => ({
   values: values.map((value) => sign * value),
-  line: curveLine(name, of, { class: sign > 0 ? null : "unnamed", dash, width: 1, points: { show: false } }),
+  line: looking(name, { colour: of, dash, width: 1.5 }, { class: sign > 0 ? null : "unnamed" }),
 }));
 
 /** The relative difference against the step, with what it may be. */
@@ -125,17 +136,19 @@ function drawDifference(host, shown, height) {
   const name = limit === null ? "" : word("page_mean_limit", { limit: `±${relative(limit)}` });
   const lines = [
     ...(limit === null ? [] : bounds(step.map(() => limit), name, "fail", [8, 6])),
-    ...(apart === null ? [] : [{ values: apart, line: curveLine(word("page_window_mean"), "limit", { width: 4, points: { show: false } }) }]),
-    ...(noise === null ? [] : bounds(noise, word("page_recorded_noise"), "limit", [4, 4])),
+    ...(apart === null ? [] : [{ values: apart, line: looking(word("page_window_mean"), { colour: "limit", width: 4 }) }]),
+    ...(noise === null ? [] : bounds(noise, word("page_recorded_noise"), "limit", [3, 3])),
   ];
-  const all = [difference, ...lines.map(({ values }) => values)].flat().filter(Number.isFinite);
+  const most = unit.largest_difference ?? Infinity;
+  const inSight = difference.filter((value) => Number.isFinite(value) && Math.abs(value) <= most);
+  const all = [inSight, ...lines.map(({ values }) => values)].flat().filter(Number.isFinite);
   const [low, high] = [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), 0)];
   const air = (high - low) * 0.06 || 0.01;
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
     scales: { x: { time: false }, y: { range: () => [low - air, high + air] } },
-    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(unit.windows ? short : tick) })],
-    series: [{ label: word("page_step") }, curveLine(word(unit.windows ? "page_plain_difference" : "page_difference"), "quiet", apart === null ? {} : { width: 1, alpha: 0.4 }), ...lines.map(({ line }) => line)],
-    plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail")],
+    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(unit.windows ? short : signedTick) })],
+    series: [{ label: word("page_step") }, looking(word(unit.windows ? "page_plain_difference" : "page_difference"), { colour: "ink", shape: "disc", size: 2.5, ...(apart === null ? {} : { width: 1, alpha: 0.4 }) }), ...lines.map(({ line }) => line)],
+    plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail"), marks()],
   }), [step, difference, ...lines.map(({ values }) => values)], host), height);
 }
 
@@ -147,8 +160,10 @@ function drawCurves() {
     const shown = prepared(unit);
     const [above, below] = [element("div", { class: "chart" }), element("div", { class: "chart" })];
     const head = element("h3", {}, element("span", { class: `sign ${unit.verdict}` }), ` ${curveName(unit)} · ${word(`verdict_${unit.verdict}`)}`);
-    byId("curve-charts").append(head, above, below);
+    byId("curve-charts").append(head, above);
     drawSides(above, shown, 260);
+    if (isOfOneRun(unit)) continue;
+    byId("curve-charts").append(below);
     drawDifference(below, shown, 170);
   }
 }

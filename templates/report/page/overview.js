@@ -29,14 +29,15 @@ function drawPicture() {
   const fill = (room) => room.querySelector(".fill");
   if (curve === null) {
     rooms[1].hidden = true;
-    caption(`${word("page_profile")} · ${unit.name}`, "#profile");
+    caption(`${word("page_profile")} · ${nameOfUnit(unit)}`, "#profile");
     drawUnit(fill(rooms[0]), prepareProfile(unit), null);
     return;
   }
-  caption(`${curveName(curve)} · ${BASELINE} / ${CANDIDATE}`, "#curves");
-  const shown = prepared(curve);
+  const [shown, isAlone] = [prepared(curve), isOfOneRun(curve)];
+  caption(`${curveName(curve)} · ${isAlone ? CANDIDATE : `${BASELINE} / ${CANDIDATE}`}`, "#curves");
+  rooms[1].hidden = isAlone;
   drawSides(fill(rooms[0]), shown, null);
-  drawDifference(fill(rooms[1]), shown, null);
+  if (!isAlone) drawDifference(fill(rooms[1]), shown, null);
 }
 
 /** The row of the value that the culprit is about. */

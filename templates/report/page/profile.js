@@ -28,24 +28,11 @@ function oneSided(unit) {
   });
 }
 
-/** Whole decades around the sizes; four below the least limit lies nothing that a limit could be about. */
-function decades(sizes, limits) {
-  if (sizes.length === 0) return { floor: 1e-9, top: 1e-7 };
-  const least = sizes.reduce((a, b) => Math.min(a, b));
-  const limit = limits.filter((value) => value > 0).reduce((a, b) => Math.min(a, b), Infinity);
-  const lowest = Math.max(Math.floor(Math.log10(least)) - 1, Number.isFinite(limit) ? Math.floor(Math.log10(limit)) - 4 : -12);
-  const most = Math.min(1e12, sizes.reduce((a, b) => Math.max(a, b)));
-  return { floor: 10 ** lowest, top: 10 ** Math.max(lowest + 2, Math.ceil(Math.log10(most) + 0.1)) };
-}
-
 /** The profile as three sets of points: within rounding, inherited, and with error of its own. */
 function prepareProfile(unit) {
   const errors = unit.error.map(number);
   const limits = unit.limit.map(number);
-  const sizes = [...errors, ...limits].filter((value) => Number.isFinite(value) && value > 0);
-  const { floor, top } = decades(sizes, limits);
-  const isCut = sizes.some((value) => value < floor);
-  const isBroken = errors.some((value) => !Number.isFinite(value));
+  const { floor, top, is_cut_below: isCut, is_cut_above: isAbove, has_infinite: isBroken } = unit.axis;
   // A log axis has no zero: equal results lie on the floor, NaN and infinity at the top.
   const placed = errors.map((value) => (Number.isFinite(value) ? Math.min(Math.max(value, floor), top) : top));
   const differs = differing(unit);
@@ -57,8 +44,14 @@ function prepareProfile(unit) {
   const of = (wanted) => placed.map((value, index) => (kinds[index] === wanted ? value : null));
   const text = (index) => `${unit.order[index]}: ${unit.op[index]}\n${word(`state_${kinds[index]}`, NAMES)}\n`
     + `${word("page_error")} ${relative(unit.error[index])}\n${word("page_rounding")} ${relative(unit.limit[index])}`;
+  const isAt = (value, end) => Math.abs(value / end - 1) < 1e-6;
+  const ticks = (value) => {
+    if (isAt(value, floor)) return isCut ? `≤ ${tick(floor)}` : tick(0);
+    if (isAt(value, top) && isBroken) return "NaN, inf";
+    return isAt(value, top) && isAbove ? `≥ ${tick(top)}` : tick(value);
+  };
   return {
-    unit, floor, top, isBroken, text, stretches: oneSided(unit), ticks: (value) => (value === floor ? (isCut ? `≤ ${relative(floor)}` : "0") : value === top && isBroken ? "NaN, inf" : relative(value)),
+    unit, floor, top, isBroken, text, stretches: oneSided(unit), ticks,
     series: [of("agrees"), of("inherited"), of("differs"), limits.map((value) => (Number.isFinite(value) ? Math.min(Math.max(value, floor), top) : top))],
   };
 }
@@ -66,9 +59,7 @@ function prepareProfile(unit) {
 function drawUnit(host, shown, height) {
   const { unit, floor, top, text, series, isBroken } = shown;
   const at = unit.op.indexOf(unit.culprit);
-  const dots = (key, name, size) => ({
-    label: word(key, NAMES), paths: () => null, stroke: colour(name), points: { show: true, size, fill: colour(name), stroke: colour(name) },
-  });
+  const dots = (key, of, shape, size) => looking(word(key, NAMES), { colour: of, shape, size, line: false, hollow: shape === "diamond" });
   const name = at < 0 ? "" : word("page_first_wrong", { op: unit.culprit });
   return chart(host, (width, room) => new uPlot({
     width, height: room, legend: { live: false }, cursor: { drag: { x: true, y: false } },
@@ -77,9 +68,9 @@ function drawUnit(host, shown, height) {
       size: 68, values: (_, splits) => splits.map((value) => (value === null ? "" : shown.ticks(value))),
       filter: thinnedTicks, grid: { stroke: colour("line"), width: 1, filter: decadesOnly }, ticks: { stroke: colour("line"), size: 5, filter: decadesOnly },
     })],
-    series: [{ label: word("page_execution_order") }, dots("state_agrees", "pass", 4), dots("state_inherited", "inherited", 6), dots("state_differs", "fail", 8),
-      { label: word("page_rounding"), stroke: colour("limit"), dash: [6, 4], width: 1.5, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
-    plugins: [shaded(shown.stretches), tip(text), mark(at < 0 ? null : unit.order[at], name, "fail", isBroken ? 1 : 0)],
+    series: [{ label: word("page_execution_order") }, dots("state_agrees", "pass", "disc", 2.5), dots("state_inherited", "inherited", "diamond", 3.5), dots("state_differs", "fail", "square", 4),
+      looking(word("page_rounding"), { colour: "limit", dash: [6, 4] }, { paths: uPlot.paths.stepped({ align: 1 }) })],
+    plugins: [shaded(shown.stretches), marks(), tip(text), mark(at < 0 ? null : unit.order[at], name, "fail", isBroken ? 1 : 0)],
   }, [unit.order, ...series], host), height);
 }
 

@@ -13,9 +13,10 @@ let chosenUnit = 0;
 let chosenModule = null;
 let inModule = null;
 
-const placeName = ([step, rank]) => (rank === null ? `step ${step}` : `step ${step} rank ${rank}`);
+const placeName = ([step, rank]) => (rank === null ? word("page_place", { step }) : word("page_place_rank", { step, rank }));
+const nameOfUnit = (unit) => placeName([unit.step, unit.rank]);
 const unitName = (row) => placeName(unitPlaces[columns.unit[row]]);
-const unitAt = new Map(data.units.map((unit) => [placeName([unit.step, unit.rank]), unit]));
+const unitAt = new Map(data.units.map((unit) => [nameOfUnit(unit), unit]));
 const unitsOfPlaces = unitPlaces.map((place) => unitAt.get(placeName(place)));
 const unitOf = (row) => unitsOfPlaces[columns.unit[row]];
 

@@ -11,7 +11,7 @@ function chooseUnit(index) {
 
 function startUnits() {
   byId("profile").hidden = false;
-  byId("unit").append(...data.units.map((unit, index) => element("option", { value: index }, `${unit.name} · ${word(`verdict_${unit.verdict}`)}`)));
+  byId("unit").append(...data.units.map((unit, index) => element("option", { value: index }, `${nameOfUnit(unit)} · ${word(`verdict_${unit.verdict}`)}`)));
   byId("unit").addEventListener("change", (event) => chooseUnit(Number(event.target.value)));
   document.querySelector('[data-zoom="in"]').addEventListener("click", () => zoom(0.25));
   document.querySelector('[data-zoom="out"]').addEventListener("click", () => zoom(0));

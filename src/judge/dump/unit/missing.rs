@@ -72,19 +72,22 @@ impl<'a> View<'a> {
         let mut after = "";
         let mut stack: Vec<String> = Vec::new();
         let mut begun = 0;
+        let frameworks = self.input.baseline.other_frameworks(self.input.candidate);
         let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str, begun: usize| {
             let severity = if begun >= optimizer { Severity::Warn } else { severity };
             if let Some(first) = stretch.first() {
-                findings.push(
-                    Finding::new(&rules::OPERATIONS_MISSING, *first)
-                        .with_severity(severity)
-                        .with("unit", self.place())
-                        .with("side", side)
-                        .with("count", stretch.len())
-                        .with("operations", stretch.iter().take(12).map(|name| (*name).to_owned()).collect::<Vec<_>>())
-                        .with("after", after)
-                        .with("stack", std::mem::take(stack)),
-                );
+                let finding = Finding::new(&rules::OPERATIONS_MISSING, *first)
+                    .with_severity(severity)
+                    .with("unit", self.place())
+                    .with("side", side)
+                    .with("count", stretch.len())
+                    .with("operations", stretch.iter().take(12).map(|name| (*name).to_owned()).collect::<Vec<_>>())
+                    .with("after", after)
+                    .with("stack", std::mem::take(stack));
+                findings.push(match frameworks {
+                    Some([ours, theirs]) => finding.with("framework", ours).with("candidate_framework", theirs),
+                    None => finding,
+                });
             }
             stretch.clear();
         };
