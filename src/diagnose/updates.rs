@@ -144,17 +144,15 @@ impl Update {
         differs.reduce(|one, other| one || other)
     }
 
-    /// The candidate's update as a multiple of the baseline's: by the mean, which is linear in the update, confirmed by the
-    /// ends where they moved.
+    /// The candidate's update as a multiple of the baseline's: by both ends where they agree, else by the mean, which is linear
+    /// in the update.
     fn factor(&self) -> Option<f64> {
         let ratio = |place: usize| {
             let (ours, theirs) = (pick(&self.baseline, place), pick(&self.candidate, place));
             (ours.abs() > 40.0 * pick(&self.rounding, place)).then(|| theirs / ours)
         };
-        ratio(2).or_else(|| {
-            let (max, min) = (ratio(0)?, ratio(1)?);
-            ((max / min - 1.0).abs() <= SCATTER).then_some(max)
-        })
+        let ends = ratio(0).zip(ratio(1)).filter(|(max, min)| (max / min - 1.0).abs() <= SCATTER);
+        ends.map(|(max, _)| max).or_else(|| ratio(2))
     }
 }
 
