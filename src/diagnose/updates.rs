@@ -38,12 +38,14 @@ impl Updates {
     /// The updates of a unit whose culprit is such a parameter, equal on both sides at the step before.
     pub(super) fn of(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Self> {
         let before = context.before.filter(|_| !suspect.is_made() && !suspect.is_backward())?;
+        // Where modules record their parameters, their inputs are none.
+        let has_parameters = suspect.value.kind == TensorKind::Parameter;
+        let is_given = |kind: TensorKind| kind == TensorKind::Parameter || kind == TensorKind::Input && !has_parameters;
         let mut all = Vec::new();
         let mut own = None;
         for comparison in &context.input.comparison.operations {
             let Some((baseline, candidate)) = operations_of(context.input, comparison) else { continue };
-            let given = values_of(comparison, baseline, candidate)
-                .filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter));
+            let given = values_of(comparison, baseline, candidate).filter(|both| is_given(both.kind));
             for update in given.filter_map(|both| update(&both, &before)) {
                 if update.row == suspect.culprit.tensor {
                     own = Some(all.len());

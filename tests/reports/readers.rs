@@ -38,7 +38,10 @@ fn exchanged_weights_are_the_headline_and_the_mapping_of_names_is_the_fix() {
     let [english, chinese] = both(&real("d_gate_up_swapped"));
     assert!(headline(&english).contains("Two weights are exchanged on the NPU: "), "{english}");
     assert!(headline(&chinese).contains("NPU 侧有两个权重互换："), "{chinese}");
-    assert!(english.contains("**Fix:** Check the mapping of names") && chinese.contains("参数名映射"), "{english}{chinese}");
+    assert!(
+        english.contains("**Fix:** Check the mapping of names") && chinese.contains("参数名映射"),
+        "{english}{chinese}"
+    );
 }
 
 #[test]
@@ -66,6 +69,6 @@ fn a_share_of_tokens_has_both_values() {
     let place = case.join("bad-clip-ratio");
     let [english, chinese] = both(&super::opening::judged_at(&place.join("gpu"), &place.join("npu"), "{}"));
     assert!(headline(&english).contains("of the tokens are clipped on the NPU, "), "{english}");
-    assert!(headline(&chinese).contains("GPU 侧 ") && headline(&chinese).contains("NPU 侧 "), "{chinese}");
+    assert!(headline(&chinese).contains("GPU 侧为 ") && headline(&chinese).contains("NPU 侧为 "), "{chinese}");
     assert!(english.contains("| −60 % |"), "{english}");
 }
