@@ -61,11 +61,11 @@ pub(super) fn note(result: &GateResult, writer: &Writer) -> Result<Option<Value>
     writer.phrase("layout_line", &context! { baseline, candidate, source }).map(safe).map(Some)
 }
 
-/// A layout in a sentence: its axes, in Chinese without commas of another script.
+/// A layout in a sentence: its axes, in Chinese without commas of another script and after a blank where none begins it.
 fn in_words(layout: &Layout, language: Language) -> String {
     match language {
         Language::En => layout.to_string(),
         Language::Zh if layout.world() < 2 => "单 rank".to_owned(),
-        Language::Zh => layout.to_string().replace(", ", " + "),
+        Language::Zh => format!(" {}", layout.to_string().replace(", ", " + ")),
     }
 }
