@@ -24,7 +24,7 @@ mod parts;
 mod quick;
 mod real;
 #[allow(dead_code, reason = "shared with an example")]
-mod real_case;
+pub(crate) mod real_case;
 mod reference;
 mod section7;
 mod support;

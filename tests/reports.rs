@@ -18,4 +18,5 @@ mod opening;
 mod operators;
 mod page;
 mod performance;
+mod readers;
 mod rendered;

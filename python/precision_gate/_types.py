@@ -1275,6 +1275,8 @@ class RolloutUnit:
     looping: int
     #: Answers of the candidate without any text.
     empty: int
+    #: Of these, answers to the same truth that have another score.
+    scored_apart: int = 0
     #: Mean score of the baseline, over prompts of both sides; null where none is judged.
     score_baseline: Optional[Number] = None
     #: Mean score of the candidate.

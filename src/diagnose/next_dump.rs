@@ -18,7 +18,7 @@ use crate::result::diagnosis::Diagnosis;
 use crate::result::finding::Fact;
 use crate::result::next_dump::NextDump;
 use crate::result::unit::{self, Check, Culprit, CurveUnit};
-use crate::verdict::Verdict;
+use crate::verdict::{CheckId, Verdict};
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
 /// (314 GB against 7.8 GB; `docs/next-dump.md`).
@@ -66,7 +66,9 @@ impl Sizes {
 /// Plans the dump to collect next; `None` where this run already holds all there is to see.
 pub fn plan(situation: &Situation<'_>) -> Option<NextDump> {
     match situation.culprit {
-        Some(culprit) => from_culprit(culprit, situation),
+        Some(culprit) if culprit.check == CheckId::Dump => from_culprit(culprit, situation),
+        // A row of a monitor is dumped where it names a module; the step at which a curve parts shows as much.
+        Some(culprit) => from_culprit(culprit, situation).or_else(|| from_curve(situation)),
         None => from_curve(situation),
     }
 }

@@ -38,12 +38,14 @@ impl Updates {
     /// The updates of a unit whose culprit is such a parameter, equal on both sides at the step before.
     pub(super) fn of(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Self> {
         let before = context.before.filter(|_| !suspect.is_made() && !suspect.is_backward())?;
+        // Where modules record their parameters, their inputs are none.
+        let has_parameters = suspect.value.kind == TensorKind::Parameter;
+        let is_given = |kind: TensorKind| kind == TensorKind::Parameter || kind == TensorKind::Input && !has_parameters;
         let mut all = Vec::new();
         let mut own = None;
         for comparison in &context.input.comparison.operations {
             let Some((baseline, candidate)) = operations_of(context.input, comparison) else { continue };
-            let given = values_of(comparison, baseline, candidate)
-                .filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter));
+            let given = values_of(comparison, baseline, candidate).filter(|both| is_given(both.kind));
             for update in given.filter_map(|both| update(&both, &before)) {
                 if update.row == suspect.culprit.tensor {
                     own = Some(all.len());
@@ -144,17 +146,15 @@ impl Update {
         differs.reduce(|one, other| one || other)
     }
 
-    /// The candidate's update as a multiple of the baseline's: by the mean, which is linear in the update, confirmed by the
-    /// ends where they moved.
+    /// The candidate's update as a multiple of the baseline's: by both ends where they agree, else by the mean, which is linear
+    /// in the update.
     fn factor(&self) -> Option<f64> {
         let ratio = |place: usize| {
             let (ours, theirs) = (pick(&self.baseline, place), pick(&self.candidate, place));
             (ours.abs() > 40.0 * pick(&self.rounding, place)).then(|| theirs / ours)
         };
-        ratio(2).or_else(|| {
-            let (max, min) = (ratio(0)?, ratio(1)?);
-            ((max / min - 1.0).abs() <= SCATTER).then_some(max)
-        })
+        let ends = ratio(0).zip(ratio(1)).filter(|(max, min)| (max / min - 1.0).abs() <= SCATTER);
+        ends.map(|(max, _)| max).or_else(|| ratio(2))
     }
 }
 

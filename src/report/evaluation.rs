@@ -138,7 +138,10 @@ pub(super) fn rollouts_in_words(unit: &RolloutUnit, writer: &Writer) -> Result<S
         return writer.word("evaluation_not_compared");
     }
     if unit.garbled + unit.looping + unit.empty == 0 {
-        return writer.phrase("evaluation_rollouts", &context! { equal => unit.equal_texts, paired => unit.paired });
+        return writer.phrase(
+            "evaluation_rollouts",
+            &context! { equal => unit.equal_texts, paired => unit.paired, apart => unit.scored_apart },
+        );
     }
     let (garbage, loops, empty) = (unit.garbled, unit.looping, unit.empty);
     answers_in_words(AnswerCounts { answers: unit.records, garbage, loops, empty, ..AnswerCounts::default() }, writer)

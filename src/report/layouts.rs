@@ -3,9 +3,10 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::layout::LayoutSource;
+use crate::layout::{Layout, LayoutSource};
 use crate::result::GateResult;
 use crate::result::unit::Culprit;
 
@@ -54,7 +55,17 @@ pub(super) fn note(result: &GateResult, writer: &Writer) -> Result<Option<Value>
         LayoutSource::Files => "layout_files",
         LayoutSource::Inferred => "layout_inferred",
     };
-    let [baseline, candidate] = [&layouts.baseline, &layouts.candidate].map(|layout| safe(layout.to_string()));
+    let [baseline, candidate] =
+        [&layouts.baseline, &layouts.candidate].map(|layout| safe(in_words(layout, writer.language())));
     let source = safe(writer.word(source)?);
     writer.phrase("layout_line", &context! { baseline, candidate, source }).map(safe).map(Some)
+}
+
+/// A layout in a sentence: its axes, in Chinese without commas of another script and after a blank where none begins it.
+fn in_words(layout: &Layout, language: Language) -> String {
+    match language {
+        Language::En => layout.to_string(),
+        Language::Zh if layout.world() < 2 => "单 rank".to_owned(),
+        Language::Zh => format!(" {}", layout.to_string().replace(", ", " + ")),
+    }
 }

@@ -32,6 +32,11 @@ pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     Ok(NextDumpView { reason: safe(reason(next, writer)?), config: safe(config) })
 }
 
+/// Whether a dump is one of the step at which a curve parts.
+pub(super) fn is_of_curve(next: &NextDump) -> bool {
+    next.reason == "curve"
+}
+
 pub(super) fn reason(next: &NextDump, writer: &Writer) -> Result<String> {
     let key = match next.reason.as_str() {
         "inside-module" => "next_dump_inside_module",

@@ -4,6 +4,7 @@
 //! Its words stand in `templates/messages/<language>/opening.yaml`.
 
 mod agreement;
+mod beside;
 mod builder;
 mod culprit;
 mod curves;
@@ -14,6 +15,7 @@ mod numbers;
 mod others;
 mod performance;
 mod settings;
+mod steps;
 mod words;
 
 use builder::{Builder, MOST_ROWS};

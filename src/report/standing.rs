@@ -14,6 +14,9 @@ use crate::judge::register;
 use crate::judge::rule::artifacts::SIDES_IDENTICAL;
 use crate::verdict::{CheckId, Severity};
 
+/// Start of the codes about values that stand beside the tensors of a checkpoint.
+const SETTING: &str = "checkpoint-setting-";
+
 /// The rows of a result that a pass may rest on.
 #[derive(Clone, Copy)]
 pub(super) struct Standing<'a> {
@@ -37,19 +40,41 @@ impl Standing<'_> {
         self.writer.phrase("reason_check_lowered", &arguments).map(|said| Some(safe(said)))
     }
 
-    /// Lines below the headline: both sides are one and the same, or waivers cover failures beside those that count.
+    /// Lines below the headline: nothing was compared, or waivers cover failures beside those that count.
     pub(super) fn notes(&self, headline: &Value) -> Result<Vec<Value>> {
-        let identical = self.findings.iter().filter(|row| row.is(&SIDES_IDENTICAL) && row.message != *headline);
-        let mut notes: Vec<Value> = identical.map(|row| row.message.clone()).collect();
+        let mut notes = if self.is_any_wrong() { Vec::new() } else { self.identical(headline)? };
         if self.writer.is_alone() {
             notes.push(safe(self.writer.word("note_no_baseline")?));
         }
-        let counts = self.findings.iter().any(|row| row.severity >= Severity::Warn);
-        if counts {
+        if self.is_any_wrong() {
             let waived: Vec<&WaivedRow> = self.waived.iter().collect();
             notes.extend(self.waivers(&waived, "also_waived")?);
         }
         Ok(notes)
+    }
+
+    /// Lines below what is wrong: files of both sides are one and the same, which explains no failure.
+    pub(super) fn remarks(&self, headline: &Value) -> Result<Vec<Value>> {
+        if self.is_any_wrong() { self.identical(headline) } else { Ok(Vec::new()) }
+    }
+
+    fn is_any_wrong(&self) -> bool {
+        self.findings.iter().any(|row| row.severity >= Severity::Warn)
+    }
+
+    /// Checks whose files are the same bytes on both sides; of a checkpoint whose settings differ these hold its tensors alone.
+    fn identical(&self, headline: &Value) -> Result<Vec<Value>> {
+        let said = |row: &FindingRow| {
+            let is_of_setting = |other: &FindingRow| {
+                other.check == row.check && other.severity >= Severity::Warn && other.code.starts_with(SETTING)
+            };
+            match self.findings.iter().any(is_of_setting) {
+                true => self.writer.word("note_tensors_identical").map(safe),
+                false => Ok(row.message.clone()),
+            }
+        };
+        let identical = self.findings.iter().filter(|row| row.is(&SIDES_IDENTICAL) && row.message != *headline);
+        identical.map(said).collect()
     }
 
     /// The phrase `key` about waived findings, which names the worst; `None` without any.

@@ -188,6 +188,7 @@ impl Page<'_> {
         }
         lines.push(String::new());
         lines.extend(self.evidence());
+        lines.extend(self.view.remarks.iter().map(Value::to_string));
         for said in [&opening.not_judged, &opening.unchecked] {
             lines.extend(is_said(said).then(|| said.to_string()));
         }

@@ -50,6 +50,8 @@ pub struct View {
     pub reason: Value,
     /// Facts that a reader has to know before all else, in lines below the headline; empty for most results.
     pub notes: Vec<Value>,
+    /// Lines below the table: what the failures do not depend on.
+    pub remarks: Vec<Value>,
     /// One row per check.
     pub checks: Vec<CheckRow>,
     /// First wrong operation; `None` where none was found.
@@ -160,6 +162,7 @@ impl View {
         Ok(Self {
             verdict: result.verdict,
             notes,
+            remarks: standing.remarks(&opening.headline)?,
             reason: opening.headline.clone(),
             next: opening.advice.clone(),
             opening,

@@ -222,6 +222,11 @@ impl Writer {
                 return Some(sentences::said(text, self.language).into_owned().into());
             }
             "unit" => return unit_place(text, self.language).map(safe),
+            // Numbers of ranks, which a fact keeps as text.
+            "holders" if text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ')) => {
+                let comma = if self.language == Language::Zh { "、" } else { ", " };
+                return Some(safe(text.replace(", ", comma)));
+            }
             // A number, which findings about a place keep as text.
             "step" | "last" | "last_step" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 return Some(safe(text.to_owned()));

@@ -30,7 +30,7 @@ fn copied(from: &Path, to: &Path) {
 }
 
 /// The judgement of fixtures that lie side by side, the GPU's in `gpu` and the NPU's in `npu`.
-fn judged(parts: &[&str], policy: &str) -> GateResult {
+pub(super) fn judged(parts: &[&str], policy: &str) -> GateResult {
     let folder = tempfile::tempdir().expect("a folder");
     for side in ["gpu", "npu"] {
         fs::create_dir_all(folder.path().join(side)).expect("created");
@@ -46,14 +46,18 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
             }
         }
     }
-    let location = |side: &str| folder.path().join(side).display().to_string();
+    judged_at(&folder.path().join("gpu"), &folder.path().join("npu"), policy)
+}
+
+/// The judgement of two folders, which the result calls `gpu` and `npu`.
+pub(super) fn judged_at(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let mut policy = Policy::parse("precision-gate.yml", policy, &codes).expect("a policy");
     policy.today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
-        baseline: Held::own(location("gpu")),
+        baseline: Held::own(baseline.display().to_string()),
         several: Default::default(),
-        candidate: location("npu"),
+        candidate: candidate.display().to_string(),
         checks: CheckId::CHECKS.to_vec(),
         policy,
         matching: Matching::default(),
@@ -67,7 +71,7 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
 }
 
 /// The comment up to its first fold.
-fn opening(result: &GateResult, language: Language) -> String {
+pub(super) fn opening(result: &GateResult, language: Language) -> String {
     let text = comment(result, language, COMMENT_LIMIT);
     text.split("<details>").next().expect("a text").trim_end().to_owned()
 }

@@ -16,7 +16,7 @@ const TERMS: &str = "\
     attention autocast autograd batch benchmark beta bias bit-exact buffer checkpoint clip compile config dataset default detach \
     device double dropout dtype dump embedding epoch eps exp fork fused global gradient hook host inf input issue kernel \
     level list logits loss mask master micro micro-batch mix nan next-dump norm operations optimizer out output padding \
-    kB MB GB param permute pow profile rank release requires reshape scale scaler schedule seed shape shuffle sigmoid softmax static dynamic \
+    kB MB GB param permute pow profile profiling rank release requires reshape scale scaler schedule seed shape shuffle sigmoid softmax static dynamic \
     statistics step strict suite summary task tensor token warmup warm-up worker id baseline lr bfloat seq tag log job \
     pass warn fail incomplete skipped info max min mean margin csv page issues report json md html yml policy debug dict state xor https None ConfigChecker \
     PyTorch Profiler profiler trace Core MHz ms us bucket stream tiling head AISBench OpenCompass evalscope lm-evaluation-harness vLLM OpenAI Holm few-shot prefill cache nat MiB bleu chrf ter logprob slime sglang adapter top-k top-p \

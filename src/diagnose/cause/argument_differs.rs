@@ -22,6 +22,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let is_argument = suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]);
     if is_argument || !is_parameter && suspect.is(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
         let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
+        let evidence = match name_of(place).filter(|_| is_argument) {
+            Some(name) => evidence.with("named", name),
+            None => evidence,
+        };
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }
     let evidence = other_text(&suspect).filter(|_| {
@@ -39,13 +43,23 @@ fn other_text(suspect: &Suspect<'_>) -> Option<Statement> {
         differs.then(|| (both.candidate.row.to_string(), ours, theirs))
     });
     let (argument, ours, theirs) = found?;
+    let statement = match name_of(&argument) {
+        Some(name) => Statement::new("argument-beside").with("named", name),
+        None => Statement::new("argument-beside"),
+    };
     Some(
-        Statement::new("argument-beside")
+        statement
             .with("op", suspect.culprit.op.as_str())
-            .with("argument", argument)
+            .with("argument", argument.as_str())
             .with("baseline", ours)
             .with("candidate", theirs),
     )
+}
+
+/// The name that a row's argument was passed by; `None` of one that was passed by its place.
+fn name_of(row: &str) -> Option<&str> {
+    let (_, argument) = row.rsplit_once(".input.").or_else(|| row.rsplit_once(".input_kwargs."))?;
+    argument.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some(argument)
 }
 
 /// The texts of a plain argument on both sides.

@@ -122,7 +122,7 @@ fn of_backward(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
 fn of_update(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let updates = Updates::of(context, suspect)?;
     let factor = updates.factor()?;
-    let ranks = context.peers.len() + 1;
+    let ranks = reducing_ranks(context);
     let count = super::super::values::count_of(ranks);
     let is_ranks = [count, 1.0 / count].into_iter().any(|value| (factor / value - 1.0).abs() <= SCATTER);
     (ranks > 1 && is_ranks).then(|| {
@@ -130,6 +130,14 @@ fn of_update(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
         let meaning = Statement::new("factor-is-ranks").with("factor", factor).with("ranks", ranks);
         (vec![evidence, meaning], Sureness::Likely)
     })
+}
+
+/// Ranks over which gradients are reduced: those of the data where the layout is known, else all.
+fn reducing_ranks(context: &Context<'_>) -> usize {
+    match context.input.candidate.parts.as_deref() {
+        Some(parts) => usize::try_from(parts.layout.dp.saturating_mul(parts.layout.cp)).unwrap_or(1),
+        None => context.peers.len() + 1,
+    }
 }
 
 /// Gradients that the backward pass made, on both sides.

@@ -33,10 +33,15 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let gradients =
         (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
     let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
+    let advice = factor.is_some().then(|| Statement::new("updates-scaled"));
     // Gradients that were not dumped may differ as well.
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);
-    Some(diagnosis.because_all(gradients).because_all(factor))
+    let diagnosis = diagnosis.because_all(factor).because_all(gradients);
+    Some(match advice {
+        Some(advice) => diagnosis.advise(advice),
+        None => diagnosis,
+    })
 }
 
 fn is_other(update: &Update) -> bool {

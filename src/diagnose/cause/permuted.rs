@@ -9,8 +9,12 @@ use super::super::fingerprint::{has_same_values, is_telling};
 use super::super::values::{Data, count_of};
 use crate::judge::dump::rules as dump_rules;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Fact;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("permuted") };
+
+/// Statement of rows that are rolled.
+const ROLLED_ROWS: &str = "order-rolled-rows";
 
 /// Fewer elements have the same values by chance.
 const FEWEST: usize = 8;
@@ -34,7 +38,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let evidence =
             Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
-        return Some(diagnosis.because_all(order_of(&data, tolerance)));
+        let order = order_of(&data, tolerance);
+        let is_gathered = order.as_ref().is_some_and(|order| is_rolled_by_ranks(context, order));
+        let diagnosis = diagnosis.because_all(order);
+        return Some(if is_gathered { diagnosis.advise(Statement::new("gather-order")) } else { diagnosis });
     }
     if let Some(evidence) = of_attention(context, &suspect) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
@@ -45,6 +52,18 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let evidence = Statement::new("statistics-in-other-order").with("tensor", place);
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
+}
+
+/// Whether rows are rolled by the part of the sequence that a rank holds, or by several of them.
+fn is_rolled_by_ranks(context: &Context<'_>, order: &Statement) -> bool {
+    let sides = [context.input.baseline, context.input.candidate];
+    let layouts = sides.into_iter().filter_map(|dump| dump.parts.as_deref()).map(|parts| &parts.layout);
+    let ranks = layouts.flat_map(|layout| [if layout.sp { layout.tp } else { 1 }, layout.cp]).max().unwrap_or(1);
+    let ranks = u64::from(ranks);
+    let (Some(Fact::Count(count)), Some(Fact::Count(of))) = (order.facts.get("count"), order.facts.get("of")) else {
+        return false;
+    };
+    order.code == ROLLED_ROWS && ranks > 1 && of.is_multiple_of(ranks) && count.is_multiple_of(of / ranks)
 }
 
 /// Attention over heads of several ranks is wrong while all that goes in agrees by statistics, which do not see an order: that of
@@ -101,7 +120,7 @@ fn order_of(data: &Data, tolerance: f64) -> Option<Statement> {
     for start in starts.map(|(place, _)| place).take(8) {
         let (row, column) = (start / width, start % width);
         if column == 0 && matches(&|place| (place + start) % count) {
-            return Some(Statement::new("order-rolled-rows").with("count", height - row).with("of", height));
+            return Some(Statement::new(ROLLED_ROWS).with("count", height - row).with("of", height));
         }
         if row == 0 && matches(&|place| place / width * width + (place % width + column) % width) {
             return Some(Statement::new("order-rolled-columns").with("count", width - column).with("of", width));

@@ -46,7 +46,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
     if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence));
+        let advice = Statement::new("weights-elsewhere");
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence).advise(advice));
     }
     let evidence =
         Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());

@@ -105,10 +105,12 @@ fn unit(pair: &RolloutPair<'_>, step: &PairedStep<'_>) -> RolloutUnit {
     let records = if step.sides.candidate.is_some() { of_side.candidate } else { of_side.baseline };
     let paired = step.paired();
     let equal_texts = step.prompts.iter().map(PairedPrompt::equal_texts).sum();
+    let scored_apart = step.prompts.iter().filter_map(PairedPrompt::contradiction).map(|(_, count)| count).sum();
     let mut unit = RolloutUnit {
         records,
         paired,
         equal_texts,
+        scored_apart,
         garbled,
         looping,
         empty,

@@ -14,7 +14,7 @@ mod trend;
 pub use delay::{Rooms, Widened, in_a_row, level_rooms};
 pub use measured::{TREND_FROM, TrendMeasure};
 pub use mismatch::level_alone;
-pub use rules::{NAMES, measure};
+pub use rules::{NAMES, clip_levels, measure};
 pub use trend::{Trend, Window};
 
 use super::judged::JudgedCurve;
@@ -68,7 +68,12 @@ pub fn judge(
     let trend = Trend::new(pair.points.iter());
     for measured in measure(pair.role, &pair.metric, &trend) {
         let limits = measured.agreed.filter(|_| agreed).unwrap_or(measured.limits);
+        let said = results.findings.len();
         results.measure(outcome(&TrendMeasure { limits, ..measured }, noise));
+        let finding = results.findings.get_mut(said).filter(|finding| finding.is(&code::RL_CLIP));
+        if let Some((finding, [baseline, candidate])) = finding.zip(clip_levels(&trend)) {
+            finding.facts.extend([("baseline".into(), baseline.into()), ("candidate".into(), candidate.into())]);
+        }
     }
     if pair.role == Role::Reward && trend.len() < TREND_FROM {
         results.say(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));

@@ -18,11 +18,13 @@ const MOST_SPREAD: f64 = 0.05;
 pub(super) struct Cause {
     pub(super) cause: MonitorCause,
     pub(super) factor: Option<f64>,
+    /// Gradients that agree before they are reduced, where reduced ones share the factor.
+    pub(super) unreduced: usize,
 }
 
 impl From<MonitorCause> for Cause {
     fn from(cause: MonitorCause) -> Self {
-        Self { cause, factor: None }
+        Self { cause, factor: None, unreduced: 0 }
     }
 }
 
@@ -32,7 +34,10 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bo
     let kind = pair.key.kind;
     let is_gradient = kind.is_gradient() || kind == MonitorKind::Comm;
     if let Some(factor) = common_factor(kind, pairs).filter(|_| is_gradient) {
-        return Cause { cause: MonitorCause::Scaled, factor: Some(factor) };
+        // The first row that differs is a reduced one: the unreduced ones of its step come before it.
+        let is_before = |other: &&RowPair| other.key.kind == MonitorKind::GradUnreduced;
+        let unreduced = pairs.iter().filter(is_before).count() * usize::from(kind == MonitorKind::GradReduced);
+        return Cause { cause: MonitorCause::Scaled, factor: Some(factor), unreduced };
     }
     let has = |kind| pairs.iter().any(|other| other.key.kind == kind);
     let is_reduced = || has(MonitorKind::GradUnreduced) && (!is_alone || has(MonitorKind::Comm));

@@ -616,6 +616,9 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
     if let Some(factor) = cause.factor {
         finding = finding.with("factor", factor);
     }
+    if cause.unreduced > 0 {
+        finding = finding.with("unreduced", cause.unreduced);
+    }
     let text = |row: &Row| match defect.statistic {
         "dtype" => row.dtype.clone(),
         "shape" => row.shape.clone(),

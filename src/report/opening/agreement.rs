@@ -11,13 +11,13 @@ use crate::error::Result;
 use crate::judge::rule::evidence::LEFT_OUT;
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
-use crate::report::{checks, compared, curve, evaluation, performance, standing};
+use crate::report::{checks, compared, curve, performance, standing};
 use crate::result::finding::{Fact, Finding, WaivedFinding};
 use crate::result::unit::{
     AnyUnit, Check, CurveUnit, Evidence, LogprobsSide, LogprobsUnit, PerformanceUnit, SampleRule, Unit, logprobs,
     sources,
 };
-use crate::verdict::{CheckId, Severity, Verdict};
+use crate::verdict::{CheckId, Verdict};
 
 /// Order of rules by which a pass is told: that of the level or the score leads, then that which sees the least.
 fn main_first(one: &SampleRule, other: &SampleRule) -> Ordering {
@@ -281,6 +281,7 @@ impl Builder<'_> {
             let mut row = self.row_of_check(check, Columns::Checks)?;
             if let Some(said) = row.cells.last_mut().filter(|_| check.id == leading) {
                 *said = Value::from("");
+                row.note = Value::from("");
             }
             rows.push(row);
         }
@@ -292,38 +293,22 @@ impl Builder<'_> {
     }
 
     fn row_of_check(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
-        let name = self.word(&format!("check_{}", check.id.as_str()))?;
-        let is_wrong = check.verdict >= Verdict::Warn;
+        if check.verdict >= Verdict::Warn {
+            return self.row_of_wrong(check, columns);
+        }
+        let name = self.word(&format!("check_{}", check.id.as_str()))?.to_string();
         let curve = curve::leading(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
-        let (what, said, note) = match curve {
-            Some(unit) if is_wrong => self.wrong_curve(unit)?,
-            Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?, String::new()),
-            None if is_wrong => (name.to_string(), self.worst_of(check)?, String::new()),
-            None if !check.items.is_empty() => (self.checkers(check)?, self.checkers_agree(check)?, String::new()),
-            None => (name.to_string(), self.agreed_by(check)?, String::new()),
+        let (what, said) = match curve {
+            Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?),
+            None if !check.items.is_empty() => (self.checkers(check)?, self.checkers_agree(check)?),
+            None => (name.clone(), self.agreed_by(check)?),
         };
         let cells = match columns {
             Columns::Sides => vec![what, String::new(), said],
             Columns::Limits => vec![what, said, String::new()],
-            Columns::Checks => vec![name.to_string(), compared::compared(check, self.writer)?, said],
+            Columns::Checks => vec![name, compared::compared(check, self.writer)?, said],
         };
-        Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, check.verdict) })
-    }
-
-    /// The headline of the worst finding of a check.
-    fn worst_of(&self, check: &Check) -> Result<String> {
-        let own = self.result.counting().filter(|finding| finding.check == check.id);
-        let Some(first) = own.max_by_key(|finding| finding.severity).map(|worst| worst.severity).and_then(|severity| {
-            self.result.counting().find(|finding| finding.check == check.id && finding.severity == severity)
-        }) else {
-            return self.writer.word("headline_nothing");
-        };
-        if first.severity < Severity::Warn {
-            return self.writer.word("headline_nothing");
-        }
-        let first = if evaluation::of_finding(first) { evaluation::leading(self.result, first) } else { first };
-        let alike = super::settings::alike(first, &self.result.findings);
-        if alike.is_empty() { self.headline_of_finding(first) } else { self.headline_of_settings(&alike) }
+        Ok(EvidenceRow::new(cells, check.verdict))
     }
 
     /// The config checkers that compared something, in words.

@@ -126,6 +126,13 @@ impl Opening {
     }
 }
 
+/// Rows that are left to the check that leads, beside those of `others`: one where all others block, else half of them.
+pub(super) fn own_rows(others: &[EvidenceRow]) -> usize {
+    let blocking = others.iter().filter(|row| row.verdict >= Verdict::Incomplete).count();
+    let least = if blocking > MOST_ROWS / 2 { 1 } else { MOST_ROWS / 2 };
+    MOST_ROWS.saturating_sub(others.len()).max(least)
+}
+
 /// A sentence after the words that introduce it; empty where there is none.
 pub(in crate::report) fn labelled(word: &str, said: &str) -> String {
     if said.is_empty() {

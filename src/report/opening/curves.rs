@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
 use super::numbers::minus;
 use super::words::capital;
 use crate::error::Result;
@@ -40,7 +40,14 @@ const DIFFERS: [&Rule; 10] = [
 const HAPPENED: [&Rule; 4] = [&curve_rules::ZERO, &curve_rules::FROZEN, &curve_rules::SCALED, &curve_rules::ROLLBACK];
 
 /// Causes whose advice is a dump: the command that configures it stands in its place.
-const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
+pub(super) const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
+
+/// The cause that settings differ, which a look at them shows before a dump does.
+const SETTINGS: &str = "hyperparameters-differ";
+
+/// Rules whose value says by how much the candidate is lower, and those that say by how much it is higher.
+const LOWER: [&str; 3] = ["reward_tail", "reward_windows", "eval_shortfall"];
+const HIGHER: [&str; 2] = ["reward_higher", "truncation_rise"];
 
 impl Builder<'_> {
     /// The opening of a curve.
@@ -51,14 +58,26 @@ impl Builder<'_> {
         let headline = of_cause.map_or_else(|| self.headline_of_curve(unit, finding), Ok)?;
         let mut opening = Opening { picture: "loss", ..Opening::saying(safe(headline)) };
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
-        let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+        let most = own_rows(&others);
         opening.is_marked = !others.is_empty();
         opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
         opening.columns = vec![Value::from(""), self.phrase("head_against", context! {})?, self.word("head_allowed")?];
+        opening.place = safe(self.start_of_curve(finding)?);
         self.advise(&mut opening, None, finding)?;
         opening.told = Some(CheckId::Loss);
         self.reasons_of_curve(&mut opening)?;
         Ok(opening)
+    }
+
+    /// The first loss, which no update has touched, where it differs already and the headline does not say so.
+    fn start_of_curve(&self, finding: &Finding) -> Result<String> {
+        let first = self.result.findings.iter().find(|other| {
+            other.is(&curve_rules::FIRST_STEP) && other.place == finding.place && !other.facts.contains_key("steps")
+        });
+        let Some(first) = first.filter(|first| first.code != finding.code) else { return Ok(String::new()) };
+        let [value, limit] =
+            ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
+        self.writer.phrase("place_first_loss", &context! { value, limit })
     }
 
     /// The headline of a cause that is certain: the fault that the log itself tells, of which the curve is a consequence.
@@ -88,6 +107,9 @@ impl Builder<'_> {
         let by_dump = self.result.next_dump.is_some() && BY_DUMP.contains(&cause.cause.as_str());
         if !by_dump && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
             opening.advice = safe(text.advice);
+        } else if cause.cause == SETTINGS && cause.sureness < Sureness::Likely && self.result.next_dump.is_some() {
+            let then = opening.advice.clone();
+            opening.advice = self.phrase("next_settings_first", context! { then })?;
         }
         Ok(())
     }
@@ -213,7 +235,7 @@ impl Builder<'_> {
             let unit = units.get(&rule.unit).copied();
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
-                times(outcome, brief(outcome.value, outcome.unit, outcome.direction, 2)),
+                times(outcome, told(outcome)),
                 times(outcome, self.limit_of(outcome, limit)?),
             ];
             rows.push(EvidenceRow::new(cells, outcome.verdict));
@@ -253,7 +275,7 @@ impl Builder<'_> {
         let worst = unit.rules.iter().max_by_key(|rule| rule.verdict).filter(|rule| rule.verdict >= Verdict::Warn);
         let Some(rule) = worst else { return Ok((self.steps_of(unit)?, String::new(), note)) };
         let what = self.rule_of(&unit.metric, Some(unit), rule)?;
-        let value = times(rule, brief(rule.value, rule.unit, rule.direction, 2));
+        let value = times(rule, told(rule));
         let said =
             self.writer.phrase("row_value", &context! { value => safe(value), bound => safe(self.at_most(rule)?) })?;
         Ok((what, said, note))
@@ -318,6 +340,16 @@ fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digi
     let text = if is_ratio { ratio(value, digits) } else { short(value) };
     let sign = if direction == LimitDirection::Within && value > 0.0 { "+" } else { "" };
     format!("{sign}{}", minus(&text))
+}
+
+/// The value of a rule in a narrow column, with the sign that its rule stands for.
+fn told(outcome: &RuleOutcome) -> String {
+    let text = brief(outcome.value, outcome.unit, outcome.direction, 2);
+    match outcome.rule.as_str() {
+        rule if LOWER.contains(&rule) && !text.is_empty() => format!("−{text}"),
+        rule if HIGHER.contains(&rule) && !text.is_empty() => format!("+{text}"),
+        _ => text,
+    }
 }
 
 /// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.

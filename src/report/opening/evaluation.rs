@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use minijinja::context;
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
 use crate::error::Result;
 use crate::report::evaluation;
 use crate::report::writer::safe;
@@ -22,7 +22,7 @@ impl Builder<'_> {
         let told = self.headline_of_finding(&headline)?;
         let mut opening = Opening { picture: "evaluation", ..Opening::saying(safe(told)) };
         let others = self.other_checks(Some(finding.check), Columns::Sides)?;
-        let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+        let most = own_rows(&others);
         let rows = self.rows_of_evaluation()?;
         let is_told = rows.len() <= most && self.is_told_by_rows(finding);
         opening.rows = rows.into_iter().take(most).chain(others).collect();
@@ -35,7 +35,7 @@ impl Builder<'_> {
             opening.columns = self.columns_of_sides()?;
             self.drop_baseline(&mut opening);
         }
-        let unit = self.unit_of(finding);
+        let unit = self.score_of(finding);
         opening.place = match unit {
             Some(unit) => safe(self.place_of_score(unit)?),
             None => opening.place,
@@ -69,7 +69,7 @@ impl Builder<'_> {
     }
 
     /// The unit that a finding is about; of a task the one that lost most.
-    fn unit_of(&self, finding: &Finding) -> Option<&EvaluationUnit> {
+    pub(super) fn score_of(&self, finding: &Finding) -> Option<&EvaluationUnit> {
         let units = || evaluation::scores(self.result).into_iter();
         let of_task = || units().find(|unit| unit.task == finding.place && unit.verdict >= Verdict::Warn);
         units().find(|unit| unit.title() == finding.place).or_else(of_task)
@@ -131,7 +131,8 @@ impl Builder<'_> {
         Ok(rows)
     }
 
-    fn row_of_score(&self, unit: &EvaluationUnit) -> Result<EvidenceRow> {
+    /// The scores of both sides, and how many answers changed.
+    pub(super) fn row_of_score(&self, unit: &EvaluationUnit) -> Result<EvidenceRow> {
         let score = |value: Option<Number>| value.map_or_else(String::new, |value| evaluation::score(value.0));
         let name = match unit.scope {
             EvaluationScope::All => {

@@ -37,7 +37,10 @@ impl<'a> Lead<'a> {
     pub(super) fn of(result: &'a GateResult) -> Self {
         let worst = result.counting().map(|finding| finding.severity).max();
         let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
-        let heavy = || result.counting().filter(|finding| finding.severity == worst);
+        let of_worst = || result.counting().filter(|finding| finding.severity == worst);
+        // A slow run that computes other numbers has to compute the right ones first.
+        let is_of_numbers = of_worst().any(|finding| !checks::is_of_times(finding.check));
+        let heavy = || of_worst().filter(|finding| !is_of_numbers || !checks::is_of_times(finding.check));
         // The end of a run explains what is missing behind it.
         if let Some(finding) = heavy().find(|finding| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR)) {
             return Lead::Finding(finding, None);

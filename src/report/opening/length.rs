@@ -18,10 +18,10 @@ const MOST_OF_NAME: usize = 44;
 const END_OF_NAME: usize = 28;
 
 /// Part of a rendered text: as it is written, and what of it is seen.
-struct Part {
-    written: String,
-    seen: usize,
-    is_name: bool,
+pub(super) struct Part {
+    pub(super) written: String,
+    pub(super) seen: usize,
+    pub(super) is_name: bool,
 }
 
 /// A headline and what of it stands in the second line; that is empty for most.
@@ -46,7 +46,8 @@ fn seen_of(text: &str, target: Target) -> usize {
     seen(&parts(text, target))
 }
 
-fn seen(parts: &[Part]) -> usize {
+/// Characters that a reader sees of these parts.
+pub(super) fn seen(parts: &[Part]) -> usize {
     parts.iter().map(|part| part.seen).sum()
 }
 
@@ -55,7 +56,7 @@ fn written(parts: &[Part]) -> String {
 }
 
 /// Names as one part each, everything else a character at a time.
-fn parts(text: &str, target: Target) -> Vec<Part> {
+pub(super) fn parts(text: &str, target: Target) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

@@ -14,7 +14,10 @@ use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, CulpritKind};
 use crate::verdict::Verdict;
 
-/// Digits that numbers are shown with: as few as tell both sides apart.
+/// Part of a difference by which that of the rounded numbers may be another.
+const MISTOLD: f64 = 0.25;
+
+/// Digits that numbers are shown with: as few as show how far both sides are apart.
 const DIGITS: [usize; 3] = [2, 3, 4];
 
 impl Builder<'_> {
@@ -28,7 +31,7 @@ impl Builder<'_> {
         let ([ours, theirs], note) = match (self.telling(baseline, candidate)?, off) {
             (Some(cells), off) => (cells, off.unwrap_or_default()),
             // Nothing that was recorded tells the sides apart; only the tensors show the error.
-            (None, Some(off)) => ([String::new(), off], String::new()),
+            (None, Some(off)) => ([String::new(), String::new()], off),
             (None, None) => return Ok(None),
         };
         let row = EvidenceRow::new(vec![self.what(culprit)?, ours, theirs], self.verdict_of(culprit));
@@ -82,16 +85,23 @@ impl Builder<'_> {
             .iter()
             .all(|numbers| matches!(&numbers[..], [high, low, ..] if high.total_cmp(low).is_eq()));
         for statistic in by_difference(&ours, &theirs) {
+            let mut finest = None;
             for digits in DIGITS {
                 let told = |numbers: &[f64]| match is_one {
                     true => Ok(numbers.first().map(|value| signed(*value, digits))),
                     false => self.statistic(numbers, statistic, digits),
                 };
-                if let (Some(ours), Some(theirs)) = (told(&ours)?, told(&theirs)?)
-                    && ours != theirs
+                if let (Some(of_baseline), Some(of_candidate)) = (told(&ours)?, told(&theirs)?)
+                    && of_baseline != of_candidate
                 {
-                    return Ok(Some([ours, theirs]));
+                    finest = Some([of_baseline, of_candidate]);
+                    if is_faithful(statistic, (&ours, &theirs), digits) {
+                        break;
+                    }
                 }
+            }
+            if finest.is_some() {
+                return Ok(finest);
             }
         }
         Ok(None)
@@ -179,6 +189,18 @@ fn by_difference(ours: &[f64], theirs: &[f64]) -> Vec<Statistic> {
     range.into_iter().chain(single).collect()
 }
 
+/// Whether rounded numbers are about as far apart as the numbers are: 3.27 and 3.24 differ by 1 %, 3.3 and 3.2 by 3 %.
+fn is_faithful(statistic: Statistic, (ours, theirs): (&[f64], &[f64]), digits: usize) -> bool {
+    let places = if statistic == Statistic::Range { 0..2 } else { statistic.place()..statistic.place() + 1 };
+    let pairs = || places.clone().filter_map(|place| ours.get(place).copied().zip(theirs.get(place).copied()));
+    let apart = |(one, other): (f64, f64)| (one - other).abs();
+    let widest = pairs().max_by(|one, other| apart(*one).total_cmp(&apart(*other)));
+    let Some((one, other)) = widest.filter(|pair| apart(*pair).is_finite()) else { return true };
+    let shown = |value: f64| rounded(value, digits).parse::<f64>().unwrap_or(value);
+    let told = apart((shown(one), shown(other)));
+    (told - apart((one, other))).abs() <= MISTOLD * apart((one, other))
+}
+
 /// The recorded numbers of a value, as far as they are numbers; `None` where the first is none.
 fn numbers(shown: &Shown) -> Option<Vec<f64>> {
     let numbers: Vec<f64> = shown.values.iter().take(4).map_while(|value| value.parse().ok()).collect();
@@ -211,6 +233,13 @@ mod tests {
             assert_eq!(by_difference(&ours, &theirs).first(), Some(&first), "{ours:?} {theirs:?}");
         }
         assert_eq!(by_difference(&[1.0], &[1.01]).first(), Some(&Statistic::Range), "one number");
+    }
+
+    #[test]
+    fn numbers_have_as_many_digits_as_show_their_distance() {
+        let faithful = |one: f64, other: f64, digits| is_faithful(Statistic::Max, (&[one], &[other]), digits);
+        assert!(!faithful(3.27, 3.237, 2) && faithful(3.27, 3.237, 3), "1 % of 3.27");
+        assert!(faithful(1.0, 2.0, 2) && faithful(f64::INFINITY, 1.0, 2));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::builder::{Builder, Columns, EvidenceRow, MOST_REASONS, Opening, own_rows};
 use crate::error::Result;
 use crate::judge::performance::rules::SLOWER;
 use crate::report::messages::{duration, rounded, share_of_growth};
@@ -31,7 +31,7 @@ impl Builder<'_> {
             opening.place = safe(self.place_of_profile(unit)?);
             opening.columns = self.columns_of_sides()?;
             let others = self.other_checks(Some(finding.check), Columns::Sides)?;
-            let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+            let most = own_rows(&others);
             opening.rows = self.rows_of_profile(unit)?.into_iter().take(most).chain(others).collect();
         } else {
             opening.rows = self.all_checks(finding.check)?;
@@ -96,7 +96,7 @@ impl Builder<'_> {
     }
 
     /// The step, the phase and the operators that grew most.
-    fn rows_of_profile(&self, unit: &PerformanceUnit) -> Result<Vec<EvidenceRow>> {
+    pub(super) fn rows_of_profile(&self, unit: &PerformanceUnit) -> Result<Vec<EvidenceRow>> {
         let (Some(time), Some(phases)) = (&unit.step_time, &unit.phases) else { return Ok(Vec::new()) };
         let row = |name: String, times: [f64; 2]| {
             let [ours, theirs] = times.map(duration);

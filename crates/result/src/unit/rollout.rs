@@ -25,6 +25,9 @@ pub struct RolloutUnit {
     pub paired: u64,
     /// Of these, equal word by word.
     pub equal_texts: u64,
+    /// Of these, answers to the same truth that have another score.
+    #[serde(default, skip_serializing_if = "super::evidence::is_zero")]
+    pub scored_apart: u64,
     /// Mean score of the baseline, over prompts of both sides; null where none is judged.
     pub score_baseline: Option<Number>,
     /// Mean score of the candidate.
@@ -61,6 +64,7 @@ impl RolloutUnit {
             records: 0,
             paired: 0,
             equal_texts: 0,
+            scored_apart: 0,
             score_baseline: None,
             score_candidate: None,
             drop: None,

@@ -1,0 +1,130 @@
+//! Rows of checks that are wrong beside the one that leads: the numbers of both sides, and what to do next.
+
+use minijinja::context;
+
+use super::builder::{Builder, Columns, EvidenceRow};
+use super::curves::BY_DUMP;
+use super::steps::first_step;
+use crate::error::Result;
+use crate::judge::performance::rules::SLOWER;
+use crate::report::writer::safe;
+use crate::report::{causes, checks, compared, curve, evaluation, next_dump, performance};
+use crate::result::diagnosis::Sureness;
+use crate::result::finding::{Fact, Finding};
+use crate::result::unit::Check;
+use crate::verdict::{Severity, Verdict};
+
+/// Numbers of a row: what it is about, its cells of both sides, and words behind its verdict.
+struct Told {
+    what: String,
+    sides: Option<[String; 2]>,
+    note: String,
+}
+
+impl Builder<'_> {
+    /// The row of a check that is wrong; one that blocks says what to do.
+    pub(super) fn row_of_wrong(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
+        let name = self.word(&format!("check_{}", check.id.as_str()))?.to_string();
+        let finding = self.worst_finding(check);
+        let blocking = finding.filter(|_| check.verdict >= Verdict::Incomplete);
+        let next = blocking.map(|finding| self.step_beside(finding)).transpose()?.unwrap_or_default();
+        let Told { what, sides, note } = match columns {
+            Columns::Checks => Told { what: name, sides: None, note: String::new() },
+            Columns::Sides | Columns::Limits => self.told_of_wrong(check, name)?,
+        };
+        let cells = match (columns, sides) {
+            (Columns::Sides, Some([ours, theirs])) => vec![what, ours, theirs],
+            (Columns::Limits, Some([ours, theirs])) if ours.is_empty() => vec![what, theirs, ours],
+            (Columns::Limits, Some([ours, theirs])) => vec![what, format!("{ours} → {theirs}"), String::new()],
+            (Columns::Sides | Columns::Limits, None) => vec![what, String::new(), String::new()],
+            (Columns::Checks, _) => {
+                vec![what, compared::compared(check, self.writer)?, self.said_of_wrong(check)?]
+            }
+        };
+        let notes: Vec<String> = [note, next].into_iter().filter(|note| !note.is_empty()).collect();
+        Ok(EvidenceRow { note: safe(notes.join(" · ")), ..EvidenceRow::new(cells, check.verdict) })
+    }
+
+    fn told_of_wrong(&self, check: &Check, name: String) -> Result<Told> {
+        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
+        if let Some(unit) = curve {
+            let (what, said, note) = self.wrong_curve(unit)?;
+            return Ok(Told { what, sides: Some([String::new(), said]), note });
+        }
+        let row = match self.worst_finding(check) {
+            Some(finding) if finding.facts.contains_key("meaning") => self.row_of_meaning(finding),
+            Some(finding) if evaluation::of_finding(finding) => {
+                self.score_of(finding).map(|unit| self.row_of_score(unit)).transpose()?
+            }
+            Some(finding) if finding.is(&SLOWER) => {
+                let unit = performance::leading(self.result);
+                unit.map(|unit| self.rows_of_profile(unit)).transpose()?.and_then(|rows| rows.into_iter().next())
+            }
+            _ => None,
+        };
+        let Some(EvidenceRow { cells, note, .. }) = row else {
+            return Ok(Told { what: name, sides: None, note: self.said_of_wrong(check)? });
+        };
+        let mut cells = cells.into_iter().map(|cell| cell.to_string());
+        let rule = safe(cells.next().unwrap_or_default());
+        let what = self.writer.phrase("row_of_metric", &context! { metric => safe(name), rule })?;
+        let sides = cells.next().zip(cells.next()).map(<[String; 2]>::from);
+        Ok(Told { what, sides, note: note.to_string() })
+    }
+
+    /// A setting beside the tensors, with its values of both sides.
+    fn row_of_meaning(&self, finding: &Finding) -> Option<EvidenceRow> {
+        let value = |side: &str| match finding.facts.get(side)? {
+            Fact::Text(text) => Some(self.writer.name(text)),
+            other => Some(self.writer.fact(side, other).to_string()),
+        };
+        let cells = vec![self.writer.name(&finding.place), value("baseline")?, value("candidate")?];
+        Some(EvidenceRow::new(cells, finding.severity.verdict()))
+    }
+
+    /// The headline of the worst finding of a check.
+    fn said_of_wrong(&self, check: &Check) -> Result<String> {
+        let Some(finding) = self.worst_finding(check) else { return self.writer.word("headline_nothing") };
+        let alike = super::settings::alike(finding, &self.result.findings);
+        if alike.is_empty() { self.headline_of_finding(finding) } else { self.headline_of_settings(&alike) }
+    }
+
+    /// The worst finding of a check; of an evaluation the one that tells most.
+    fn worst_finding(&self, check: &Check) -> Option<&Finding> {
+        let own = || self.result.counting().filter(|finding| finding.check == check.id);
+        let worst = own().map(|finding| finding.severity).max().filter(|worst| *worst >= Severity::Warn)?;
+        let first = own().find(|finding| finding.severity == worst)?;
+        Some(if evaluation::of_finding(first) { evaluation::leading(self.result, first) } else { first })
+    }
+
+    /// The next step about a finding that does not lead, in one clause; empty where it has none.
+    fn step_beside(&self, finding: &Finding) -> Result<String> {
+        let step = first_step(&self.advice_beside(finding)?, self.writer.target());
+        if step.is_empty() {
+            return Ok(step);
+        }
+        self.writer.phrase("row_next", &context! { step => safe(step) })
+    }
+
+    /// The advice about a finding: of what explains it, else the next dump of a curve, else its own.
+    fn advice_beside(&self, finding: &Finding) -> Result<String> {
+        let mut causes = self.result.diagnoses.iter();
+        let cause = causes.find(|cause| cause.place == finding.place && cause.sureness >= Sureness::Likely);
+        let text = cause.map(|cause| causes::text(cause, self.writer)).transpose()?;
+        let next = self.result.next_dump.as_ref().filter(|next| next_dump::is_of_curve(next));
+        let next = next.filter(|_| curve::is_judged_by(self.result, finding.check));
+        let is_by_dump = next.is_some() && cause.is_some_and(|cause| BY_DUMP.contains(&cause.cause.as_str()));
+        if let Some(text) = text.filter(|text| !is_by_dump && !text.advice.is_empty()) {
+            return Ok(text.advice);
+        }
+        if let Some(next) = next {
+            return next_dump::reason(next, self.writer);
+        }
+        let explains = match finding {
+            finding if checks::is_of_times(finding.check) => performance::reasons(self.result, &finding.place),
+            finding if evaluation::of_finding(finding) => evaluation::reasons(self.result, finding),
+            _ => Vec::new(),
+        };
+        self.writer.finding(explains.first().copied().unwrap_or(finding)).map(|text| text.help)
+    }
+}

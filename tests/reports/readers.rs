@@ -1,0 +1,74 @@
+//! First screens that a reader of ten seconds understands: what is wrong, with both values, and what to do about each check.
+
+use precision_gate::policy::Policy;
+use precision_gate::report::messages::Language;
+use precision_gate::result::GateResult;
+use precision_gate::verdict::Verdict;
+
+use super::opening::{judged, opening};
+use crate::data::fixture;
+use crate::dumps::real_case::Case;
+
+fn both(result: &GateResult) -> [String; 2] {
+    [Language::En, Language::Zh].map(|language| opening(result, language))
+}
+
+fn headline(screen: &str) -> &str {
+    screen.lines().next().expect("a headline")
+}
+
+fn real(name: &str) -> GateResult {
+    Case::open(&fixture(format!("dumps-real/{name}"))).judge(Policy::default()).expect("a judgement")
+}
+
+#[test]
+fn numbers_lead_before_speed_and_every_failing_check_has_its_next_step() {
+    let result = judged(&["performance/fusion-lost", "loss/diverging_trend", "evaluation/evalscope_lost_14"], "{}");
+    let failing = result.checks.iter().filter(|check| check.verdict == Verdict::Fail).count();
+    assert_eq!(failing, 3);
+    for (screen, next) in both(&result).iter().zip(["next: ", "下一步："]) {
+        assert!(headline(screen).contains("loss"), "{screen}");
+        let is_step = |line: &&str| line.starts_with('|') && line.contains('❌') && line.contains(next);
+        assert_eq!(screen.lines().filter(is_step).count(), 2, "{screen}");
+    }
+}
+
+#[test]
+fn exchanged_weights_are_the_headline_and_the_mapping_of_names_is_the_fix() {
+    let [english, chinese] = both(&real("d_gate_up_swapped"));
+    assert!(headline(&english).contains("Two weights are exchanged on the NPU: "), "{english}");
+    assert!(headline(&chinese).contains("NPU 侧有两个权重互换："), "{chinese}");
+    assert!(
+        english.contains("**Fix:** Check the mapping of names") && chinese.contains("参数名映射"),
+        "{english}{chinese}"
+    );
+}
+
+#[test]
+fn a_factor_behind_the_reduction_says_that_gradients_agree_before_it() {
+    let [english, chinese] = both(&judged(&["monitor/clip-differs-v1"], "{}"));
+    assert!(headline(&english).contains("Reduced gradients are 0.5 times as large on the NPU"), "{english}");
+    assert!(headline(&english).ends_with("before the reduction they agree"), "{english}");
+    assert!(headline(&chinese).contains("GPU 侧的 0.5 倍（规约前一致）"), "{chinese}");
+    let [first, clip] = ["sum or mean", "clip norm"].map(|words| english.find(words).expect("a word"));
+    assert!(first < clip && clip < english.find("loss scale").expect("a word"), "{english}");
+}
+
+#[test]
+fn an_optimizer_that_is_another_is_told_of_all_its_parameters_and_compared_from_the_learning_rate_on() {
+    let [english, chinese] = both(&judged(&["monitor/lr-x10-at-1e-6-v2"], "{}"));
+    assert!(headline(&english).contains("all ") && headline(&english).contains(" parameters"), "{english}");
+    assert!(headline(&chinese).contains("全部 "), "{chinese}");
+    let next = english.lines().find(|line| line.starts_with("**Next:**")).expect("a next step");
+    assert!(next.starts_with("**Next:** Compare learning rate"), "{next}");
+}
+
+#[test]
+fn a_share_of_tokens_has_both_values() {
+    let Some(case) = crate::data::beside("rl-curves") else { return };
+    let place = case.join("bad-clip-ratio");
+    let [english, chinese] = both(&super::opening::judged_at(&place.join("gpu"), &place.join("npu"), "{}"));
+    assert!(headline(&english).contains("of the tokens are clipped on the NPU, "), "{english}");
+    assert!(headline(&chinese).contains("GPU 侧为 ") && headline(&chinese).contains("NPU 侧为 "), "{chinese}");
+    assert!(english.contains("| −60 % |"), "{english}");
+}
