@@ -11,8 +11,11 @@ use precision_gate::report::messages::Language;
 use super::command_line;
 use super::pages::{files_below, root};
 
+/// The text of a page.
+type Maker = fn() -> String;
+
 /// Names of the pages, and what makes them.
-const MADE: [(&str, fn() -> String); 3] = [
+const MADE: [(&str, Maker); 3] = [
     ("findings.md", || page(Language::En)),
     ("findings.zh.md", || page(Language::Zh)),
     ("reference-cli.md", command_line::page),

@@ -43,7 +43,7 @@ fn monitor_check() -> Check {
     Check { id: CheckId::Monitor, verdict: Verdict::Pass, culprit: None, items: Vec::new(), samples: None, units }
 }
 
-/// What is said of a row of a rank, or of a rank as a whole.
+/// An observation of a row of a rank, or of a rank as a whole.
 fn row((rank, step, rule): (usize, Option<u64>, usize)) -> Observation {
     let rules = [&monitor::rules::JUMP, &monitor::rules::NOISE_HORIZON, &monitor::rules::NON_FINITE];
     let rule = rules.get(rule).copied().expect("one of three");
