@@ -108,7 +108,7 @@ fn the_readme_in_chinese_quotes_what_is_printed() {
         readme.split_once(&begin).and_then(|(_, rest)| rest.split_once("```")).expect("a block").0.to_owned()
     };
     let (command, quoted) = (block("sh"), block("text"));
-    let arguments = command.trim().strip_prefix("cargo run --release -- ").expect("a command");
+    let arguments = command.trim().strip_prefix("cargo run --locked -- ").expect("a command");
     let out = tempfile::tempdir().expect("folder");
     let mut gate = Command::cargo_bin("precision-gate").expect("built");
     gate.current_dir(root).env("LANG", "C.UTF-8").args(arguments.split(' ')).arg("--out").arg(out.path());

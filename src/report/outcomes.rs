@@ -166,11 +166,11 @@ mod tests {
         let said = |limit, unit, direction| {
             writers().map(|writer| bound(Some(Number(limit)), unit, direction, &writer).expect("a bound"))
         };
-        assert_eq!(said(0.01, ValueUnit::Relative, LimitDirection::AtMost), ["at most 1 %", "不超过 1 %"]);
+        assert_eq!(said(0.01, ValueUnit::Relative, LimitDirection::AtMost), ["at most 1 %", "阈值 1 %"]);
         assert_eq!(said(0.95, ValueUnit::Share, LimitDirection::AtLeast), ["at least 0.95", "不低于 0.95"]);
         assert_eq!(said(0.005, ValueUnit::Relative, LimitDirection::Within), ["within ±0.5 %", "±0.5 % 以内"]);
-        assert_eq!(said(1.0, ValueUnit::Steps, LimitDirection::AtMost), ["at most 1 step", "不超过 1 步"]);
-        assert_eq!(said(2e-5, ValueUnit::Relative, LimitDirection::AtMost), ["at most 2e-5", "不超过 2e-5"]);
+        assert_eq!(said(1.0, ValueUnit::Steps, LimitDirection::AtMost), ["at most 1 step", "阈值 1 步"]);
+        assert_eq!(said(2e-5, ValueUnit::Relative, LimitDirection::AtMost), ["at most 2e-5", "阈值 2e-5"]);
     }
 
     #[test]

@@ -158,7 +158,7 @@ mod tests {
         let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
         let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 400 % | 400 % | {limit} |  | ";
         let row = |limit: &str| row.replace("{limit}", limit);
-        let (english, chinese) = (row("at most 900 %"), row("不超过 900 %"));
+        let (english, chinese) = (row("at most 900 %"), row("阈值 900 %"));
         assert!(
             text(Language::En).ends_with(&format!("{english}step on 1970-01-19, 1 → 4 |\n")),
             "{}",
