@@ -124,7 +124,7 @@ pub struct DiagnosisRow {
     pub sureness: Value,
     /// The place it is about.
     #[serde(rename = "where")]
-    pub place: String,
+    pub place: Value,
     /// Evidence for it, one sentence each.
     pub evidence: Vec<Value>,
     /// Advice; may be empty.
@@ -141,7 +141,7 @@ pub(super) fn row(diagnosis: &Diagnosis, writer: &Writer) -> Result<DiagnosisRow
         cause: diagnosis.cause.clone(),
         title: safe(text.title),
         sureness: safe(text.sureness),
-        place: diagnosis.place.clone(),
+        place: safe(writer.name(&diagnosis.place)),
         evidence: text.evidence.into_iter().map(safe).collect(),
         advice: safe(text.advice),
         links: links.iter().map(|link| safe((*link).to_owned())).collect(),

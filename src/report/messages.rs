@@ -133,7 +133,7 @@ pub(super) fn signed_ratio(value: f64) -> String {
     format!("{sign}{}", ratio(value, 2)).replace('-', "−")
 }
 
-/// A mark of an axis of relative errors, with three digits: as [`ratio`] writes it.
+/// A mark of an axis of relative errors, with three digits: as `ratio` writes it.
 pub fn tick(value: f64) -> String {
     let size = ratio(value.abs(), 3);
     if value < 0.0 { format!("−{size}") } else { size }

@@ -109,7 +109,7 @@ impl Builder<'_> {
                 let said = self.writer.fact("unit", fact);
                 if said.is_safe() { said.to_string() } else { self.writer.name(&said.to_string()) }
             }
-            None if is_unit => finding.place.clone(),
+            None if is_unit => self.writer.unit(&finding.place),
             None => String::new(),
         };
         let [place, _] = named;

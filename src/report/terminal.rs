@@ -471,9 +471,9 @@ impl Page<'_> {
     fn diagnoses(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for (index, row) in self.view.diagnoses.iter().take(MOST_DIAGNOSES).enumerate() {
-            let place = self.writer.name(&row.place);
+            let (title, place) = (&row.title, &row.place);
             let sureness = self.writer.phrase("in_brackets", &context! { text => row.sureness.clone() })?;
-            lines.push(format!("  {}. {}{sureness}{}{place}", index + 1, row.title, self.word("comma")?));
+            lines.push(format!("  {}. {title}{sureness}{}{place}", index + 1, self.word("comma")?));
             lines.extend(row.evidence.iter().map(|sign| format!("     - {sign}")));
             if row.advice.as_str() != Some("") {
                 lines.push(format!("     → {}", row.advice));

@@ -222,6 +222,7 @@ impl Writer {
                 return Some(sentences::said(text, self.language).into_owned().into());
             }
             "unit" => return unit_place(text, self.language).map(safe),
+            "token_place" if self.language == Language::Zh => return unit_place(text, self.language).map(safe),
             // Numbers of ranks, which a fact keeps as text.
             "holders" if text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ')) => {
                 let comma = if self.language == Language::Zh { "、" } else { ", " };
@@ -255,9 +256,10 @@ impl Writer {
         names.map(|names| safe(names.join(comma)))
     }
 
-    /// A name from an artifact.
+    /// A name from an artifact; a step that stands for a name in the words of Chinese.
     pub fn name(&self, text: &str) -> String {
-        escape::name(text, self.target)
+        let step = unit_place(text, self.language).filter(|_| self.language == Language::Zh);
+        step.unwrap_or_else(|| escape::name(text, self.target))
     }
 
     /// The phrase `key`, without arguments.
@@ -331,17 +333,31 @@ fn own_lines() -> SyntaxConfig {
     syntax.expect("invariant: the delimiters are minijinja's own")
 }
 
-/// `step 3` or `step 3 rank 1` in the words of a language; `None` for any other text.
+/// `step 3` or `step 3 rank 1` in the words of a language, in Chinese also with the answer and the position of a token behind
+/// it; `None` for any other text.
 fn unit_place(text: &str, language: Language) -> Option<String> {
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let mut words = text.strip_prefix("step ")?.split(' ');
+    let mut parts = text.split(", ");
+    let mut words = parts.next()?.strip_prefix("step ")?.split(' ');
     let step = words.next().filter(is_number)?;
     let rank = match (words.next(), words.next(), words.next()) {
         (None, ..) => String::new(),
         (Some("rank"), Some(rank), None) if is_number(&rank) => format!(" rank {rank}"),
         _ => return None,
     };
-    Some(if language == Language::Zh { format!("第 {step} 步{rank}") } else { format!("step {step}{rank}") })
+    let within: Option<Vec<String>> = parts.map(|part| within_answer(part, language)).collect();
+    let within = within?.concat();
+    Some(if language == Language::Zh { format!("第 {step} 步{rank}{within}") } else { format!("step {step}{rank}") })
+}
+
+/// `answer 0` or `position 3` in Chinese, behind a step.
+fn within_answer(part: &str, language: Language) -> Option<String> {
+    let (kind, number) = part.split_once(' ').filter(|_| language == Language::Zh)?;
+    match kind {
+        "answer" => Some(format!("，回答 {number}")),
+        "position" => Some(format!("，位置 {number}")),
+        _ => None,
+    }
 }
 
 /// A count for [`pluralize`], which takes no number beyond 2^63: of as many, the plural is written.

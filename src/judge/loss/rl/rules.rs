@@ -327,7 +327,7 @@ fn clip_change(trend: &Trend) -> Widened {
     if up.value - up.rooms.plus.0 >= down.value - down.rooms.plus.0 { up } else { down }
 }
 
-/// Means of both sides over the two windows in a row that [`clip_change`] is largest in; `None` without any.
+/// Means of both sides over the two windows in a row that `clip_change` is largest in; `None` without any.
 pub fn clip_levels(trend: &Trend) -> Option<[f64; 2]> {
     let windows = trend.windows();
     let apart = |window: &Window| window.candidate - window.baseline;
