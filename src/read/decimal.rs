@@ -191,12 +191,14 @@ mod tests {
                 prop_assert_eq!(Ok(value.to_bits()), text.parse::<f64>().map(f64::to_bits), "{}", text);
             }
         }
+    }
 
-        #[test]
-        fn statistics_of_32_bits_are_read_in_the_short_way(value in -1e4_f32..1e4) {
-            let text = format!("{:?}", f64::from(value));
-            prop_assert!(nearest(text.as_bytes()).is_some() || text.parse::<f64>().is_ok());
-        }
+    #[test]
+    fn statistics_of_32_bits_are_read_in_the_short_way() {
+        let texts = (0..10_000_u16).map(|at| format!("{:?}", f64::from((f32::from(at) * 0.7321).sin() * 1e4)));
+        let left = texts.filter(|text| nearest(text.as_bytes()).is_none()).count();
+        // Those whose product lies beside the half of a unit: two in 2048.
+        assert!(left < 50, "{left} of 10 000 are left to the standard library");
     }
 
     #[test]

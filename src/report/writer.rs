@@ -176,7 +176,7 @@ impl Writer {
             return Ok(Text { message, help: String::new() });
         };
         let mut context = self.facts(&finding.facts);
-        let step = unit_place(&finding.place, self.language).filter(|_| self.language == Language::Zh);
+        let step = self.step_in_chinese(&finding.place);
         context.insert("where", step.map_or_else(|| finding.place.clone().into(), safe));
         let render = |template| self.render_text(&finding.code, template, &context);
         Ok(Text { message: render(message)?, help: render(help)? })
@@ -222,7 +222,7 @@ impl Writer {
                 return Some(sentences::said(text, self.language).into_owned().into());
             }
             "unit" => return unit_place(text, self.language).map(safe),
-            "token_place" if self.language == Language::Zh => return unit_place(text, self.language).map(safe),
+            "token_place" => return self.step_in_chinese(text).map(safe),
             // Numbers of ranks, which a fact keeps as text.
             "holders" if text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ')) => {
                 let comma = if self.language == Language::Zh { "、" } else { ", " };
@@ -258,8 +258,12 @@ impl Writer {
 
     /// A name from an artifact; a step that stands for a name in the words of Chinese.
     pub fn name(&self, text: &str) -> String {
-        let step = unit_place(text, self.language).filter(|_| self.language == Language::Zh);
-        step.unwrap_or_else(|| escape::name(text, self.target))
+        self.step_in_chinese(text).unwrap_or_else(|| escape::name(text, self.target))
+    }
+
+    /// A step that stands for a name, where Chinese is written: in English it is a name.
+    fn step_in_chinese(&self, text: &str) -> Option<String> {
+        unit_place(text, self.language).filter(|_| self.language == Language::Zh)
     }
 
     /// The phrase `key`, without arguments.
