@@ -20,7 +20,7 @@ use super::settings::Settings;
 use crate::error::{Error, Result};
 
 /// Part of the memory that read points fill before they go to disk: reading, judging and the program itself need the rest.
-const SHARE_OF_POINTS: u64 = 64;
+const SHARE_OF_POINTS: u64 = 256;
 
 /// Part of the memory that records fill which only might be asked for again.
 const SHARE_OF_RECORDS: u64 = 2;

@@ -154,7 +154,7 @@ fn divided(whole: u64, power: usize) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
     use super::nearest;
 

@@ -99,7 +99,9 @@ fn is_order(clause: &str) -> bool {
         return clause.contains('请') || clause.starts_with("在");
     }
     let first = clause.split([' ', ',']).next().unwrap_or_default();
-    !TELLING.contains(&first) && first.starts_with(|letter: char| letter.is_alphabetic())
+    // Advice of a reader begins with a small letter.
+    let tells = TELLING.iter().any(|word| word.eq_ignore_ascii_case(first));
+    !tells && first.starts_with(|letter: char| letter.is_alphabetic())
 }
 
 /// A long clause up to the last comma that leaves it short enough; as it is where there is none.
@@ -134,6 +136,7 @@ mod tests {
                 "Run `a: b. c` alone (`precision-gate reproduce r.json` writes the script) with both formulas; then choose.",
                 "run `a: b. c` alone with both formulas",
             ),
+            ("the file was cut short, as when a job is killed: collect it again", "collect it again"),
             ("No operation is wrong. Feed the GPU's choice to the NPU.", "feed the GPU's choice to the NPU"),
             ("`optimizer.step()` is called.", "`optimizer.step()` is called"),
             (

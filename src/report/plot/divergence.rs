@@ -141,7 +141,8 @@ fn whole(order: &f64) -> String {
 /// A mark of the axis of errors: its floor is 0 or all below it, its top what lies beyond it or is no number.
 fn mark_of(value: f64, axis: &Decades) -> String {
     let is_at = |end: f64| (value / end - 1.0).abs() < 1e-6;
-    let said = tick(value);
+    // Marks are powers of ten, which the chart reaches by products that miss the last bit.
+    let said = tick(10_f64.powf(value.log10().round()));
     if is_at(axis.floor) {
         return if axis.is_cut_below { format!("≤ {said}") } else { tick(0.0) };
     }
