@@ -1,9 +1,10 @@
 //! The table of checks: one entry per check, from which every stage takes what it needs.
 //!
-//! An entry says what a check is called, and which command runs it alone; results know it as a [`CheckId`]. Everything else follows from its name: each stage
-//! that has to know all checks applies `each_check!` to the entries and expects a module of that name with a known item
-//! in it (`judge/<name>.rs` with `RULES`, `gate/<name>.rs` with `CHECK`, `templates/messages/<language>/<name>.yaml`), so
-//! that the compiler names what a new entry lacks. CONTRIBUTING.md, "Adding a check", has the files in order.
+//! An entry gives a check's name and the command that runs it alone; results know it as a [`CheckId`]. Everything else
+//! follows from its name: each stage that has to know all checks applies `each_check!` to the entries and expects a
+//! module of that name with a known item in it (`judge/<name>.rs` with `RULES`, `gate/<name>.rs` with `CHECK`,
+//! `templates/messages/<language>/<name>.yaml`), so the compiler names what a new entry lacks. CONTRIBUTING.md, "Adding
+//! a check", lists the files in order.
 
 pub use precision_gate_result::check::CheckId;
 
@@ -76,7 +77,7 @@ impl Command {
     }
 }
 
-/// Makes of the table the commands that run a check without all the others.
+/// Generates from the table the commands that run a check without all the others.
 macro_rules! commands {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
         /// Commands that run it without all the others.
@@ -95,7 +96,7 @@ macro_rules! commands {
 
 each_check!(commands);
 
-/// The check of a run with this name.
+/// The check with this name in a run.
 ///
 /// # Errors
 /// A message with the names there are, and the one that was probably meant.

@@ -1,11 +1,11 @@
 //! Stage 6, *diagnose*: from findings to likely causes, one file per cause.
 //!
-//! Three kinds of evidence are looked at. A dump's culprit, with the operation around it and, within bounds, its
-//! data a second time ([`in_dump`], while the dump is at hand); training curves; and what the config check found.
-//! [`story`] joins them: what one kind of evidence says of a cause that another one found becomes further evidence of it.
+//! Three kinds of evidence are used: a dump's culprit, with the operation around it and, within bounds, a second look
+//! at its data (while the dump is at hand); training curves; and the findings of the config check. [`story`] joins
+//! them: evidence of one kind for a cause that another kind found is added to that cause.
 //!
 //! A diagnosis carries codes and facts, no sentences; `templates/messages/<language>/diagnoses.yaml` holds the texts.
-//! Where evidence is thin nothing is said: a wrong cause costs more than none.
+//! Where evidence is thin nothing is claimed: a wrong cause costs more than none.
 
 mod before;
 pub mod cause;

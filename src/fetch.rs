@@ -1,12 +1,12 @@
 //! Stage 1, *fetch*: locations to bytes.
 //!
-//! Everything later reads through the two traits here, so that a file, an archive member or a range in an
-//! object store serves alike. This stage does not depend on formats or verdicts.
+//! All later stages read through the two traits here, so that a file, an archive member and a range in an object store look the
+//! same to them. This stage does not depend on formats or verdicts.
 //!
-//! [`open`] knows paths on this machine; a [`Fetcher`] knows every [`Location`], with one transport per file of
-//! `network`. What gives ranges (object stores, most web servers) is read where it lies through a pool of blocks in bounded
-//! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of that folder is
-//! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
+//! [`open`] opens paths on this machine; a [`Fetcher`] opens every [`Location`], with one transport per file of `network`. Servers
+//! that support ranges (object stores, most web servers) are read in place through a pool of blocks in bounded memory; everything
+//! else (forges' artifacts, files with a demanded digest) is downloaded into a cache. Only `network` is asynchronous:
+//! [`ByteSource::read_at`] returns when the bytes are there.
 
 pub(crate) mod asked;
 mod budget;

@@ -1,9 +1,9 @@
-//! Stage 7, *history*: what earlier runs of a suite found, and what this one says in their light.
+//! Stage 7, *history*: compares this run with earlier runs of its suite.
 //!
-//! A run leaves one immutable [`Record`](record::Record) in a place that the gate can write ([`records`]): a folder, a bucket, a branch of
-//! the repository. Records of parallel jobs are files of their own, so that none is lost and no server has to run.
-//! [`summary`] tells whether a failing case has failed before and between which runs it broke, [`change`] what is
-//! different between two runs, [`series`] how each rule moved, [`trend`] where that leads.
+//! Every run writes one immutable [`Record`](record::Record) to a place that the gate can write ([`records`]): a folder, a bucket, or a branch of
+//! the repository. Parallel jobs write separate files, so no record is lost and no server is needed. [`summary`] finds whether a failing
+//! case has failed before and between which runs it broke, [`change`] lists the differences between two runs, [`series`] collects the
+//! values of each rule, and [`trend`] finds their steps and drifts.
 
 pub mod change;
 pub mod moment;

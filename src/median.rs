@@ -9,7 +9,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// The median, of an even number the mean of both values in the middle; `None` for nothing.
+/// The median (the mean of the two middle values of an even number); `None` for nothing.
 pub(crate) fn middle(mut values: Vec<f64>) -> Option<f64> {
     let (place, is_even) = (values.len() / 2, values.len().is_multiple_of(2));
     if values.is_empty() {

@@ -1,7 +1,7 @@
 //! msprobe 26.2.0's view of the same artifacts: its tables, cell by cell, and its levels.
 //!
-//! The gate's own verdict never rests on these: they are for people who know the tool. Rules and formats follow
-//! the real tool's behaviour, mistakes included; each file says which part.
+//! The gate's own verdict never depends on these tables: they are for people who know the tool. Rules and formats follow the
+//! behaviour of the real tool, including its mistakes; each file names its part.
 
 pub mod config;
 pub mod dump;

@@ -1,11 +1,11 @@
-//! The known word that was probably meant by an unknown one.
+//! Search for the known word that an unknown one probably stands for.
 
 use strsim::damerau_levenshtein;
 
-/// Edits between a slip of the hand and the word that was meant: a plural, two letters swapped, a forgotten hyphen.
+/// Most edits between a typing error and the intended word: a plural, two letters swapped, a forgotten hyphen.
 const MOST_EDITS: usize = 2;
 
-/// The one of the `known` words that `word` is a misspelling of; none where every one of them is too far away.
+/// The word in `known` of which `word` is probably a misspelling; `None` where all are too far away.
 ///
 /// ```
 /// assert_eq!(precision_gate::nearest::nearest("profil", ["baseline", "profile"]), Some("profile"));
@@ -13,7 +13,7 @@ const MOST_EDITS: usize = 2;
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |known: &'a str| {
         let edits = edits(&word.to_lowercase(), &known.to_lowercase());
-        // Of a short word, little may be wrong: `xor` is not `op`.
+        // In a short word fewer edits are allowed: `xor` is not `op`.
         (edits <= MOST_EDITS && 2 * edits <= known.chars().count()).then_some((edits, known))
     };
     known.into_iter().filter_map(near).min_by_key(|(edits, _)| *edits).map(|(_, known)| known)

@@ -1,5 +1,5 @@
-//! Stage 3, *pair*: which record of the candidate belongs to which of the baseline. It sees names, shapes and
-//! steps; values only to choose between calls that are alike in everything else.
+//! Stage 3, *pair*: finds for each record of the candidate its counterpart in the baseline. It uses names, shapes and steps,
+//! and values only to choose between calls that are alike in everything else.
 
 pub mod arrays;
 pub mod call;

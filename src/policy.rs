@@ -195,7 +195,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The same policy as of `today`, whose waivers may not end later than its `waiver-max-days` allow.
+    /// Sets today's date, and refuses waivers that end later than `waiver-max-days` allows.
     ///
     /// # Errors
     /// `Policy` for a waiver that ends later; `name` and `text` are the file's, for its place.
@@ -217,8 +217,8 @@ impl Policy {
     }
 }
 
-/// The text in which a section `profile:` with keys of its own is called `performance:`. Profiles of training steps were
-/// judged under that name first; the severity profile is a word, never a section.
+/// Renames a section `profile:` with keys of its own to `performance:`, its name in earlier versions. The severity profile is
+/// a word, never a section.
 fn section_of_profiles(text: &str) -> Cow<'_, str> {
     let is_section = |line: &str| line.trim_end() == "profile:" || line.starts_with("profile: {");
     let is_nested = |line: &str| line.starts_with([' ', '\t']) && !line.trim_start().starts_with('#');

@@ -1,15 +1,15 @@
 //! Stage 9, *publish*: documents to messages beside a commit.
 //!
-//! Best effort by design: nothing here changes a verdict, and no verdict waits for it. Each failure becomes one warning.
-//! A [`Session`] says "running" at its start and always ends with a verdict or with "did not finish"; comment, check,
-//! status and pictures are settled with what is there already, so that repeats and races leave one of each. Forges differ
-//! in a [`dialect::Forge`] each, which writes requests and reads answers; [`client`] sends them.
+//! Publishing is best effort: it never changes or delays a verdict, and each of its failures becomes one warning. A [`Session`]
+//! reports "running" at its start and always ends with a verdict or with "did not finish". Comment, check, status and pictures
+//! are matched with those that exist already, so that repeats and races leave one of each. Each forge has its own
+//! [`dialect::Forge`], which writes requests and reads answers; [`client`] sends them.
 //!
-//! Without a pull request (a night, a branch) an [`issue`] keeps a red suite in sight, and a [`webhook`] tells a chat;
-//! [`attach`] puts the documents of a sign-off beside a release.
+//! For runs without a pull request (nightly runs, branches) an [`issue`] tracks a red suite, and a [`webhook`] notifies a chat;
+//! [`attach`] uploads the documents of a sign-off to a release.
 //!
-//! Environment, event file and token come in as arguments. A result from elsewhere (`publish RESULT.json`) is data: it is
-//! rendered again, and refused where its commit is not the head commit.
+//! Environment, event file and token are arguments. A result from elsewhere (`publish RESULT.json`) is treated as data: it is
+//! rendered again, and refused if its commit is not the head commit.
 
 pub mod answer;
 pub mod attach;

@@ -74,11 +74,11 @@ use crate::result::operation::OperationLine;
 pub struct Judged {
     /// The result, without message texts.
     pub result: GateResult,
-    /// Facts about the candidate's surroundings from its artifacts, for the history.
+    /// Facts about the candidate's environment, read from its artifacts and kept in the history.
     pub facts: Facts,
 }
 
-/// Result of a run together with the lines and tables that its sink took.
+/// Result of a run together with the lines and tables that its sink received.
 #[derive(Debug)]
 pub struct Outcome {
     /// The result, without message texts.

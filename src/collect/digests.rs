@@ -1,6 +1,6 @@
 //! Content digests of data and weight files.
 //!
-//! Files are named below the path that was given, not by where it lies, so that two machines agree:
+//! Files are named relative to the given path, not by its location, so that two machines agree:
 //! `data/corpus/part0.bin` for `part0.bin` in `--data /mnt/x/corpus`.
 
 use std::path::Path;

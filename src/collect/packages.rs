@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use super::request::Request;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Most of a metadata file that is read: names and versions stand in its first lines.
+/// Most bytes of a metadata file that are read: name and version are in its first lines.
 const HEAD: usize = 64 * 1024;
 
-/// Way out where packages cannot be listed.
+/// Advice where packages cannot be listed.
 const NAME_THEM: &str = "name the interpreter of the job with --python, or its folder of packages with --site-packages";
 
 /// `Name=version` of every distribution, sorted by name; `None`, with a note, where no interpreter and no folder of packages
@@ -74,8 +74,8 @@ fn name_and_version(metadata: &Path) -> Option<String> {
     Some(format!("{}={}", field("Name")?, field("Version")?))
 }
 
-/// The interpreter that pyenv's shim of this name stands for: a script, which is not run. The version is that of `PYENV_VERSION`,
-/// of the `.python-version` of the working folder, or pyenv's own; without any of them it is the shim itself.
+/// The interpreter behind a pyenv shim, which is a script and is not run. Its version is from `PYENV_VERSION`, from `.python-version` in the
+/// working folder, or from pyenv's own `version` file. Without any of them it is the shim itself.
 fn behind_shim(python: &Path, environment: &[(String, String)]) -> PathBuf {
     let shims = python.parent().filter(|folder| folder.ends_with("shims"));
     let Some((root, name)) = shims.and_then(Path::parent).zip(python.file_name()) else { return python.to_owned() };
@@ -84,7 +84,7 @@ fn behind_shim(python: &Path, environment: &[(String, String)]) -> PathBuf {
     let versions = [variable, written(PathBuf::from(".python-version")), written(root.join("version"))];
     let named =
         versions.into_iter().flatten().flat_map(|text| text.split([':', '\n']).map(str::to_owned).collect::<Vec<_>>());
-    // A version is a folder's name, and nothing above it.
+    // A version is the name of a folder, and cannot lead out of its parent.
     let is_name = |version: &String| !version.is_empty() && !version.contains('/') && !version.starts_with('.');
     let found = named
         .map(|version| version.trim().to_owned())

@@ -1,4 +1,4 @@
-//! Things that a pack is asked to hold.
+//! The request for a config pack.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub struct Request {
     pub environment: Vec<(String, String)>,
     /// Python interpreter whose packages are listed.
     pub python: Option<PathBuf>,
-    /// Whether that was found rather than named: packages that cannot be listed then are a note, not an error.
+    /// Whether the interpreter was found rather than named: then packages that cannot be listed are a note, not an error.
     pub is_found: bool,
     /// Folders with installed packages, instead of an interpreter's.
     pub site_packages: Vec<PathBuf>,

@@ -1,7 +1,7 @@
 //! Settings from launch scripts, YAML and JSON files, by msprobe's rules.
 //!
 //! Nested keys are joined with dots; `null` is left out; a list without objects stays whole, others are expanded
-//! by position. A setting that two files give other values becomes msprobe's record of that.
+//! by position. A setting with different values in two files becomes msprobe's record of duplicate values.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::read::pack::Settings;
 
 /// Largest file with settings.
 const MAX_FILE: u64 = 16 << 20;
-/// Nesting that is followed.
+/// Deepest nesting that is read.
 const MAX_DEPTH: usize = 200;
 
 /// Settings of all files, in the order given.
@@ -55,7 +55,7 @@ fn read(path: &Path) -> Result<Settings> {
     Ok(settings)
 }
 
-/// Adds a setting; other values of a known one are collected as msprobe collects them.
+/// Adds a setting; different values of one setting are collected as msprobe does.
 fn add(all: &mut Settings, name: String, value: Json) {
     let Some((_, known)) = all.iter_mut().find(|(known, _)| *known == name) else {
         return all.push((name, value));
@@ -88,7 +88,7 @@ fn flatten(value: Json, prefix: &str, settings: &mut Settings) {
     }
 }
 
-/// YAML 1.2 as it is read here, with the truth words of YAML 1.1 that PyYAML knows.
+/// Converts YAML 1.2 to JSON, with the boolean words of YAML 1.1 that PyYAML accepts.
 fn from_yaml(value: serde_yaml::Value, name: &str, depth: usize) -> Result<Json> {
     use serde_yaml::Value;
     if depth > MAX_DEPTH {

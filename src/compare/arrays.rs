@@ -1,5 +1,5 @@
-//! Two arrays to numbers: of tensors the sums over all elements, of embeddings the angle and length of every row, of pictures
-//! the mean square of their differences.
+//! Measures of two arrays: sums over all elements for tensors, the angle and length of every row for embeddings, the
+//! mean square difference for pictures.
 
 mod picture;
 mod rows;
@@ -13,7 +13,7 @@ use crate::read::tensor::TensorData;
 pub use picture::{ChannelOrder, PictureMeasure, pictures};
 pub use rows::{RowsMeasure, embedding};
 
-/// Numbers of two tensors of one shape.
+/// Measures of two tensors of the same shape.
 #[derive(Clone, Debug)]
 pub struct TensorMeasure {
     /// Element types of baseline and candidate.
@@ -44,7 +44,7 @@ impl TensorMeasure {
             && nan_baseline + nan_candidate + inf_baseline + inf_candidate == 0
     }
 
-    /// Whether no element is finite on both sides, and none differs in that.
+    /// Whether the tensors have no finite element, and NaN and infinity stand at the same places.
     pub fn has_no_number(&self) -> bool {
         let missing = |nan: u64, inf: u64| nan.saturating_add(inf) >= self.stats.elements;
         self.stats.elements == 0
@@ -54,7 +54,7 @@ impl TensorMeasure {
     }
 }
 
-/// Compares two tensors of one shape; `None` where a quick look leaves them out.
+/// Compares two tensors of the same shape; `None` where a quick look skips them.
 ///
 /// # Errors
 /// Where one cannot be read.

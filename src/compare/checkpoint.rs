@@ -1,4 +1,4 @@
-//! Two checkpoints to numbers, parameter by parameter, in parallel.
+//! Comparison of two checkpoints, parameter by parameter and in parallel.
 
 mod change;
 mod quantised;
@@ -21,10 +21,11 @@ pub use change::{Change, Explanation};
 use change::{Scope, Suspect, changes};
 pub use quantised::QuantisedStats;
 
-/// Bytes that are read at once to see whether a tensor holds one number throughout; mostly the first few tell.
+/// Bytes that are read at once to see whether a tensor holds one number throughout; usually the first few show that it
+/// does not.
 const BLOCK: usize = 16 << 10;
 
-/// Reason why a tensor that only its ranks' pieces are known of cannot be compared.
+/// Reason why a tensor of which only the ranks' pieces are known cannot be compared.
 const APART: &str = "the pieces of its ranks were not put together";
 
 /// One parameter of both sides.
@@ -34,18 +35,18 @@ pub struct ParameterComparison<'a> {
     pub name: &'a str,
     /// Result of the comparison.
     pub outcome: ParameterOutcome,
-    /// Whether it is the state of a generator or of what hands out data, which differs between healthy runs.
+    /// Whether it is the state of a random generator or of a data sampler, which differs between healthy runs.
     pub is_state: bool,
-    /// Its difference, looked into.
+    /// Explanation of its difference, as far as one was looked for.
     pub explanation: Explanation,
 }
 
-/// Two copies of a tensor inside of a run.
+/// Two copies of one tensor within a run.
 #[derive(Debug)]
 pub struct ReplicaComparison<'a> {
     /// The copies.
     pub replica: &'a Replica,
-    /// Numbers of the comparison, or why there are none.
+    /// Numbers of the comparison, or the reason why there are none.
     pub outcome: std::result::Result<Box<PairStats>, String>,
 }
 
@@ -58,22 +59,23 @@ pub enum ParameterOutcome {
         dtypes: (Dtype, Dtype),
         /// The numbers.
         stats: Box<PairStats>,
-        /// Whether both sides hold nothing but zeros, or one number throughout: their agreement says nothing.
+        /// Whether both sides hold only zeros or one constant, so that their agreement proves nothing.
         #[serde(default)]
         is_trivial: bool,
-        /// Numbers in steps of the codes, where a side is quantised.
+        /// Distances in units of the quantisation step, where a side is quantised.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quantised: Option<QuantisedStats>,
     },
     /// Shapes differ: baseline, candidate.
     ShapesDiffer(Vec<u64>, Vec<u64>),
-    /// A side cannot be read; why.
+    /// Reason why a side cannot be read.
     Unread(Side, String),
-    /// A quick look left it out.
+    /// Skipped by a quick look.
     LeftOut,
 }
 
-/// Compares every pair; the order is that of `pairs`, whatever the thread count. `done` is called after each.
+/// Compares every pair and returns the results in the order of `pairs`, for any thread count. `done` is called after
+/// each pair.
 pub fn parameters<'a>(
     pairs: &ParameterPairs<'a>,
     measurements: &Measurements,
@@ -105,8 +107,8 @@ pub fn parameters<'a>(
         .collect()
 }
 
-/// Looks for what explains the differences that `is_wanted` picks: in the tensors of both sides, in earlier iterations with their
-/// places, and in the parts of fused tensors.
+/// Explains the differences that `is_wanted` picks, by the tensors of both sides, by earlier iterations (given with
+/// their places), and by the parts of fused tensors.
 pub fn explain(
     comparisons: &mut [ParameterComparison<'_>],
     pairs: &ParameterPairs<'_>,
@@ -151,7 +153,7 @@ fn readable(checkpoint: &Checkpoint) -> BTreeMap<&str, &TensorData> {
     tensors.collect()
 }
 
-/// Compares the copies inside of each run, in parallel.
+/// Compares the copies within each run, in parallel.
 pub fn replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
     let compared = |replica: &'_ Replica| {
         let [first, copy] = &replica.copies;
@@ -167,7 +169,7 @@ pub fn replicas(replicas: &[Replica]) -> Vec<ReplicaComparison<'_>> {
         .collect()
 }
 
-/// The paddings that hold something else than zeros, where the other side does not hold the same there.
+/// Paddings that hold something other than zeros, where the other side does not hold the same values there.
 pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
     let is_zero = |tensor: &TensorData| {
         let stats = compare_some(tensor, tensor, None);
@@ -184,8 +186,8 @@ pub fn used_paddings(paddings: &[Padding]) -> Vec<&Padding> {
     paddings.iter().filter(|padding| !is_zero(&padding.tensor) && !is_shared(padding)).collect()
 }
 
-/// Whether a floating-point parameter differs between two checkpoints of one run; `None` where none could be compared. Reads until the
-/// first that does, which in a run that learns is the first of all.
+/// Whether a floating-point parameter differs between two checkpoints of one run; `None` where none could be compared.
+/// Reading stops at the first one that differs; in a run that learns, that is usually the very first.
 pub fn has_moved(pairs: &ParameterPairs<'_>) -> Option<bool> {
     let measurements = Measurements::default();
     let is_parameter = |dtypes: (Dtype, Dtype)| dtypes.0 == dtypes.1 && dtypes.0.is_float();
@@ -253,8 +255,8 @@ fn unread(baseline: &TensorData, error: &Error) -> ParameterOutcome {
     ParameterOutcome::Unread(side, error.to_string())
 }
 
-/// Whether two tensors agree by holding zeros alone, or one number at every place. One element alone that is not zero is a
-/// value as any other.
+/// Whether two tensors agree only because both hold zeros, or one number at every place. A single element that is not
+/// zero is an ordinary value.
 fn is_trivial(baseline: &TensorData, stats: &PairStats) -> Result<bool> {
     if stats.elements == 0 || stats.unequal > 0 || stats.nan_baseline + stats.inf_baseline > 0 {
         return Ok(false);

@@ -25,7 +25,8 @@ pub struct Closeness {
     pub elements: u64,
     /// Elements within the tolerance.
     pub within: u64,
-    /// Elements beyond the absolute part and beyond the relative part alone.
+    /// Elements that differ by more than the absolute and by more than the relative part of the tolerance, each taken
+    /// alone.
     pub beyond_both: u64,
     /// Largest |c − b| / |b|; infinite where that is not a number, 0 where nothing differs.
     #[serde(with = "super::exact")]

@@ -1,4 +1,5 @@
-//! Stored elements to numbers: in the kernel's loop for the common types, into a small buffer for the rest.
+//! Conversion of stored elements to numbers: inside the kernel's loop for the common types, into a small buffer for the
+//! rest.
 
 use half::{bf16, f16};
 use pulp::Arch;
@@ -21,13 +22,13 @@ fn widen_e5m2(raw: u8) -> f32 {
     f16::from_bits(u16::from(raw) << 8).to_f32_const()
 }
 
-/// Writes the values of `bytes` as `f32`; only for types whose every value is one ([`fits_f32`]).
+/// Writes the values of `bytes` as `f32`; only for types of which `f32` holds every value ([`fits_f32`]).
 pub(crate) fn to_f32(arch: Arch, dtype: Dtype, bytes: &[u8], out: &mut Vec<f32>) {
     out.resize(if fits_f32(dtype) { bytes.len() / dtype.size() } else { 0 }, 0.0);
     into_f32(arch, dtype, bytes, out);
 }
 
-/// [`to_f32`] into a slice of just as many elements.
+/// [`to_f32`] into a slice of exactly as many elements.
 pub(super) fn into_f32(arch: Arch, dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
     match dtype {
         Dtype::F32 => each(arch, bytes, out, f32::from_le_bytes),
@@ -48,8 +49,8 @@ fn each<const SIZE: usize, T: Copy>(arch: Arch, bytes: &[u8], out: &mut [T], wid
     );
 }
 
-/// Writes the values of `float16`s: by the instruction for it where the widest vector unit is there, else by moving their
-/// bits, for which the compiler finds vector code. Infinity and NaN are rare, and need two steps more.
+/// Writes the values of `float16`s: with the hardware instruction where the widest vector unit is available, else by
+/// shifting their bits, which the compiler vectorises. Infinity and NaN are rare and take two more steps.
 fn halves(arch: Arch, bytes: &[u8], out: &mut [f32]) {
     const INFINITY: u16 = 0x7c00;
     let done = hardware_halves(arch, bytes, out);
@@ -66,22 +67,23 @@ fn halves(arch: Arch, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// The value of a finite `float16`: its bits where those of an `f32` stand, and the exponent's bias made up for, which
-/// also brings subnormal numbers to their place.
+/// The value of a finite `float16`: its bits are moved to their position in an `f32` and the exponent's bias is
+/// corrected by a multiplication, which also gives subnormal numbers their value.
 #[inline(always)]
 pub(super) fn widen_finite_half(raw: u16) -> f32 {
     let bits = (i32::from(raw.cast_signed()) << 13).cast_unsigned() & 0x8fff_e000;
     f32::from_bits(bits) * f32::from_bits((254 - 15) << 23)
 }
 
-/// The value of any `float16`: one whose exponent is all ones gets that of `f32`.
+/// The value of any `float16`: an exponent of all ones (infinity, NaN) becomes that of `f32`.
 #[inline(always)]
 pub(super) fn widen_half(raw: u16) -> f32 {
     let exponent = if raw & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(widen_finite_half(raw).to_bits() | exponent)
 }
 
-/// Converts whole registers of `float16`s where the widest vector unit is there, and says how many elements it did.
+/// Converts whole registers of `float16`s where the widest vector unit is available; returns the number of converted
+/// elements.
 #[cfg(target_arch = "x86_64")]
 fn hardware_halves(arch: Arch, bytes: &[u8], out: &mut [f32]) -> usize {
     let Arch::V4(simd) = arch else { return 0 };
@@ -97,13 +99,13 @@ fn hardware_halves(arch: Arch, bytes: &[u8], out: &mut [f32]) -> usize {
     raws.len() * 16
 }
 
-/// Other machines do as plain code does.
+/// Converts nothing: other machines have no such instruction.
 #[cfg(not(target_arch = "x86_64"))]
 fn hardware_halves(_: Arch, _: &[u8], _: &mut [f32]) -> usize {
     0
 }
 
-/// Whether [`to_f32`] serves, and relative errors are taken in `f32`.
+/// Whether [`to_f32`] can convert the type, so that relative errors are taken in `f32`.
 pub(crate) fn fits_f32(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F8E5M2 | Dtype::F8E4M3)
 }
@@ -115,7 +117,7 @@ pub(crate) fn to_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, ou
     into_f64(arch, dtype, bytes, imaginary, out);
 }
 
-/// [`to_f64`] into a slice of just as many elements.
+/// [`to_f64`] into a slice of exactly as many elements.
 #[allow(clippy::cast_precision_loss, reason = "what converting to f64 means; equality is taken elsewhere")]
 pub(super) fn into_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut [f64]) {
     if imaginary && !dtype.is_complex() {

@@ -17,35 +17,36 @@ use std::borrow::Cow;
 use crate::pair::curve::align::Aligned;
 use crate::read::curve::series::Steps;
 
-/// Steps whose largest difference is the head of a curve.
+/// Number of first steps that make up the head of a curve.
 pub const HEAD: usize = 5;
 /// Least number of steps with which a rolling median tells single outliers from lasting differences.
 pub const SMOOTHED_FROM: usize = 200;
-/// Fewer steps say nothing about how two runs move together.
+/// Least number of steps that say something about how two runs move together.
 const CORRELATED_FROM: usize = 20;
-/// Steps in a row that the rolling median takes out: fewer than half of its window.
+/// Most steps in a row that the rolling median removes: fewer than half of its window.
 pub const TAKEN_OUT: usize = robust::WINDOW / 2;
 /// Steps in a row that fill most of the rolling median's window.
 pub const WINDOW_FILLED: usize = robust::WINDOW - 1;
 
-/// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
+/// Difference that two runs are assumed to have where they agree to the last bit: the rounding of `float32`.
 const LEAST_NOISE: f64 = 1e-7;
 
-/// One rounding of `bf16` that falls the other way: between kernels of mixed precision the first difference of a loss may be as large,
-/// and nothing differs before.
+/// One rounding of `bf16` to the other side: with kernels of mixed precision the first difference of a loss may be this
+/// large although nothing differed before.
 pub const FLIPPED: f64 = 1.0 / 256.0;
 
-/// A difference of one printed unit is that unit but for its own rounding in `f64`.
+/// Room for the rounding in `f64` when a difference is compared with one printed unit.
 const ROUNDED: f64 = 1.0 + 1e-6;
 
-/// Scale that differences are measured on.
+/// Scale on which differences are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale<'s> {
     /// Differences up to this, times max(1, median |b|), count as 0.
     pub floor: f64,
     /// One unit of the last printed digit, where values are printed; differences up to this count as 0 too.
     pub resolution: f64,
-    /// Steps of a run, of which each stands in the mean for those since the one before it; `None` where every point weighs the same.
+    /// Steps of a run, where each point counts in the mean for all steps since the previous one; `None` where every
+    /// point has the same weight.
     pub steps: Option<&'s Steps>,
 }
 
@@ -61,15 +62,16 @@ pub struct At {
 /// Correlation of the two sides' step-to-step changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Together {
-    /// The lower of both halves: another data order may begin late.
+    /// The lower correlation of the two halves, since a different data order may begin late.
     pub lowest: f64,
-    /// That of the later half: at the start a model has learned nothing that a batch could be hard for.
+    /// The correlation of the later half: at the start, a model has learned nothing yet that would make some batches
+    /// harder than others.
     pub later: f64,
-    /// Changes that each rests on.
+    /// Number of changes on which each correlation rests.
     pub changes: usize,
 }
 
-/// Steps of a curve that lie apart without a gap.
+/// A run of consecutive steps at which two curves differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Its first step.
@@ -85,7 +87,7 @@ pub struct Onset {
     pub step: u64,
     /// r of that step.
     pub size: f64,
-    /// The largest r before it, or what is too small to be seen.
+    /// The largest r before it, or the smallest difference that can be seen where that is larger.
     pub before: f64,
     /// Steps since the point before it.
     pub gap: u64,
@@ -209,9 +211,9 @@ fn mean_of(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     }
 }
 
-/// The mean in which each value weighs the steps since the one before it among `own`: where a run logs its first steps one by one
-/// and then every five hundredth, those are few of all it ran. The first stands for the steps up to it, and for no more than the
-/// second; what one side lacks adds no weight to what follows.
+/// Mean in which each value is weighted by the steps since the previous one in `own`: a run may log its first steps one
+/// by one and then only every five hundredth. The first value stands for the steps up to it, but for no more than the
+/// second one does; values that one side lacks add no weight to those that follow.
 #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
 fn mean_by_steps(values: &[f64], steps: &Steps, own: &Steps) -> f64 {
     let Steps::Listed(own) = own else { return mean(values) };
@@ -228,7 +230,8 @@ fn mean_by_steps(values: &[f64], steps: &Steps, own: &Steps) -> f64 {
     values.iter().zip(weights).map(|(value, weight)| value * (weight / all)).sum()
 }
 
-/// Number of steps in the tail of `n`: a tenth, 5 to 50, and never more than there are.
+/// Number of steps in the tail of a curve of `n` steps: a tenth, at least 5 and at most 50, and never more than there
+/// are.
 pub fn tail_len(n: usize) -> usize {
     (n / 10).clamp(5, 50).min(n)
 }
@@ -279,7 +282,7 @@ impl CurveMeasures {
         self.rel.len() >= SMOOTHED_FROM
     }
 
-    /// Number of steps above `band`, outliers taken out by the rolling median where a curve is long enough.
+    /// Number of steps above `band`, after the rolling median removed outliers where the curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
         if self.is_smoothed() {
             robust::medians_above(&self.rel, band).filter(|above| *above).count()
@@ -288,13 +291,13 @@ impl CurveMeasures {
         }
     }
 
-    /// The longest run of steps above `band` that the rolling median leaves.
+    /// The longest run of steps above `band` that remains after the rolling median.
     pub fn longest_above(&self, band: f64) -> Option<Stretch> {
         let (index, steps) = robust::longest_run(robust::medians_above(&self.rel, band))?;
         Some(Stretch { first: self.steps.get(index)?, steps })
     }
 
-    /// Number of single steps above `band` that the rolling median takes out.
+    /// Number of single steps above `band` that the rolling median removes.
     pub fn outliers_above(&self, band: f64) -> usize {
         let all = self.rel.iter().filter(|rel| **rel > band).count();
         all.saturating_sub(self.steps_above(band))
@@ -302,18 +305,18 @@ impl CurveMeasures {
 
     /// The first step above `band`, and how many times larger it is than anything before it.
     ///
-    /// Noise grows from step to step; what begins at once has a cause of its own. `None` where nothing lies above
-    /// the band, or fewer than [`HEAD`] steps lie before.
+    /// Noise grows from step to step, so a difference that begins all at once has a cause of its own. `None` where
+    /// nothing lies above the band, or where fewer than [`HEAD`] steps come before.
     pub fn onset(&self, band: f64) -> Option<Onset> {
         let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
-        // What is less than a printed unit was not seen.
+        // A difference of less than one printed unit cannot be seen.
         let unit = if self.median > 0.0 { self.resolution / self.median } else { 0.0 };
         let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE.max(unit), f64::max);
         let (step, size) = (self.steps.get(index)?, *self.rel.get(index)?);
         Some(Onset { step, size, before, gap: step - self.steps.get(index - 1)? })
     }
 
-    /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
+    /// The first step above `band` after which the difference, averaged over a few steps, never falls below it again.
     pub fn first_lasting_departure(&self, band: f64) -> Option<u64> {
         let n = self.rel.len();
         let window = (n / 50).clamp(5, 50).min(n);

@@ -1,4 +1,4 @@
-//! Parts that the inner loop leaves out: places that are not finite, and equality that `f64` cannot tell.
+//! Cases that the inner loop leaves out: places that are not finite, and equality that `f64` cannot decide.
 
 use super::convert::integer;
 use super::kernel::Real;
@@ -17,7 +17,7 @@ pub(crate) struct Detail {
     pub(crate) first_mismatch: Option<u64>,
     /// Places where only one side is NaN, or only one side is infinite; signs are ignored.
     pub(crate) kinds_differ: u64,
-    /// Unequal places that the kernel does not count.
+    /// Unequal places that the kernel cannot count.
     pub(crate) unequal: u64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Largest {
 }
 
 impl Detail {
-    /// Looks at every pair; `start` is the first one's place in the tensor.
+    /// Counts NaN, infinity and saturation over all pairs; `start` is the place of the first pair in the tensor.
     pub(crate) fn look<T: Real>(&mut self, start: u64, baseline: &[T], candidate: &[T], largest: Largest) {
         for (place, (b, c)) in (start..).zip(baseline.iter().zip(candidate)) {
             let (b, c) = (b.wide(), c.wide());
@@ -58,8 +58,8 @@ impl Detail {
         }
     }
 
-    /// Looks at every pair of complex numbers, given as `[real, imaginary]` parts. A number is NaN if a part is,
-    /// else infinite if a part is.
+    /// As for real numbers, for complex ones given as `[real, imaginary]` parts: a number is NaN if a part is NaN, else
+    /// infinite if a part is infinite.
     pub(crate) fn look_complex(&mut self, start: u64, baseline: [&[f64]; 2], candidate: [&[f64]; 2], largest: Largest) {
         let [b_re, b_im] = baseline;
         let [c_re, c_im] = candidate;
@@ -74,7 +74,7 @@ impl Detail {
                 self.mismatches += 1;
                 self.first_mismatch.get_or_insert(place);
             }
-            // msprobe sees the real part alone.
+            // msprobe looks at the real part only.
             let kinds_differ = b_re.is_nan() != c_re.is_nan() || b_re.is_infinite() != c_re.is_infinite();
             self.kinds_differ += u64::from(kinds_differ);
             let saturated =
@@ -84,8 +84,8 @@ impl Detail {
         }
     }
 
-    /// Counts unequal pairs where a side is a 64-bit integer: integers as they are, floats by their exact value.
-    /// Floats that are not finite are left to [`look`](Self::look).
+    /// Counts unequal pairs where a side is a 64-bit integer: integers as they are, floats by their exact value. Floats
+    /// that are not finite are counted with the other special values.
     pub(crate) fn count_unequal_integers(&mut self, baseline: (Dtype, &[u8]), candidate: (Dtype, &[u8])) {
         let ((b_type, b_bytes), (c_type, c_bytes)) = (baseline, candidate);
         if b_type == c_type {

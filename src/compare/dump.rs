@@ -31,16 +31,16 @@ pub use sums::bounds as bounds_of_sums;
 /// One unit, compared: every operation of both sides, in execution order.
 #[derive(Clone, Debug, Default)]
 pub struct UnitComparison {
-    /// Operations in the candidate's execution order, the baseline's own where they would have run.
+    /// Operations in the candidate's execution order; operations of the baseline alone stand where they would have run.
     pub operations: Vec<OperationComparison>,
-    /// A prefix by which the module names of both sides differ, as far as one was looked for.
+    /// Prefix by which the module names of the two sides differ, where one was found.
     pub prefix: Prefix,
-    /// Operations of a wrapper itself that were left out.
+    /// Number of operations of a wrapper module that were left out.
     pub wrappers: usize,
 }
 
 impl UnitComparison {
-    /// Whether there is data to be read for it.
+    /// Whether there is data to read for any of its operations.
     pub fn has_data(&self) -> bool {
         self.operations.iter().any(|operation| operation.has_data)
     }
@@ -51,9 +51,9 @@ impl UnitComparison {
 pub struct OperationComparison {
     /// Indices of the operation among those of each dump.
     pub pair: IndexPair,
-    /// Their values, paired; of an operation that only the baseline has, none.
+    /// Their values, paired; empty for an operation that only the baseline has.
     pub leaves: Box<[LeafComparison]>,
-    /// Whether there is data of both sides to be read for any of them.
+    /// Whether there is data of both sides to read for any of them.
     has_data: bool,
 }
 
@@ -73,7 +73,7 @@ impl OperationComparison {
         (of(baseline, self.pair.baseline()), of(candidate, self.pair.candidate()))
     }
 
-    /// An operation of one side; the values of a candidate's are there to be judged alone.
+    /// An operation of one side only; a candidate's values are kept, so that they can be judged by themselves.
     fn one_sided(pair: IndexPair, candidate: Option<Operation<'_>>) -> Self {
         let values = candidate.map_or(0, |operation| operation.leaves.len());
         let leaf = |index| LeafComparison { pair: IndexPair::new(None, Some(index)), measured: None, data: None };
@@ -81,7 +81,7 @@ impl OperationComparison {
     }
 }
 
-/// One value, compared: 32 bytes, for there is one per recorded value.
+/// One value, compared; kept to 32 bytes because there is one for every recorded value.
 #[derive(Clone, Debug)]
 pub struct LeafComparison {
     /// Indices of the value among those of each operation.
@@ -114,7 +114,7 @@ impl LeafComparison {
         self.data.as_deref()?.as_ref().err().map(AsRef::as_ref)
     }
 
-    /// Further numbers of the comparison, from the two values it is of.
+    /// Further numbers of the comparison, computed again from its two values.
     pub fn details(&self, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Details {
         self.examine(baseline, candidate).details()
     }
@@ -137,7 +137,7 @@ pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Fo
     let prepare = |pair: &IndexPair| PreparedOperation::new(*pair, baseline, candidate, folders);
     let room = folders.room_ahead();
     let operations = match room.files {
-        // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
+        // One by one, since workers cannot share a batch that one of them has begun: a long batch would delay the end.
         0 => pairs.par_iter().with_max_len(1).map(|pair| prepare(pair).compare(folders)).collect(),
         _ => ahead::in_order(pairs, room, |pair| prepare(pair).opened(folders), |operation| operation.compare(folders)),
     };
@@ -172,7 +172,7 @@ impl<'a> PreparedOperation<'a> {
         Self { pair, baseline, candidate, leaves }
     }
 
-    /// With the files open whose data will be read.
+    /// Opens the files whose data will be read.
     fn opened(mut self, folders: &Folders<'_>) -> Self {
         if let Some(candidate) = self.candidate {
             self.leaves

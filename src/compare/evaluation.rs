@@ -1,4 +1,4 @@
-//! Arithmetic of evaluations: exact tests, permutations, intervals, and where two generations part.
+//! Arithmetic of evaluations: exact tests, permutations, intervals, and the place where two generations diverge.
 //!
 //! It knows no limit. docs/evaluation.md derives the tests, with their sources.
 

@@ -1,4 +1,4 @@
-//! The error of a tensor over its axes: a look at every element of a few tensors, to say where an error lies.
+//! The error of a tensor over its axes: reads every element of a few tensors to tell where an error lies.
 //!
 //! Sums per index of each axis are kept, and the error over a coarse grid of all axes, which does not grow with the tensor and
 //! which [`ndarray`] sums to any two of them.
@@ -10,12 +10,12 @@ use super::values::{self, PIECE};
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
-/// Cells of the grid.
+/// Most cells of the grid.
 const CELLS: usize = 1 << 18;
-/// Longest axis whose indices are told apart one by one; of longer ones, as many neighbours as needed count as one.
+/// Longest axis whose indices are kept one by one; on longer axes, neighbouring indices are counted together.
 const LONGEST: usize = 1 << 16;
 
-/// Error of two tensors of one shape.
+/// Error of two tensors of the same shape.
 #[derive(Clone, Debug)]
 pub struct ErrorField {
     /// Lengths of the axes; empty for a scalar.
@@ -117,8 +117,8 @@ impl Sums {
     }
 }
 
-/// Looks at two tensors of one shape. An element is wrong that is off by more than `limit` of itself and of the root mean
-/// square. Complex numbers count with their real parts.
+/// Compares two tensors of the same shape; `None` for other or empty ones. An element is wrong if it is off by more
+/// than `limit` of itself and of the root mean square. Complex numbers count with their real parts.
 ///
 /// # Errors
 /// Where a tensor cannot be read.
@@ -129,15 +129,15 @@ pub fn field(baseline: &TensorData, candidate: &TensorData, limit: f64) -> Resul
     };
     let rms = root_mean_square(baseline)?;
     let mut field = ErrorField::new(shape, baseline.elements(), rms);
-    let (mut ours, mut theirs, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut b, mut c, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let mut start = 0;
     while start < field.elements {
         let count = usize::try_from(field.elements - start).map_or(PIECE, |left| left.min(PIECE));
-        ours.resize(count, 0.0);
-        theirs.resize(count, 0.0);
-        values::read(Arch::new(), baseline, start, &mut bytes, &mut ours)?;
-        values::read(Arch::new(), candidate, start, &mut bytes, &mut theirs)?;
-        field.take(start, &ours, &theirs, limit);
+        b.resize(count, 0.0);
+        c.resize(count, 0.0);
+        values::read(Arch::new(), baseline, start, &mut bytes, &mut b)?;
+        values::read(Arch::new(), candidate, start, &mut bytes, &mut c)?;
+        field.take(start, &b, &c, limit);
         start += count as u64;
     }
     Ok(Some(field))
@@ -169,21 +169,21 @@ impl ErrorField {
         Self { shape, elements, wrong: 0, rms, along, products: Products::default(), cells, bins }
     }
 
-    /// Takes elements in row-major order, a run of the last axis at a time.
-    fn take(&mut self, start: u64, ours: &[f64], theirs: &[f64], limit: f64) {
+    /// Adds elements in row-major order, one run of the last axis at a time.
+    fn take(&mut self, start: u64, baseline: &[f64], candidate: &[f64], limit: f64) {
         let width = self.shape.last().copied().unwrap_or(1).max(1);
         let mut at = 0;
-        while at < ours.len() {
+        while at < baseline.len() {
             let place = start + at as u64;
             let column = usize::try_from(place % width as u64).unwrap_or_default();
-            let end = ours.len().min(at + width - column);
-            let (run, other) = (ours.get(at..end).unwrap_or_default(), theirs.get(at..end).unwrap_or_default());
+            let end = baseline.len().min(at + width - column);
+            let (run, other) = (baseline.get(at..end).unwrap_or_default(), candidate.get(at..end).unwrap_or_default());
             self.take_run(place / width as u64, column, run, other, limit);
             at = end;
         }
     }
 
-    fn take_run(&mut self, row: u64, column: usize, ours: &[f64], theirs: &[f64], limit: f64) {
+    fn take_run(&mut self, row: u64, column: usize, baseline: &[f64], candidate: &[f64], limit: f64) {
         let outer = self.indices_of(row);
         let mut total = Sums::default();
         let last_bin = self.bins.last().copied().unwrap_or(1);
@@ -192,7 +192,7 @@ impl ErrorField {
             cells.index_axis_inplace(Axis(0), index / bin);
         }
         let row_of_cells = cells.as_slice_mut().unwrap_or_default();
-        for (offset, (b, c)) in ours.iter().zip(theirs).enumerate() {
+        for (offset, (b, c)) in baseline.iter().zip(candidate).enumerate() {
             let sums = Sums::of(*b, *c, self.rms, limit);
             if b.is_finite() && c.is_finite() {
                 self.products.dot += b * c;
@@ -237,8 +237,8 @@ impl ErrorField {
         self.along.last().map_or_else(|| self.cells.sum(), |along| along.squares.iter().sum())
     }
 
-    /// Root mean square error over two axes relative to the tensor's, at most `rows` times `columns` cells; a tensor with one
-    /// axis has one row.
+    /// Root mean square error over two axes, relative to the root mean square of the baseline, in at most `rows` times
+    /// `columns` cells; a tensor with one axis has one row.
     #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
     pub fn over(&self, vertical: Option<usize>, horizontal: usize, rows: usize, columns: usize) -> Array2<f64> {
         let mut cells = self.cells.clone();

@@ -6,16 +6,16 @@
 //! rounds just as the two steps it stands for.
 //!
 //! Loops are written for the narrowest common vector unit, AVX2, whose 16 registers are fewer than there are sums and
-//! counts. What measurably counts there: a group of elements is read twice, for its relative errors and for its sums, as
-//! `f32` widens to `f64` for less on the way from memory; 16-bit numbers are converted some groups ahead, so that
-//! nothing waits for them; memory is asked for ahead; and registers that do not fit are put aside where none straddles
-//! two cache lines.
+//! counts. These measures have a measurable effect there: a group of elements is read twice, once for its relative
+//! errors and once for its sums, since widening `f32` to `f64` during the load is cheaper; 16-bit numbers are converted
+//! some groups ahead, so that nothing waits for them; memory is prefetched; and registers that are spilled are aligned
+//! so that none straddles two cache lines.
 //!
-//! A strip is first taken as if it held nothing but finite numbers and a baseline without zeros. Where that is wrong,
-//! its largest relative error is infinite or a sum of squares is none, and the strip is taken again, with what it needs:
-//! rare cases cost nothing elsewhere. A zero on both sides makes NaN, which is neither the largest error nor beyond any
-//! limit, just as the error 0 that it stands for. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
-//! by [`detail`](super::detail).
+//! A strip is first processed as if it held only finite numbers and a baseline without zeros. If that was wrong, its
+//! largest relative error is infinite or a sum of squares is not a number, and the strip is processed again with zeros
+//! or masks enabled: rare cases cost nothing elsewhere. A zero on both sides gives NaN, which is neither the largest
+//! error nor beyond any limit, just like the error 0 that it stands for. Under masks, a place where either side is NaN
+//! or infinite counts as (0, 0) here and is examined by [`detail`](super::detail).
 
 #[cfg(target_arch = "x86_64")]
 use std::any::Any;
@@ -34,7 +34,7 @@ use super::convert::{widen_finite_half, widen_half};
 pub(crate) trait Real:
     Copy + Debug + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Div<Output = Self> + Send + Sync
 {
-    /// A count of as many bits, which a vector register holds for just as many lanes.
+    /// A count with the same number of bits, so that a vector register has as many lanes for it.
     type Count: Copy + Debug + AddAssign + Sub<Output = Self::Count> + From<bool> + Into<u64>;
     /// 0
     const ZERO: Self;
@@ -48,7 +48,7 @@ pub(crate) trait Real:
     const THOUSANDTH: Self;
     /// 5/1000, rounded to this type.
     const FIVE_THOUSANDTHS: Self;
-    /// Whether products of two are exact in `f64`, and neither overflow nor vanish there.
+    /// Whether the product of two numbers is exact in `f64`, without overflow or underflow.
     const IS_EXACT_IN_PRODUCTS: bool;
     /// Magnitude.
     fn magnitude(self) -> Self;
@@ -90,7 +90,8 @@ pub(crate) trait Stored: Copy {
     type Real: Real;
     /// Whether the stored bits are the numbers.
     const ARE_NUMBERS: bool = false;
-    /// Whether two finite numbers that differ always differ by a thousandth of the first, unless that is zero.
+    /// Whether two different finite numbers always differ by at least a thousandth of the first one, unless that is
+    /// zero.
     const IS_COARSE: bool = false;
 
     /// The elements themselves, where the stored bits are the numbers; `None` where they need conversion.
@@ -99,10 +100,10 @@ pub(crate) trait Stored: Copy {
         None
     }
 
-    /// The numbers that these are. Of what is infinite or none it may make any number, unless `MASKED`.
+    /// Converts stored elements to numbers. Infinity and NaN may become any number, unless `MASKED`.
     fn numbers<S: Simd, const MASKED: bool, const N: usize>(simd: S, stored: &[Self; N]) -> [Self::Real; N];
 
-    /// Whether that may have happened to one of these, whose numbers have this sum of squares.
+    /// Whether that may have happened to one of these elements, given the sum of squares of their numbers.
     #[inline(always)]
     fn may_mislead(_: &[Self], _squares: f64) -> bool {
         false
@@ -137,7 +138,8 @@ impl Stored for i32 {
 impl Stored for i64 {
     type Real = f64;
 
-    /// The widest vector unit has an instruction for it. Others take one element at a time, but for what [`rounded`] does.
+    /// The widest vector unit has an instruction for this; on others, [`rounded`] avoids converting one element at a
+    /// time.
     #[inline(always)]
     #[allow(clippy::cast_precision_loss, reason = "what rounding means; equality is taken elsewhere")]
     fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f64; N] {
@@ -145,8 +147,9 @@ impl Stored for i64 {
     }
 }
 
-/// The number nearest to an integer of 64 bits. Both halves become numbers by the bits of an exponent beside them: the lower one 2^52 more
-/// than it is, the upper one 2^84 + 2^63 more. Taking both away from the upper one is exact, so that the sum alone is rounded.
+/// The number nearest to a 64-bit integer. Both 32-bit halves become numbers by setting exponent bits beside them: the
+/// lower half plus 2^52, the upper half plus 2^84 + 2^63. Subtracting both offsets from the upper half is exact, so
+/// only the final sum is rounded.
 #[inline(always)]
 fn rounded(value: i64) -> f64 {
     const LOWER: u64 = 0x4330_0000_0000_0000;
@@ -159,7 +162,7 @@ fn rounded(value: i64) -> f64 {
 
 impl Stored for bf16 {
     type Real = f32;
-    /// Of eight bits the last one is at least a 256th.
+    /// The significand has eight bits, so its last bit is at least a 256th of the number.
     const IS_COARSE: bool = true;
 
     #[inline(always)]
@@ -175,7 +178,8 @@ impl Stored for bf16 {
 impl Stored for f16 {
     type Real = f32;
 
-    /// Whole registers by the instruction for it where the widest vector unit is there, else by moving bits.
+    /// Converts whole registers with the hardware instruction where the widest vector unit is available, else by
+    /// shifting bits.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no instruction is asked for there"))]
     fn numbers<S: Simd, const MASKED: bool, const N: usize>(simd: S, stored: &[Self; N]) -> [f32; N] {
@@ -193,8 +197,8 @@ impl Stored for f16 {
         numbers
     }
 
-    /// Moving bits makes 65536 or more of what is not finite: where all squares together are less than that one's, with
-    /// room for rounding, there is none, and the elements need not be looked at.
+    /// Shifting bits turns infinity and NaN into numbers of at least 65536. If the sum of all squares is smaller than
+    /// that number's square, with room for rounding, all elements are finite and need not be examined.
     #[inline(always)]
     fn may_mislead(stored: &[Self], squares: f64) -> bool {
         const ROOM: f64 = 2.0;
@@ -203,27 +207,27 @@ impl Stored for f16 {
     }
 }
 
-/// Groups of `N` pairs that are numbers before they are taken: as many as it takes for a store to be over.
+/// Number of groups of `N` pairs that are converted ahead: enough for a store to complete before its data is loaded.
 const AHEAD: usize = 4;
-/// The same of numbers of 64 bits, of which a group has half as many.
+/// The same for 64-bit numbers, of which a group has half as many.
 const WIDE_AHEAD: usize = 8;
 
-/// Numbers of both sides, on their way from stored elements to the lanes.
+/// Converted numbers of both sides that wait to be added to the lanes.
 #[repr(align(64))]
 struct Ahead<T, const N: usize, const GROUPS: usize>([[[T; N]; 2]; GROUPS]);
 
-/// Bytes from the elements that are taken to those that are asked for: what memory brings while it is waited for.
+/// Prefetch distance in bytes, about the amount that memory delivers during its latency.
 #[cfg(target_arch = "x86_64")]
 const DISTANCE: usize = 2048;
 
-/// Asks for the memory [some way](DISTANCE) behind these elements of both sides. Processors do so themselves, but only
-/// within a page of 4 KiB, and the arithmetic leaves them no time to catch up.
+/// Prefetches the memory [some way](DISTANCE) after these elements of both sides. Processors do this themselves, but
+/// only within a page of 4 KiB, and the arithmetic leaves them no time to catch up.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no such instruction to be had"))]
 fn prefetch<S: Simd, T>(simd: S, baseline: &T, candidate: &T) {
     #[cfg(target_arch = "x86_64")]
     for side in [baseline, candidate] {
-        // An address alone: nothing is read, whatever lies there.
+        // Only an address: nothing is read, whatever is stored there.
         let address = std::ptr::from_ref(side).cast::<i8>().wrapping_add(DISTANCE);
         if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>() {
             simd.sse._mm_prefetch::<_MM_HINT_T0>(address);
@@ -235,14 +239,14 @@ fn prefetch<S: Simd, T>(simd: S, baseline: &T, candidate: &T) {
 
 /// Lanes of the sums: one register of the widest vector unit.
 const SUM_LANES: usize = 8;
-/// Lanes of the relative errors where registers are narrower than the widest: fewer of them for one group.
+/// Lanes of the relative errors where registers are narrower than the widest, so that a group takes fewer registers.
 const NARROWER_LANES: usize = 8;
-/// The same of numbers of 64 bits that are converted: one register of each, for what is converted needs some too.
+/// The same for converted 64-bit numbers: one register for each side, since the conversion needs registers too.
 const CONVERTED_LANES: usize = 4;
 
-/// Counts, largest relative errors and sums of a run of pairs, kept apart by lane: counts and relative errors in the
-/// elements' own width, sums
-/// in 64 bits. Counts and errors are the same whatever lane they are in, so that a machine may use some lanes only.
+/// Counts, largest relative errors and sums over pairs, kept per lane: counts and relative errors in the elements' own
+/// width, sums in 64 bits. Counts and largest errors do not depend on the lane they are in, so a machine may use only
+/// some of the lanes.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Lanes<T: Real, const N: usize> {
@@ -255,9 +259,10 @@ pub(crate) struct Lanes<T: Real, const N: usize> {
     sum_sq_candidate: [f64; SUM_LANES],
     sum_sq_diff: [f64; SUM_LANES],
     sum_diff: [f64; SUM_LANES],
-    /// Largest of the differences, or of their squares where these lose nothing ([`Real::IS_EXACT_IN_PRODUCTS`]).
+    /// Largest differences, or largest squares of differences where squaring loses nothing
+    /// ([`Real::IS_EXACT_IN_PRODUCTS`]).
     max_diff: [f64; SUM_LANES],
-    /// Whether the baseline has had zeros, which then are expected.
+    /// Whether the baseline had zeros so far; further ones are then expected.
     has_zeros: bool,
 }
 
@@ -294,14 +299,15 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
     }
 
-    /// Takes a strip of both sides in, element by element; both of one length. A length that is not a multiple of `N`
-    /// may only come last. `false` where a value may not be finite.
+    /// Adds a strip of both sides, element by element; both have the same length. A length that is not a multiple of
+    /// `N` is only allowed in the last strip. Returns `false` where a value may not be finite.
     pub(crate) fn take<R: Stored<Real = T>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R]) -> bool {
         arch.dispatch(Take { baseline, candidate, lanes: self })
     }
 
-    /// Takes a strip in that is the same on both sides, to the bit; a length that is no multiple of `N` may only come
-    /// last. `false` where a value may not be finite: the strip then has to be [taken](Self::take) as any other.
+    /// Adds a strip that is the same on both sides to the last bit; a length that is not a multiple of `N` is only
+    /// allowed in the last strip. Returns `false` where a value may not be finite; the strip then has to be added like
+    /// any other one.
     pub(crate) fn take_equal<R: Stored<Real = T>>(&mut self, arch: Arch, values: &[R]) -> bool {
         arch.dispatch(TakeEqual { values, lanes: self })
     }
@@ -311,8 +317,8 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         count(&self.unequal)
     }
 
-    /// Whether a number so far may have had a magnitude of 2^53 or more, from where on `f64` skips integers. Twice as
-    /// much room as rounding takes.
+    /// Whether a number so far may have had a magnitude of 2^53 or more, from where on `f64` skips integers. The margin
+    /// is twice what rounding needs.
     pub(crate) fn may_skip_integers(&self) -> bool {
         let largest = 2f64.powi(105);
         let is_below = |sums: &[f64; SUM_LANES]| sums.iter().all(|sum| *sum < largest);
@@ -338,7 +344,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
     }
 
-    /// Takes a strip in, unless it needs more than `ZEROS` and `MASKED`.
+    /// Adds a strip, unless it needs more than `ZEROS` and `MASKED` provide.
     #[inline(always)]
     fn attempt<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
         &mut self,
@@ -347,7 +353,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         candidate: &[R],
         one: T::Count,
     ) -> bool {
-        // A copy on the stack of this function can live in registers.
+        // A copy on the stack of this function can be kept in registers.
         let mut lanes = Self { max_relative: [T::ZERO; N], has_zeros: ZEROS, ..*self };
         let (baseline, baseline_rest) = baseline.as_chunks::<N>();
         let (candidate, candidate_rest) = candidate.as_chunks::<N>();
@@ -366,7 +372,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             let counts = lanes.beyond_thousandth.iter_mut().zip(unequal);
             counts.for_each(|(beyond, (unequal, before))| *beyond += *unequal - *before);
         }
-        // What is not a number is masked everywhere.
+        // NaN is masked everywhere.
         let rest = [baseline_rest, candidate_rest].map(|rest| padded(simd, rest, T::NAN));
         let len = baseline_rest.len();
         let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY)
@@ -384,13 +390,13 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         for (most, before) in lanes.max_relative.iter_mut().zip(&self.max_relative) {
             *most = greatest(*most, *before);
         }
-        // What has to lie in memory has to lie as its type says, and with it the whole of this function's stack: a register
-        // that is put aside across two cache lines can cost half the speed.
+        // Spilled values have to be aligned as their type says, and with them the whole stack of this function: a
+        // register that is spilled across two cache lines can halve the speed.
         *self = black_box(lanes);
         true
     }
 
-    /// Takes groups in that are numbers only once converted, which is done [some groups ahead](AHEAD).
+    /// Adds groups whose elements have to be converted, which is done [some groups ahead](AHEAD).
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "an index modulo the length")]
     fn convert<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool, const GROUPS: usize>(
@@ -422,7 +428,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
     }
 
-    /// Takes one group in.
+    /// Adds one group.
     #[inline(always)]
     fn step<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
         &mut self,
@@ -443,7 +449,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
                 self.errors::<R, ZEROS, MASKED, NARROWER_LANES>(b, c, one);
             }
         }
-        // The compiler does not know these for the same: it reads them again.
+        // The compiler does not recognise these as the same values, so it reads them again.
         let (baseline, candidate) = black_box((baseline, candidate));
         for (b, c) in baseline.as_chunks().0.iter().zip(candidate.as_chunks().0) {
             self.sum::<S, MASKED>(b, c);
@@ -507,7 +513,7 @@ fn multiply_add<T: Real, S: Simd>(a: f64, b: f64, sum: f64) -> f64 {
     if !S::IS_SCALAR && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
 }
 
-/// The numbers of `rest`, filled up with what counts as nothing.
+/// The numbers of `rest`, padded with `nothing`.
 #[inline(always)]
 fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R], nothing: R::Real) -> [R::Real; N] {
     let mut lanes = [nothing; N];
@@ -517,17 +523,17 @@ fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R], nothing: R::R
     lanes
 }
 
-/// Whether unequal pairs and those beyond a thousandth are the same ones, so that one count serves for both.
+/// Whether the unequal pairs are exactly those beyond a thousandth, so that one count serves for both.
 const fn is_counted_once<R: Stored, const ZEROS: bool, const MASKED: bool>() -> bool {
     R::IS_COARSE && !ZEROS && !MASKED
 }
 
-/// Whether registers are the widest there are: a cache line.
+/// Whether registers have the widest size, that of a cache line.
 fn has_widest<S: Simd>() -> bool {
     size_of::<S::f32s>() == 64
 }
 
-/// Growth of the sum of the lanes.
+/// Growth of the sum over the lanes.
 fn grown(after: &[f64; SUM_LANES], before: &[f64; SUM_LANES]) -> f64 {
     after.iter().zip(before).map(|(after, before)| after - before).sum()
 }
@@ -552,7 +558,7 @@ fn count<C: Copy + Into<u64>, const N: usize>(lanes: &[C; N]) -> u64 {
     lanes.iter().map(|lane| (*lane).into()).sum()
 }
 
-/// One strip that is the same on both sides: nothing but squares to sum up, the same for all three products.
+/// One strip that is the same on both sides: only squares have to be summed, which are the same for all three products.
 struct TakeEqual<'a, R: Stored, const N: usize> {
     values: &'a [R],
     lanes: &'a mut Lanes<R::Real, N>,
@@ -598,8 +604,8 @@ impl<R: Stored, const N: usize> WithSimd for Take<'_, R, N> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> bool {
         let Self { baseline, candidate, lanes } = self;
-        // AVX-512 adds under a mask in one step. The compiler finds that only where it does not know that a one is
-        // added, for which it has another way: the mask as a number, in two.
+        // AVX-512 adds under a mask in one step. The compiler uses that only where it cannot see that the added number
+        // is a one; otherwise it converts the mask to a number, which takes two steps.
         let one = <R::Real as Real>::Count::from(true);
         let one = if has_widest::<S>() { black_box(one) } else { one };
         if !lanes.has_zeros && lanes.attempt::<R, S, false, false>(simd, baseline, candidate, one)

@@ -1,10 +1,9 @@
-//! Selection of the pairs of tensors to measure, and source of their numbers: measured here, or from the parts of a run
-//! that
-//! was spread over several machines.
+//! Selection of the pairs of tensors to measure, and source of their numbers: they are measured here, or come from the
+//! parts of a run that was spread over several machines.
 //!
-//! Every place that needs the numbers of two tensors asks the measurements. It measures, leaves the pair out, or knows the
-//! answer already. A measurements that was filled by all parts of a run gives every answer that measuring would give, so what
-//! is judged from it is the same to the byte.
+//! All code that needs the numbers of two tensors asks [`Measurements`], which measures the pair, skips it, or already
+//! knows the answer. Filled with the results of all parts of a run, it gives every answer that measuring would give, so
+//! everything judged from it is the same to the byte.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +16,12 @@ use serde_json::Value;
 
 use super::sample::{RUN, Sample};
 
-/// Two tensors, by where they lie.
+/// Name of a pair of tensors, by the places where they are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct PairName<'a> {
     /// Kind of the measurement: `data`, `parameter` or `cells`; the same two tensors may be measured for several.
     pub question: &'static str,
-    /// The operation of the candidate, where they belong to one.
+    /// The candidate's operation, where the tensors belong to one.
     pub op: Option<&'a str>,
     /// The baseline's file.
     pub baseline: &'a str,
@@ -30,43 +29,43 @@ pub struct PairName<'a> {
     pub candidate: &'a str,
     /// The name inside the candidate's file, where it holds several.
     pub member: &'a str,
-    /// Bytes before it in that file.
+    /// Offset of the tensor in that file, in bytes.
     pub offset: u64,
 }
 
-/// A quick look instead of a whole one.
+/// Options of a quick look, which leaves out pairs or elements.
 #[derive(Clone, Default)]
 pub struct Selection {
-    /// Look at some elements only.
+    /// Sample of the elements to read; all where there is none.
     pub sample: Option<Sample>,
-    /// Take checksums of tensors instead of numbers.
+    /// Whether checksums of tensors are compared instead of numbers.
     pub checksum: bool,
-    /// Read data of these operations only.
+    /// Operations whose data is read; all where there are none.
     pub ops: Option<GlobMatcher>,
-    /// Read no more data once this says so.
+    /// Tells when to stop reading data.
     pub stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// Counts of a selection, for the result: measured and left out.
+/// Counts of the pairs that a selection measured and skipped, for the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartialCoverage {
     /// Pairs of tensors that were measured.
     pub measured: u64,
-    /// Pairs that were not: another operation was wanted.
+    /// Pairs that were skipped because another operation was selected.
     pub by_operation: u64,
-    /// Pairs that were not: time was up.
+    /// Pairs that were skipped because time was up.
     pub by_time: u64,
-    /// Elements that were looked at, of the pairs measured.
+    /// Elements that were read of the measured pairs.
     pub elements: u64,
-    /// Elements these pairs have.
+    /// All elements of these pairs.
     pub of_elements: u64,
-    /// Runs of elements that were looked at.
+    /// Runs of elements that were read.
     pub runs: u64,
-    /// Pairs whose checksums differ, so that no more is known of how far apart they are than what was recorded.
+    /// Pairs whose checksums differ, so that only the records tell how far apart they are.
     pub unequal: u64,
 }
 
-/// Answers about pairs of tensors.
+/// Numbers of pairs of tensors, measured or known.
 #[derive(Default)]
 pub struct Measurements {
     selection: Selection,
@@ -76,12 +75,12 @@ pub struct Measurements {
 
 #[derive(Default)]
 enum Pages {
-    /// Measure everything, keep nothing.
+    /// Measures everything and keeps nothing.
     #[default]
     None,
-    /// Measure what is this part's, and keep it.
+    /// Measures the pairs of this part and keeps the results.
     Part { plan: Plan, noted: Mutex<BTreeMap<String, Value>> },
-    /// Everything is known.
+    /// Knows the results of all parts.
     Joined(BTreeMap<String, Value>),
 }
 
@@ -102,7 +101,7 @@ impl Measurements {
         Self { selection, ..Self::default() }
     }
 
-    /// Measures other pairs by the same selection; they are not counted among these.
+    /// A copy with the same selection for other pairs, whose counts are separate.
     #[must_use]
     pub fn beside(&self) -> Self {
         Self::new(self.selection.clone())
@@ -113,12 +112,12 @@ impl Measurements {
         Self { pages: Pages::Part { plan, noted: Mutex::default() }, ..Self::new(selection) }
     }
 
-    /// Measures nothing: takes the results of all parts of a run.
+    /// Measures nothing, but answers from the results of all parts of a run.
     pub fn joined(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
         Self { pages: Pages::Joined(noted), ..Self::new(selection) }
     }
 
-    /// The sample that is looked at.
+    /// The sample of elements that is read.
     pub fn sample(&self) -> Option<&Sample> {
         self.selection.sample.as_ref()
     }
@@ -128,7 +127,7 @@ impl Measurements {
         self.selection.checksum
     }
 
-    /// The operations whose data is read, as they were asked for.
+    /// The operations whose data is read, as the user's pattern.
     pub fn ops(&self) -> Option<&str> {
         self.selection.ops.as_ref().map(|ops| ops.glob().glob())
     }
@@ -138,7 +137,7 @@ impl Measurements {
         self.selection.ops.as_ref().is_none_or(|ops| ops.is_match(op))
     }
 
-    /// The answer about two tensors: known, or measured now; `None` where the pair is left out, which is counted.
+    /// The numbers of two tensors, known or measured now. `None` where the pair is skipped. Either is counted.
     pub fn ask<T: Serialize + DeserializeOwned>(&self, pair: &PairName<'_>, measure: impl FnOnce() -> T) -> Option<T> {
         let answer = self.ask_again(pair, measure);
         let counter = match &answer {
@@ -150,7 +149,7 @@ impl Measurements {
         answer
     }
 
-    /// [`ask`](Self::ask) about a pair that was asked about before in another way: nothing is counted.
+    /// The numbers of a pair that was counted before in another way; nothing is counted.
     pub fn ask_again<T: Serialize + DeserializeOwned>(
         &self,
         pair: &PairName<'_>,
@@ -174,7 +173,7 @@ impl Measurements {
         }
     }
 
-    /// Whether an answer about two tensors would be measured, as far as is known before.
+    /// Whether the numbers of two tensors would be measured, as far as is known in advance.
     pub fn is_to_be_measured(&self, pair: &PairName<'_>) -> bool {
         let is_here = match &self.pages {
             Pages::None => true,
@@ -214,7 +213,7 @@ impl Measurements {
         }
     }
 
-    /// The measurements that a part has recorded, by pair; empty for other kinds of run.
+    /// The results that a part has recorded, by pair; empty for other kinds of run.
     pub fn into_noted(self) -> BTreeMap<String, Value> {
         match self.pages {
             Pages::Part { noted, .. } => noted.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -227,14 +226,14 @@ impl Measurements {
     }
 }
 
-/// One line of text per pair; a tab is in no file name that matters.
+/// One line of text per pair, separated by tabs, which no relevant file name contains.
 fn key(pair: &PairName<'_>) -> String {
     [pair.question, pair.baseline, pair.candidate, pair.member].join("\t")
 }
 
-/// Assignment of tensors to one part of a run: of all the candidate's bytes, laid end to end in the order of its files
-/// (rank,
-/// step, operation), those from `part − 1` to `part` of `parts` equal stretches. A tensor belongs where it begins.
+/// Assignment of tensors to one part of a run. All of the candidate's bytes are laid end to end in the order of its
+/// files (rank, step, operation) and cut into `parts` equal stretches; this part has the one from `part − 1` to `part`.
+/// A tensor belongs to the stretch in which it begins.
 #[derive(Clone, Debug)]
 pub struct Plan {
     part: u64,
@@ -259,7 +258,7 @@ impl Plan {
         self.part_of(pair) == self.part
     }
 
-    /// Number of the part that the pair belongs to, from 1. A file that was not listed goes by its name.
+    /// Number of the part that the pair belongs to, from 1. A file that was not listed is assigned by its name.
     fn part_of(&self, pair: &PairName<'_>) -> u64 {
         let parts = u128::from(self.parts.max(1));
         let part = match self.before.get(pair.candidate) {

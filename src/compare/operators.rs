@@ -1,4 +1,4 @@
-//! An output of an operator on two devices: how much larger the candidate's error against a CPU is than the baseline's.
+//! Output of an operator on two devices: the ratio of the candidate's error against a CPU to the baseline's.
 //!
 //! Errors, floors and levels are those of msprobe's `api_precision_compare`; docs/operators.md has them.
 
@@ -10,9 +10,9 @@ use crate::read::operators::Output;
 pub enum Level {
     /// Every operator that no other level names.
     L0,
-    /// Operators that add up in an order of their own, and attention.
+    /// Operators that sum in their own order, and attention.
     L1,
-    /// Operators that a model's accuracy hangs on most.
+    /// Operators on which a model's accuracy depends most.
     L2,
 }
 
@@ -43,10 +43,12 @@ impl Level {
     pub fn of(api: &str) -> Self {
         let base = base(api);
         let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(base));
-        match () {
-            () if is(&L1) => Self::L1,
-            () if is(&L2) => Self::L2,
-            () => Self::L0,
+        if is(&L1) {
+            Self::L1
+        } else if is(&L2) {
+            Self::L2
+        } else {
+            Self::L0
         }
     }
 
@@ -113,7 +115,7 @@ impl RatioKind {
     }
 }
 
-/// Something for each ratio.
+/// A value for each kind of ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerRatio<T> {
     /// For the root of the mean square error.
@@ -141,11 +143,11 @@ impl<T: Copy> PerRatio<T> {
 /// Candidate's error over the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ratio {
-    /// One side or both computed no error.
+    /// At least one side computed no error.
     Unknown,
-    /// Of one kind on both sides, NaN or infinite, so that no ratio is one.
+    /// Both errors are NaN, or both are infinite, so there is no meaningful ratio.
     NotJudged,
-    /// Of another kind on the candidate: NaN or infinite there alone, or infinite against NaN.
+    /// The candidate's error is NaN or infinite and the baseline's is not, or is not the same of the two.
     NonFinite,
     /// Finite on the candidate and not on the baseline.
     BaselineNonFinite,
@@ -154,18 +156,18 @@ pub enum Ratio {
 }
 
 impl Ratio {
-    fn new(ours: Option<f64>, theirs: Option<f64>, floor: f64) -> Self {
-        match (ours, theirs) {
+    fn new(baseline: Option<f64>, candidate: Option<f64>, floor: f64) -> Self {
+        match (baseline, candidate) {
             (None, _) | (_, None) => Self::Unknown,
-            (Some(ours), Some(theirs)) if is_other_kind(ours, theirs) => {
-                if theirs.is_finite() {
+            (Some(baseline), Some(candidate)) if is_other_kind(baseline, candidate) => {
+                if candidate.is_finite() {
                     Self::BaselineNonFinite
                 } else {
                     Self::NonFinite
                 }
             }
-            (Some(_), Some(theirs)) if !theirs.is_finite() => Self::NotJudged,
-            (Some(ours), Some(theirs)) => Self::Of(theirs.abs() / ours.abs().max(floor)),
+            (Some(_), Some(candidate)) if !candidate.is_finite() => Self::NotJudged,
+            (Some(baseline), Some(candidate)) => Self::Of(candidate.abs() / baseline.abs().max(floor)),
         }
     }
 
@@ -180,28 +182,31 @@ impl Ratio {
 
 /// Whether two numbers are of different kinds: finite, infinite or NaN. An error of NaN comes from infinities that agree or from
 /// NaN, an infinite one from an infinity that meets a number.
-pub fn is_other_kind(ours: f64, theirs: f64) -> bool {
-    (ours.is_nan(), ours.is_infinite()) != (theirs.is_nan(), theirs.is_infinite())
+pub fn is_other_kind(baseline: f64, candidate: f64) -> bool {
+    (baseline.is_nan(), baseline.is_infinite()) != (candidate.is_nan(), candidate.is_infinite())
 }
 
-/// Errors below this count as this much, so that a baseline without error makes no infinite ratio; `None` for types whose
-/// ratios are not judged.
+/// Floor of an error: smaller errors count as this much, so that a baseline without error gives no infinite ratio;
+/// `None` for types whose ratios are not judged.
 pub fn floor(dtype: &str) -> Option<f64> {
     let is = |name: &str| dtype.eq_ignore_ascii_case(name);
-    match () {
-        () if is("float16") => Some(2_f64.powi(-11)),
-        () if is("bfloat16") => Some(2_f64.powi(-8)),
-        () if is("float32") => Some(2_f64.powi(-14)),
-        () => None,
+    if is("float16") {
+        Some(2_f64.powi(-11))
+    } else if is("bfloat16") {
+        Some(2_f64.powi(-8))
+    } else if is("float32") {
+        Some(2_f64.powi(-14))
+    } else {
+        None
     }
 }
 
-/// Result of holding an output of the candidate against the baseline's.
+/// Result of comparing an output of the candidate with the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measured {
     /// Nothing to compare: no values, or a type that the tool does not judge.
     Nothing,
-    /// NaN or infinite on the candidate alone, or of another kind there.
+    /// The candidate's error is NaN or infinite and the baseline's is not, or is not the same of the two.
     NonFinite,
     /// Finite on the candidate and not on the baseline.
     BaselineNonFinite,
@@ -215,23 +220,29 @@ pub enum Measured {
 
 /// Measures a pair.
 pub fn measure(pair: &OutputPair<'_>) -> Measured {
-    let (ours, theirs) = (pair.baseline, pair.candidate);
+    let (baseline, candidate) = (pair.baseline, pair.candidate);
     let is_lost = |of: fn(&Output) -> Option<f64>| {
-        let lost = of(theirs).filter(|value| !value.is_finite());
-        lost.is_some_and(|theirs| of(ours).is_none_or(|ours| is_other_kind(ours, theirs)))
+        let lost = of(candidate).filter(|value| !value.is_finite());
+        lost.is_some_and(|c| of(baseline).is_none_or(|b| is_other_kind(b, c)))
     };
     let is_gained = |of: fn(&Output) -> Option<f64>| {
-        of(ours).is_some_and(|value| !value.is_finite()) && of(theirs).is_some_and(f64::is_finite)
+        of(baseline).is_some_and(|value| !value.is_finite()) && of(candidate).is_some_and(f64::is_finite)
     };
-    match () {
-        () if is_unjudged(theirs) => Measured::Nothing,
-        () if is_lost(|output| output.cosine) || is_lost(|output| output.max_abs) => Measured::NonFinite,
-        // Nothing was computed on the baseline, so that there is no type to compare.
-        () if ours.dtype.is_empty() => Measured::Nothing,
-        () if !ours.dtype.eq_ignore_ascii_case(&theirs.dtype) => Measured::Dtype,
-        () if !is_float(&theirs.dtype) => Measured::Binary(theirs.binary),
-        () if is_gained(|output| output.cosine) || is_gained(|output| output.max_abs) => Measured::BaselineNonFinite,
-        () => ratios(pair),
+    if is_unjudged(candidate) {
+        Measured::Nothing
+    } else if is_lost(|output| output.cosine) || is_lost(|output| output.max_abs) {
+        Measured::NonFinite
+    } else if baseline.dtype.is_empty() {
+        // Nothing was computed on the baseline, so there is no type to compare.
+        Measured::Nothing
+    } else if !baseline.dtype.eq_ignore_ascii_case(&candidate.dtype) {
+        Measured::Dtype
+    } else if !is_float(&candidate.dtype) {
+        Measured::Binary(candidate.binary)
+    } else if is_gained(|output| output.cosine) || is_gained(|output| output.max_abs) {
+        Measured::BaselineNonFinite
+    } else {
+        ratios(pair)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Measures of one run: what a step and rank hold, how far copies of one value lie apart, norms over layers, and how a curve goes on
-//! and ends. No limit, no word.
+//! Measures of one run: the contents of a step and rank, the distance between copies of one value, norms over layers,
+//! and the course and end of a curve. No limits and no texts here.
 
 pub mod copies;
 pub mod course;

@@ -1,4 +1,4 @@
-//! Choice of the elements that a quick look takes: runs of whole cache lines, one at a random place of every stretch.
+//! Choice of the elements that a quick look reads: runs of whole cache lines, one at a random place of every stretch.
 //!
 //! A tensor is cut into runs of `RUN` elements (16 to 256 cache lines, so that a disk reads what it is asked for and
 //! little more) and runs into stretches of equal length; of each stretch one run is looked at. The choice depends on
@@ -9,7 +9,7 @@ pub(super) const RUN: u64 = 1024;
 /// Runs looked at in every tensor, however small the ratio; smaller tensors are looked at whole.
 const LEAST_RUNS: u64 = 16;
 
-/// Share of every tensor to look at.
+/// Share of every tensor that a quick look reads, and the seed of the choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     ratio: f64,
@@ -17,7 +17,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Looks at `ratio` of every tensor; `None` where that is not a number above 0 and up to 1.
+    /// A sample of `ratio` of every tensor; `None` unless that is above 0 and at most 1.
     pub fn new(ratio: f64, seed: u64) -> Option<Self> {
         (ratio > 0.0 && ratio <= 1.0).then_some(Self { ratio, seed })
     }
@@ -61,16 +61,16 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// First element and end of the run that is looked at in stretch `index`; empty where it lies beyond the end of a
-    /// last stretch that is shorter than the others.
+    /// First element and end of the run that is read in stretch `index`; empty where it lies beyond the end of the last
+    /// stretch, which may be shorter than the others.
     pub(super) fn get(&self, index: u64) -> (u64, u64) {
         let start = (index * self.stretch + random(self.seed.wrapping_add(index)) % self.stretch) * RUN;
         (start.min(self.elements), (start + RUN).min(self.elements))
     }
 }
 
-/// The largest share of elements that may differ from the others unseen, after `runs` runs chosen at random have been
-/// looked at: at 95 % confidence, none of them would have met a share this large. The rule of three, exactly.
+/// The largest share of elements that may differ from the others unseen, after `runs` randomly chosen runs were read:
+/// with 95 % confidence, a larger share would have met at least one of them. The exact form of the rule of three.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^53")]
 pub fn unseen_share(runs: u64) -> f64 {
     if runs == 0 { 1.0 } else { 1.0 - 0.05f64.powf(1.0 / runs as f64) }

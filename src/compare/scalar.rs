@@ -1,4 +1,4 @@
-//! Pairs of single values, as msprobe measures them: in their own type.
+//! Pairs of single values, measured in their own type as msprobe does.
 
 use half::f16;
 use pulp::Arch;

@@ -1,7 +1,7 @@
-//! Tests of two samples of runs: whether the numbers of one side's runs come from where those of the other side come from.
+//! Tests of two samples of runs: whether the numbers of both sides' runs come from the same distribution.
 //!
-//! A run gives one number. Each test gives a probability, an estimate of the shift with its interval, and the smallest shift that
-//! it would have found. No limit and no word here.
+//! A run gives one number. Each test gives a probability, an estimate of the shift with its interval, and the smallest
+//! shift that it would have found. No limits and no texts here.
 
 pub mod calibration;
 pub mod correction;

@@ -1,11 +1,11 @@
-//! Two tensors to numbers, in one pass over both.
+//! Comparison of two tensors, in one pass over both.
 //!
 //! Elements are read in blocks of 256 KiB a side and compared by the kernel beside it. Large tensors are cut
 //! at fixed element counts and compared in parallel; chunks are folded in order, so the numbers are the same bits
 //! whatever the thread count.
 //!
-//! Two readings of the same elements stand side by side. [`PairStats`] itself is the gate's: complex numbers with both
-//! parts, equality in the stored type, infinities with their sign. [`MsprobeStats`] is what msprobe 26.2.0 measures
+//! The same elements are measured in two ways. [`PairStats`] itself has the gate's numbers: complex numbers with both
+//! parts, equality in the stored type, infinities with their sign. [`MsprobeStats`] has those of msprobe 26.2.0
 //! (`docs/formats/msprobe-tables.md`, Metrics of tensors): real parts only, everything through `f64`.
 
 use std::cell::RefCell;
@@ -36,7 +36,7 @@ pub(super) const CHUNK: u64 = 1 << 20;
 pub(super) const BLOCK_BYTES: usize = 256 << 10;
 /// Bytes the processor moves at once; the width of the widest register.
 const CACHE_LINE: usize = 64;
-/// Elements the kernel takes at once; what is looked at again when one of them is not finite.
+/// Elements that the kernel processes at once, and processes again when one of them is not finite.
 const STRIP: usize = 8192;
 /// The same where elements become numbers in a buffer: both sides, as stored and as numbers, stay in a first-level cache.
 const CONVERTED_STRIP: usize = 512;
@@ -50,7 +50,7 @@ const WIDE: usize = 8;
 /// Differences are candidate minus baseline. An empty pair has zero sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairStats {
-    /// Elements of each side that were looked at: all, but in a sample.
+    /// Elements of each side that were compared: all of them, unless only a sample was read.
     pub elements: u64,
     /// Σ b·c
     #[serde(with = "super::exact")]
@@ -78,8 +78,8 @@ pub struct PairStats {
     pub inf_baseline: u64,
     /// Infinite elements of the candidate.
     pub inf_candidate: u64,
-    /// Places where a side is not finite and the other is not the same: NaN agrees with NaN, an infinity with the one
-    /// of its sign.
+    /// Places where a side is not finite and the other side differs: NaN agrees with NaN, an infinity with one of the
+    /// same sign.
     pub nonfinite_mismatches: u64,
     /// The first such place, counted in row-major order.
     pub first_nonfinite_mismatch: Option<u64>,
@@ -154,7 +154,7 @@ pub fn compare_some(baseline: &TensorData, candidate: &TensorData, sample: Optio
 fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
     let elements = baseline.elements();
     let pair = Pair::new(arch, baseline, candidate)?;
-    // Both are on their way before either is waited for.
+    // Both are requested before either is waited for.
     baseline.expect();
     candidate.expect();
     pair.pieces(elements.div_ceil(CHUNK), |index| {
@@ -162,7 +162,7 @@ fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Resu
     })
 }
 
-/// Ranges of elements that a piece of a comparison looks at, in order.
+/// Ranges of elements that a piece of a comparison covers, in order.
 enum Ranges {
     /// One range.
     Whole(Option<(u64, u64)>),
@@ -248,7 +248,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Takes the elements from `start` to `end` in, block by block.
+    /// Adds the elements from `start` to `end`, block by block.
     fn range(
         &self,
         start: u64,
@@ -276,8 +276,8 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Results of `work` for each index, in order of index. Indexes are handed out one after the other, whichever worker is
-/// free: a file is read from front to back by all of them together.
+/// Results of `work` for each index, in order of index. Each free worker gets the next index, so that all of them
+/// together read a file from front to back.
 pub(super) fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count);
@@ -352,7 +352,7 @@ impl<'a> Strips<'a> {
         [self.baseline.0, self.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64))
     }
 
-    /// Both sides' elements, where they are of this type, stored as `T`, and lie as these may.
+    /// The elements of both sides as `T`, where both are of type `dtype` and aligned for `T`.
     fn as_stored<T: AnyBitPattern>(&self, dtype: Dtype) -> Option<(&'a [T], &'a [T])> {
         let of = |(own, bytes): (Dtype, &'a [u8])| bytemuck::try_cast_slice(bytes).ok().filter(|_| own == dtype);
         of(self.baseline).zip(of(self.candidate))
@@ -379,7 +379,7 @@ trait Scheme {
     fn finish(self, elements: u64, detail: &Detail) -> PairStats;
 }
 
-/// Takes a strip of stored elements in; `false` where a value may not be finite.
+/// Adds a strip of stored elements; `false` where a value may not be finite.
 fn take_stored<R: Stored, const N: usize>(
     lanes: &mut Lanes<R::Real, N>,
     arch: Arch,
@@ -436,12 +436,12 @@ fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mu
 /// Integers, booleans, and `f64` with anything else.
 struct Wide {
     lanes: Lanes<f64, WIDE>,
-    /// Unequal pairs by the kernel in strips whose equality `f64` cannot tell.
+    /// Unequal pairs that the kernel counted in strips whose equality `f64` cannot decide.
     miscounted: u64,
 }
 
 impl Wide {
-    /// Takes a strip in; `false` where a value may not be finite.
+    /// Adds a strip; `false` where a value may not be finite.
     fn strip(&mut self, arch: Arch, strip: Strips<'_>, is_equal: bool, room: &mut Room<'_>) -> bool {
         if let Some(stored) = strip.as_stored::<i32>(Dtype::I32) {
             return take_stored(&mut self.lanes, arch, stored, is_equal);

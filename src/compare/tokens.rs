@@ -1,4 +1,4 @@
-//! Log-probabilities of two engines over the same tokens, summed up an answer at a time.
+//! Log-probabilities of two engines over the same tokens, summed one answer at a time.
 //!
 //! a is the engine's, b the trainer's, in natural logarithms, over the tokens that are judged. Sums are kept per step and per
 //! rank, one small record per answer, and one sum per position, so that memory grows with answers and not with tokens.

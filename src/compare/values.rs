@@ -1,4 +1,4 @@
-//! A tensor's elements as numbers, for a second and bounded look at a few tensors.
+//! A tensor's elements as numbers, for a second, bounded examination of a few tensors.
 
 use pulp::Arch;
 
@@ -6,7 +6,7 @@ use super::convert;
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
-/// Elements read at once: what is read and converted on the way stays in the cache.
+/// Elements read at once: few enough that the bytes and their converted values stay in the cache.
 pub(super) const PIECE: usize = 1 << 14;
 
 /// The first `most` elements in row-major order (all of them, where there are fewer), widened to `f64`; complex
@@ -23,7 +23,7 @@ pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// Reads as many elements as `values` has room for, from `start` on; `bytes` is what is read into.
+/// Reads as many elements as `values` has room for, from `start` on; `bytes` is the buffer.
 pub(super) fn read(arch: Arch, tensor: &TensorData, start: u64, bytes: &mut Vec<u8>, values: &mut [f64]) -> Result<()> {
     read_part(arch, tensor, start, bytes, false, values)
 }

@@ -1,8 +1,8 @@
-//! Tensors of two stages of a synchronisation, bit by bit, and what explains those that differ.
+//! Comparison of the tensors of two stages of a weight synchronisation, bit by bit, with the causes of differences.
 //!
-//! A tensor is read in blocks and dropped: memory grows with the number of threads, never with a model. What agrees is read once;
-//! what differs is held against earlier steps and other tensors, of which mostly the first bytes tell that they are others, and
-//! then read once more by rows.
+//! Tensors are read in blocks that are dropped at once, so memory grows with the number of threads and not with the
+//! model. Tensors that agree are read once. Those that differ are compared with earlier steps and with other tensors,
+//! where the first bytes usually rule a match out, and are then read once more row by row.
 
 mod digests;
 mod elements;
@@ -24,7 +24,7 @@ use rows::by_rows;
 pub use digests::sync_digests;
 pub use outcome::{SyncChange, SyncComparison, SyncOutcome};
 
-/// Tensors with the same first and last bytes that one is held against.
+/// Most tensors with the same first and last bytes that one tensor is compared with.
 const MOST_ALIKE: usize = 8;
 
 /// A tensor of two stages.
@@ -32,31 +32,31 @@ const MOST_ALIKE: usize = 8;
 pub struct SyncPair<'a> {
     /// Its name in the earlier stage.
     pub name: &'a str,
-    /// It there.
+    /// The tensor in the earlier stage.
     pub from: &'a Parameter,
-    /// It in the later stage.
+    /// The tensor in the later stage.
     pub to: &'a Parameter,
 }
 
 /// Tensors of an earlier step by name, with the step.
 pub type EarlierStep = (u64, BTreeMap<String, Parameter>);
 
-/// A pair that can be read, as it is compared.
+/// A readable pair, in the form in which it is compared.
 struct Work {
     from: TensorData,
     to: TensorData,
-    /// Rows of zeros that one stage has more.
+    /// Number of additional rows of zeros that one stage has.
     padding: u64,
 }
 
-/// Step of finding out what a pair is.
+/// State of a pair while its outcome is searched.
 enum State {
     Known(SyncOutcome),
     Open(Box<Work>),
 }
 
-/// Compares the pairs; the order is theirs. `earlier` opens the earlier stage of the steps before, the newest first, and is asked
-/// only where something differs.
+/// Compares the pairs and returns the outcomes in their order. `earlier` opens the earlier stage of previous steps, the
+/// newest first, and is only called if something differs.
 pub fn sync_tensors(
     pairs: &[SyncPair<'_>],
     earlier: &dyn Fn() -> Vec<EarlierStep>,
@@ -101,7 +101,7 @@ fn unread(error: &Error) -> State {
     State::Known(SyncOutcome::Unread { reason: error.to_string() })
 }
 
-/// The tensors of a pair, cut to the rows that both have; or why they cannot be compared.
+/// The tensors of a pair, cut to the rows that both have, or the reason why they cannot be compared.
 fn opened(pair: &SyncPair<'_>) -> Result<State> {
     let (from, to) = match (pair.from, pair.to) {
         (Parameter::Tensor(from), Parameter::Tensor(to)) => (from, to),
@@ -129,39 +129,41 @@ fn opened(pair: &SyncPair<'_>) -> Result<State> {
     }
 }
 
-/// A pair of which one tensor has further rows of zeros, as the tables of a vocabulary do; without these rows.
+/// The pair without padding, where one tensor has additional rows of zeros at its end, as vocabulary tables do; `None`
+/// otherwise.
 fn padded(name: &str, from: &TensorData, to: &TensorData) -> Result<Option<Work>> {
-    let (Some((ours, rest)), Some((theirs, others))) = (from.shape.split_first(), to.shape.split_first()) else {
+    let (Some((from_rows, rest)), Some((to_rows, others))) = (from.shape.split_first(), to.shape.split_first()) else {
         return Ok(None);
     };
     if rest != others || rest.is_empty() || !(is_embedding(name) || is_output(name)) {
         return Ok(None);
     }
-    let rows = (*ours).min(*theirs);
-    let padding = ours.abs_diff(*theirs);
-    let longer = if ours > theirs { from } else { to };
+    let rows = (*from_rows).min(*to_rows);
+    let padding = from_rows.abs_diff(*to_rows);
+    let longer = if from_rows > to_rows { from } else { to };
     if !is_zero(&longer.narrowed(0, rows, padding)?)? {
         return Ok(None);
     }
     Ok(Some(Work { from: from.narrowed(0, 0, rows)?, to: to.narrowed(0, 0, rows)?, padding }))
 }
 
-/// A pair that agrees, or that is open.
+/// The outcome of a pair that agrees; a pair that differs stays open.
 fn compared(state: State) -> Result<State> {
     let State::Open(work) = state else { return Ok(state) };
     let Some(agreement) = agreement(&work.from, &work.to)? else { return Ok(State::Open(work)) };
     let Agreement { nan, is_constant } = agreement;
-    Ok(State::Known(match () {
-        () if nan > 0 => SyncOutcome::Wrong(SyncChange::NonFinite { count: nan }),
-        () if work.from.dtype != work.to.dtype => {
-            SyncOutcome::Cast { from: work.from.dtype.to_string(), to: work.to.dtype.to_string() }
-        }
-        () if work.padding > 0 => SyncOutcome::Padded { rows: work.padding },
-        () => SyncOutcome::Equal { is_trivial: is_constant && work.to.elements() > 1 },
+    Ok(State::Known(if nan > 0 {
+        SyncOutcome::Wrong(SyncChange::NonFinite { count: nan })
+    } else if work.from.dtype != work.to.dtype {
+        SyncOutcome::Cast { from: work.from.dtype.to_string(), to: work.to.dtype.to_string() }
+    } else if work.padding > 0 {
+        SyncOutcome::Padded { rows: work.padding }
+    } else {
+        SyncOutcome::Equal { is_trivial: is_constant && work.to.elements() > 1 }
     }))
 }
 
-/// Finds tensors of an earlier step.
+/// Finds tensors that are those of an earlier step.
 fn find_stale(states: &mut [State], pairs: &[SyncPair<'_>], earlier: &[EarlierStep]) {
     states.par_iter_mut().zip(pairs).with_max_len(1).for_each(|(state, pair)| {
         let State::Open(work) = state else { return };
@@ -177,7 +179,7 @@ fn find_stale(states: &mut [State], pairs: &[SyncPair<'_>], earlier: &[EarlierSt
     });
 }
 
-/// A tensor of an earlier step in the shape that is compared; `None` where it has another.
+/// A tensor of an earlier step, cut to the shape that is compared; `None` where its shape does not allow that.
 fn cut_like(before: &TensorData, to: &TensorData) -> Option<TensorData> {
     if before.shape == to.shape {
         return Some(before.again());
@@ -187,7 +189,7 @@ fn cut_like(before: &TensorData, to: &TensorData) -> Option<TensorData> {
     if is_longer { before.narrowed(0, 0, rows).ok() } else { None }
 }
 
-/// Finds tensors that stand under another name. Those of one number throughout are found anywhere and say nothing.
+/// Finds tensors whose values belong to another name. Constant tensors match anywhere and prove nothing.
 fn find_swapped(states: &mut [State], pairs: &[SyncPair<'_>]) {
     let mut wanted: HashMap<(Dtype, Vec<u64>), Vec<usize>> = HashMap::new();
     for (place, state) in states.iter().enumerate() {
@@ -208,14 +210,14 @@ fn find_swapped(states: &mut [State], pairs: &[SyncPair<'_>]) {
     for (suspect, other) in &holds {
         let (Some(state), Some(pair)) = (states.get_mut(*suspect), pairs.get(*other)) else { continue };
         let with = pair.name.to_owned();
-        // In a ring of three each one's numbers stand under another name too.
+        // Also true for a ring of three, where each tensor's values are found under another name.
         let is_swapped = elsewhere.contains(suspect);
         let change = if is_swapped { SyncChange::Swapped { with } } else { SyncChange::Copied { of: with } };
         *state = State::Known(SyncOutcome::Wrong(change));
     }
 }
 
-/// Places of the earlier stage's tensors of a shape, by their first and last bytes in an element type.
+/// Places of the earlier stage's tensors with a shape, by fingerprint in an element type.
 fn alike(pairs: &[SyncPair<'_>], dtype: Dtype, shape: &[u64]) -> HashMap<u64, Vec<usize>> {
     let prints: Vec<(u64, usize)> = pairs
         .par_iter()
@@ -232,7 +234,7 @@ fn alike(pairs: &[SyncPair<'_>], dtype: Dtype, shape: &[u64]) -> HashMap<u64, Ve
     alike
 }
 
-/// The place of the tensor whose numbers an open pair holds.
+/// The place of the tensor whose values an open pair has.
 fn holder(state: &State, own: usize, pairs: &[SyncPair<'_>], alike: &HashMap<u64, Vec<usize>>) -> Option<usize> {
     let State::Open(work) = state else { return None };
     let places = alike.get(&fingerprint(&work.to, work.to.dtype).ok()?)?;

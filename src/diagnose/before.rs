@@ -1,4 +1,4 @@
-//! The step before of a rank: causes that lie between two steps show in both.
+//! The previous step of a rank, for causes that lie between two steps.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::read::dump::name::{Direction, OpName};
 
 use super::value_pair::{operations_of, values_of};
 
-/// Largest, smallest and mean value and norm.
+/// Max, min, mean and norm of a tensor.
 pub(super) type Four = [f64; 4];
 
-/// The step before, of the same rank.
+/// The previous step of the same rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Before<'a> {
     /// The step.

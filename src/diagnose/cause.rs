@@ -1,7 +1,7 @@
 //! The register of causes: every code a diagnosis can carry, stable for ever, one file per cause.
 //!
-//! A cause may be seen in a dump, in training curves, or by what the config check found; each file says what it takes
-//! as evidence and how sure that makes it.
+//! A cause may show in a dump, in training curves, or in the findings of the config check; each file defines what it
+//! takes as evidence and how certain that makes it.
 
 mod amplification;
 mod argument_differs;
@@ -62,7 +62,7 @@ pub use super::entry::Cause;
 pub(super) use operator_inaccurate::confirm;
 pub use zero_gradient::GRADIENT_OF_INDEX;
 
-/// Every cause, the more specific before the more general: where two are as sure, the first is told first.
+/// Every cause, the more specific before the more general: of two equally certain ones, the first is reported first.
 pub const ALL: [&Cause; 54] = [
     &missing_collective::CAUSE,
     &padding::CAUSE,

@@ -1,4 +1,4 @@
-//! Evidence that rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
+//! Evidence of a dump that causes can use: the culprit, its operation on both sides, and its surroundings.
 
 use std::rc::Rc;
 
@@ -30,9 +30,9 @@ pub struct Context<'a> {
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
-    /// The rank's step before; `None` where this is the first one dumped.
+    /// The previous step of the rank; `None` where this is the first dumped one.
     pub before: Option<Before<'a>>,
-    /// Data that was read already.
+    /// Cache of data that was read already.
     pub cache: &'a TensorCache,
 }
 
@@ -46,7 +46,7 @@ pub struct Peer {
     pub operation: Option<PeerOperation>,
 }
 
-/// An operation of another rank, without the dumps it is of.
+/// An operation of another rank, copied out of its dumps.
 #[derive(Clone, Debug)]
 pub struct PeerOperation {
     /// The baseline's operation, alone.
@@ -114,12 +114,12 @@ impl<'a> Suspect<'a> {
         values_of(self.comparison, self.baseline, self.candidate)
     }
 
-    /// Values that the operation was given: its arguments and, for a module, its parameters.
+    /// Input values of the operation: its arguments and, for a module, its parameters.
     pub(super) fn inputs(&self) -> impl Iterator<Item = ValuePair<'a>> {
         self.values().filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter))
     }
 
-    /// Whether what differs first is something the operation made.
+    /// Whether the first value that differs is a result of the operation.
     pub(super) fn is_made(&self) -> bool {
         self.culprit.kind != TensorKind::Input && self.culprit.kind != TensorKind::Parameter
     }
@@ -135,7 +135,7 @@ impl<'a> Suspect<'a> {
             || self.name.base.ends_with("_grad")
     }
 
-    /// The call's own name: `linear` of `Functional.linear`, the class `Linear` of a module.
+    /// The API name of the call: `linear` for `Functional.linear`, the class `Linear` for a module.
     pub(super) fn api(&self) -> &str {
         api_of(&self.name.base)
     }
@@ -145,12 +145,12 @@ impl<'a> Suspect<'a> {
         self.culprit.is_any(rules)
     }
 
-    /// Error of the culprit relative to scale; infinite where it has no size.
+    /// Error of the culprit relative to scale; infinite where the difference has no size.
     pub(super) fn error(&self) -> f64 {
         self.value.measured().map_or(0.0, |measured| measured.error)
     }
 
-    /// The error up to which the culprit would have been explained.
+    /// The limit up to which the culprit's error would have been acceptable.
     pub(super) fn limit(&self) -> f64 {
         self.culprit.metrics.get("limit").map_or(0.0, |number| number.0)
     }
@@ -182,7 +182,8 @@ impl<'a> Suspect<'a> {
     }
 }
 
-/// `linear` of `Functional.linear`, also where an old dump joined the parts with `_`; the class of a module.
+/// API name of a call: `linear` for `Functional.linear`, also where an old dump joined the parts with `_`; the class of
+/// a module.
 pub(super) fn api_of(base: &str) -> &str {
     match base.rsplit_once('.') {
         Some((_, api)) => api,

@@ -1,4 +1,4 @@
-//! Evidence that rules see of training curves: the loss of a run and the gradient norm beside it.
+//! Evidence of training curves that causes can use: the loss of a run and its gradient norm.
 
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::rl;
@@ -7,10 +7,11 @@ use crate::result::finding::Finding;
 use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
-/// Two first steps equal to this, relative, saw the same weights and data: rounding of one forward pass.
+/// Relative difference of the first losses up to which both runs saw the same weights and data: rounding of one forward
+/// pass.
 pub(super) const EQUAL: f64 = 1e-5;
 
-/// A run's curves, with what the loss check says.
+/// A run's curves, with the findings of the loss check.
 pub(super) struct Curves<'a> {
     /// The loss.
     pub(super) loss: &'a CurveUnit,
@@ -20,7 +21,7 @@ pub(super) struct Curves<'a> {
 }
 
 impl<'a> Curves<'a> {
-    /// The first run's loss with what stands beside it; `None` where no loss was judged.
+    /// The first run's loss with its gradient norm; `None` where no loss was judged.
     pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
         let curves = unit::curves(checks);
         let loss = curves.clone().find(|unit| unit.metric == "loss" && unit.mode != rl::MODE)?;

@@ -1,4 +1,4 @@
-//! An entry of the register of causes: what the file of a cause fills in.
+//! An entry of the register of causes, which the file of each cause fills in.
 
 use super::context::Context;
 use super::curves::Curves;
@@ -7,12 +7,12 @@ use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::result::finding::Finding;
 
-/// One cause: how it is recognised, and what joins it.
+/// One cause, with the functions that recognise it and its relations to other causes and findings.
 #[derive(Debug)]
 pub struct Cause {
     /// Stable, kebab-case.
     pub code: &'static str,
-    /// Pages to read on.
+    /// Pages with further reading.
     pub links: &'static [&'static str],
     /// Looks at a dump's culprit and its surroundings.
     pub(super) in_dump: fn(&Context<'_>) -> Option<Diagnosis>,
@@ -22,18 +22,18 @@ pub struct Cause {
     pub(super) in_rl: fn(&Rollouts<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
     pub(super) in_config: fn(&[&Finding]) -> Option<Diagnosis>,
-    /// Rules about one run by itself: a finding of the candidate alone is the cause.
+    /// Rules about a single run whose findings about the candidate show this cause.
     pub(super) shown_by: &'static [&'static Rule],
     /// Whether such a finding is this cause, where several causes show in it.
     pub(super) in_run: fn(&Finding) -> bool,
-    /// Sureness that such a finding gives it.
+    /// Certainty that such a finding gives this cause.
     pub(super) run_sureness: Sureness,
-    /// Code of the advice where such a finding shows it; that of the cause where empty.
+    /// Code of the advice where such a finding shows the cause; empty to use that of the cause.
     pub(super) run_advice: &'static str,
-    /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
-    /// left when nothing more specific fits.
+    /// Whether the cause is only used where no cause before it in the register applies: plain descriptions of a
+    /// difference, and causes that remain when nothing more specific fits.
     pub(super) is_last_resort: bool,
-    /// Causes a dump may show that explain what curves show of this one.
+    /// Codes of causes that a dump may show and that explain this cause where curves show it.
     pub(super) explained_by: &'static [&'static str],
     /// Codes of findings that are further evidence of this cause where a dump or a curve shows it.
     pub(super) supported_by: &'static [&'static Rule],
@@ -47,7 +47,7 @@ impl From<&Cause> for String {
 }
 
 impl Cause {
-    /// A cause with no way to be seen yet.
+    /// A cause with no way to be recognised yet.
     pub(super) const fn new(code: &'static str) -> Self {
         Self {
             code,
@@ -82,7 +82,7 @@ impl Cause {
         (self.in_config)(findings)
     }
 
-    /// Whether a finding about the candidate by itself is this cause.
+    /// Whether a finding about the candidate alone shows this cause.
     pub(super) fn is_shown_by(&self, finding: &Finding) -> bool {
         finding.is_any(self.shown_by) && (self.in_run)(finding)
     }
@@ -91,7 +91,7 @@ impl Cause {
         self.is_last_resort
     }
 
-    /// Whether a diagnosis of the cause `other` explains what curves show of this one.
+    /// Whether a diagnosis of the cause `other` explains this cause where curves show it.
     pub(super) fn is_explained_by(&self, other: &str) -> bool {
         self.explained_by.contains(&other)
     }

@@ -1,13 +1,13 @@
-//! Diagnoses as the files of causes put them together, and the evidence that several of them give.
+//! Construction of diagnoses, and evidence that several causes share.
 
 use super::entry::Cause;
 use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 
-/// A value that an operation made which nothing dumped.
+/// Code of the evidence that a value was made by an undumped operation.
 pub(super) const MADE_BY_UNDUMPED: &str = "made-by-undumped";
-/// A gradient that was lost between two operations.
+/// Code of the evidence that a gradient was lost between two operations.
 pub(super) const LOST_IN_GAP: &str = "lost-in-gap";
 
 /// Whether a finding names a cause by its code.
@@ -28,10 +28,10 @@ pub(super) fn from_findings(
     Some(diagnosis.because_all(fitting.take(MOST_FINDINGS).map(|finding| finding_as_evidence(finding))))
 }
 
-/// Findings of one kind that are told as evidence; the rest stand among the findings.
+/// Most findings of one kind that are used as evidence; the rest are only listed among the findings.
 const MOST_FINDINGS: usize = 3;
 
-/// A finding as a piece of evidence: its code, place and facts, so that it reads as it does among the findings.
+/// A finding as evidence: its code, place and facts, so that it has the same text as among the findings.
 pub(super) fn finding_as_evidence(finding: &Finding) -> Statement {
     let evidence = Statement { facts: finding.facts.clone(), ..Statement::new("finding") };
     evidence.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())

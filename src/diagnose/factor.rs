@@ -6,7 +6,7 @@ use super::values::Data;
 use crate::read::dump::name::OpName;
 use crate::result::diagnosis::Statement;
 
-/// The factor of every element, by least squares, where what is left over is small beside the error.
+/// The factor of all elements, by least squares, where the residual is small compared with the error.
 pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
     let pairs = || data.baseline.iter().zip(&data.candidate);
     let (mut squares, mut products, mut error) = (0.0, 0.0, 0.0);
@@ -21,7 +21,8 @@ pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
     (is_many && factor.is_finite() && error > 0.0 && left <= left_over * left_over * error).then_some(factor)
 }
 
-/// The factor that largest, smallest and mean value and norm agree on; of one element, or of a constant, any factor fits.
+/// The factor on which max, min, mean and norm agree; for one element or a constant there is none, since any factor
+/// fits.
 pub(super) fn of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
     let records = both.records()?;
     let numbers = both.finite_statistics()?;
@@ -88,13 +89,13 @@ pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>)
     Some(Statement::new("factor-equals").with("factor", factor).with("equals", text))
 }
 
-/// Calls of the suspect's operation in the step: of a loss, the number of micro-batches.
+/// Number of calls of the suspect's operation in the step; for a loss, the number of micro-batches.
 fn calls_like(context: &Context<'_>, suspect: &Suspect<'_>) -> usize {
     let names = context.input.candidate.operations.iter().map(|operation| OpName::parse(operation.name));
     names.filter(|name| name.base == suspect.name.base && name.direction == suspect.name.direction).count()
 }
 
-/// A power of two as people write it.
+/// A power of two as text, as people write it.
 fn simple(power: f64) -> String {
     if power < 0.0 { format!("1/{}", (-power).exp2()) } else { format!("{}", power.exp2()) }
 }

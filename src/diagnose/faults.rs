@@ -1,4 +1,4 @@
-//! Faults that the candidate's log shows by itself: the earliest of them is the cause, the others may follow from it.
+//! Faults that the candidate's log shows by itself: the earliest one is the cause, the others may follow from it.
 
 use super::curves::Curves;
 use super::entry::Cause;
@@ -8,7 +8,7 @@ use crate::judge::rule::Rule;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::result::finding::{Fact, Finding};
 
-/// Codes of such faults, in the order in which they lead at one step.
+/// Codes of such faults; at the same step, an earlier one in this list takes precedence.
 pub(super) const FAULTS: [&Rule; 3] =
     [&curve_rules::UPDATES_SKIPPED, &curve_rules::GRADIENT_NON_FINITE, &curve_rules::LEARNING_RATE_ZERO];
 
@@ -22,7 +22,7 @@ pub(super) fn diagnosis(cause: &Cause, rule: &'static Rule, curves: &Curves<'_>)
     Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new(cause.code)))
 }
 
-/// The step of a fault; one without a step is there from the beginning.
+/// The step of a fault; a fault without a step exists from the beginning.
 pub(super) fn step_of(finding: &Finding) -> u64 {
     let step = ["step", "first"].into_iter().find_map(|name| match finding.facts.get(name)? {
         Fact::Text(text) => text.parse().ok(),

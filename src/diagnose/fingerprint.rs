@@ -1,4 +1,4 @@
-//! Fingerprints: what was recorded of a tensor tells it from every other one.
+//! Fingerprints: records that distinguish a tensor from every other one.
 //!
 //! Max and Min are elements, and bit-equal where the data is; Mean and Norm are sums, equal within the bound of summation
 //! in another order; equal checksums are equal data.
@@ -6,11 +6,11 @@
 use crate::compare::dump::bounds_of_sums;
 use crate::read::dump::TensorRecord;
 
-/// Whether two records are of one and the same data in one shape.
+/// Whether two records are of the same data in the same shape.
 pub(super) fn is_same(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
     let is_alike = left.shape == right.shape && left.dtype == right.dtype;
     match (left.checksum, right.checksum) {
-        (Some(ours), Some(theirs)) => is_alike && ours == theirs,
+        (Some(one), Some(other)) => is_alike && one == other,
         _ => is_alike && has_same_values(left, right),
     }
 }
@@ -20,13 +20,13 @@ pub(super) fn has_same_values(left: &TensorRecord<'_>, right: &TensorRecord<'_>)
     if left.elements() != right.elements() {
         return false;
     }
-    let Some((ours, theirs)) = left.finite_statistics().zip(right.finite_statistics()) else { return false };
+    let Some((one, other)) = left.finite_statistics().zip(right.finite_statistics()) else { return false };
     let bounds = bounds_of_sums(left, right, left.elements());
-    ours.into_iter().zip(theirs).zip(bounds).all(|((a, b), bound)| (a - b).abs() <= bound)
+    one.into_iter().zip(other).zip(bounds).all(|((a, b), bound)| (a - b).abs() <= bound)
 }
 
-/// Whether a tensor's fingerprint is its own: of many elements that are no constant, and not of the few numbers that masks
-/// and counts consist of.
+/// Whether a tensor's fingerprint is unique: it has many elements, is not constant, and does not consist of the few
+/// numbers that masks and counts have.
 pub(super) fn is_telling(record: &TensorRecord<'_>) -> bool {
     let (max, min) = (record.max.as_f64(), record.min.as_f64());
     let is_common = |value: f64| (value * 16.0).fract().abs() <= 0.0;

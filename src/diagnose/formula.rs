@@ -15,7 +15,7 @@ use crate::result::diagnosis::Statement;
 /// A normalisation with another constant than its argument says.
 pub(super) const EPSILON: &str = "formula-epsilon";
 
-/// Share of an error that may be left over where a formula explains it.
+/// Most of an error that may remain where a formula explains it.
 const LEFT_OVER: f64 = 0.1;
 
 /// The first formula that fits the culprit.
@@ -64,7 +64,8 @@ fn without_bias(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data
     Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.to_string()))
 }
 
-/// A vector as long as the output has channels, beside a matrix or kernel that is not a vector.
+/// Whether an input is the bias: a vector with one element per output channel, in a call that also has a matrix or
+/// kernel.
 fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
     let (Some(bias), Some(output)) = (both.baseline.record(), output.baseline.record()) else { return false };
     let place = both.baseline.row.last_part();
@@ -74,11 +75,11 @@ fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
     is_named && *len > 1 && (output.shape.last() == Some(len) || output.shape.get(1) == Some(len))
 }
 
-/// The side that left the bias out, as their difference is the bias in every row.
+/// The side that left out the bias, where the difference of both sides is the bias in every row.
 fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'static str> {
     let shape = suspect.value.baseline.record()?.shape;
     let along_last = shape.last().copied() == Some(bias.len() as u64);
-    // Channels of a convolution stand on the second axis.
+    // Channels of a convolution are on the second axis.
     let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
     let inner = usize::try_from(inner).ok()?.max(1);
     let (mut error, mut without_candidate, mut without_baseline) = (0.0, 0.0, 0.0);
@@ -93,7 +94,7 @@ fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'st
     side_that_explains(error, without_candidate, without_baseline)
 }
 
-/// The same from the means: leaving out a bias moves the mean by its mean.
+/// The same from statistics: leaving out a bias shifts the mean by the bias' mean.
 fn bias_of_statistics(suspect: &Suspect<'_>, bias: &TensorRecord<'_>) -> Option<&'static str> {
     let (baseline, candidate) = suspect.value.records()?;
     let (b, c, bias) = (baseline.mean.as_f64()?, candidate.mean.as_f64()?, bias.mean.as_f64()?);
@@ -135,8 +136,8 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
         .then(|| Statement::new(EPSILON).with("asked", asked).with("fits", rounded).with("variance", variance))
 }
 
-/// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation would
-/// eat it.
+/// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation leaves
+/// no digits.
 fn variance(record: &TensorRecord<'_>, of_square: bool) -> Option<f64> {
     let elements = super::values::count_of(usize::try_from(record.elements()).ok()?);
     let norm = record.norm.as_f64()?;
@@ -189,9 +190,9 @@ fn other_activation(context: &Context<'_>, suspect: &Suspect<'_>, data: &Data) -
         error.sqrt() <= LEFT_OVER * suspect.error() * square.sqrt()
     };
     ACTIVATIONS.into_iter().filter(|(name, ..)| api.contains(name)).find_map(|(_, text, formula)| {
-        let (ours, theirs) =
+        let (baseline, candidate) =
             (fits(&input.baseline, &data.baseline, formula), fits(&input.candidate, &data.candidate, formula));
-        let side = match (ours, theirs) {
+        let side = match (baseline, candidate) {
             (false, true) => "candidate",
             (true, false) => "baseline",
             _ => return None,

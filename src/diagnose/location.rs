@@ -1,33 +1,35 @@
 //! The place of a culprit's error within its tensor: which heads, tokens, channels, rows, columns or tiles hold it.
 //!
-//! Every axis is looked along. A tensor whose slices stand at other indices, and one that is off by a factor, are told first, as
-//! their error is everywhere. Then come wrong elements that fill some indices of the axes, and indices that hold most of the
-//! error.
+//! Every axis is examined. Tensors with slices at other indices, and tensors that are off by a factor, are recognised
+//! first, since their error is everywhere. Then come blocks of wrong elements that fill some indices of the axes, and
+//! finally indices that hold most of the error.
 
 use super::context::{Context, Suspect};
 use crate::compare::field::{AlongAxis, ErrorField, field};
 use crate::result::number::Number;
 use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
-/// Cells of the map.
+/// Most cells of the map.
 const ROWS: usize = 48;
 const COLUMNS: usize = 96;
-/// Share of the squared error that the indices of an axis hold where they are named.
+/// Least share of the squared error that the named indices of an axis hold.
 const MOST: f64 = 0.9;
-/// Share of a scaled tensor's squared error that its factor leaves: rounding of the result is a thousandth of it or less.
+/// Most of a scaled tensor's squared error that its factor may leave; rounding of the result is a thousandth of it or
+/// less.
 const LEFT: f64 = 0.01;
-/// Runs of indices that still are a pattern, and not places strewn over an axis.
+/// Most runs of indices that still form a pattern rather than places scattered over an axis.
 const FEW_RUNS: usize = 4;
 
-/// Looks at the whole data of the unit's culprit; `None` where a side has no data of it, or their shapes differ.
+/// Locates the error in the whole data of the unit's culprit; `None` where a side has no data of it, or their shapes
+/// differ.
 pub fn location(context: &Context<'_>) -> Option<ErrorLocation> {
     let suspect = context.suspect()?;
     let (baseline, candidate) = (&suspect.value.baseline, &suspect.value.candidate);
-    let ours = context.folders.baseline.tensor(&baseline.data_name()?).ok()?;
-    let theirs = context.folders.candidate.tensor(&candidate.data_name()?).ok()?;
+    let baseline_tensor = context.folders.baseline.tensor(&baseline.data_name()?).ok()?;
+    let candidate_tensor = context.folders.candidate.tensor(&candidate.data_name()?).ok()?;
     let limit = suspect.limit().max(f64::EPSILON);
-    // What cannot be read was told where it was compared.
-    let field = field(&ours, &theirs, limit).ok().flatten()?;
+    // Data that cannot be read was reported when it was compared.
+    let field = field(&baseline_tensor, &candidate_tensor, limit).ok().flatten()?;
     let names = (0..field.shape.len()).map(|axis| axis_name(&suspect, &field.shape, axis).to_owned());
     let names: Vec<String> = names.collect();
     Some(ErrorLocation { names, ..located(&field, limit)? })
@@ -91,7 +93,7 @@ fn runs_of(indices: &[usize]) -> Vec<(usize, usize)> {
     indices.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?))).collect()
 }
 
-/// Distance between indices that stand at equal distances of at least two; `None` for fewer than three.
+/// Distance between indices that are evenly spaced by at least two; `None` for others and for fewer than three.
 fn every(indices: &[usize]) -> Option<usize> {
     let [first, second, _, ..] = indices else { return None };
     let every = second - first;
@@ -106,16 +108,17 @@ fn moved(field: &ErrorField, limit: f64) -> Option<(usize, Standing)> {
 }
 
 fn moved_along(along: &AlongAxis, limit: f64) -> Option<Standing> {
-    /// Slices of two tensors that are equal by chance agree less well; a result's rounding averages out over a slice.
+    /// Relative difference up to which two slices are the same; slices agree less well by chance, and rounding averages
+    /// out over a slice.
     const SAME: f64 = 1e-3;
-    let (ours, theirs) = (&along.baseline, &along.candidate);
-    let size = ours.iter().copied().fold(0.0, f64::max);
+    let (baseline, candidate) = (&along.baseline, &along.candidate);
+    let size = baseline.iter().copied().fold(0.0, f64::max);
     let tolerance = (2.0 * limit).min(SAME) * size;
     let same = |a: f64, b: f64| (a - b).abs() <= tolerance;
-    let off: Vec<usize> = (0..ours.len())
-        .filter(|at| matches!((ours.get(*at), theirs.get(*at)), (Some(a), Some(b)) if !same(*a, *b)))
+    let off: Vec<usize> = (0..baseline.len())
+        .filter(|at| matches!((baseline.get(*at), candidate.get(*at)), (Some(a), Some(b)) if !same(*a, *b)))
         .collect();
-    // Slices that all are alike show nothing by their sums.
+    // Where all slices are alike, their sums show no order.
     if off.len() < 2 || size <= 0.0 {
         return None;
     }
@@ -124,17 +127,18 @@ fn moved_along(along: &AlongAxis, limit: f64) -> Option<Standing> {
         values.sort_unstable_by(f64::total_cmp);
         values
     };
-    let is_order = sorted(ours).iter().zip(sorted(theirs)).all(|(a, b)| same(*a, b));
+    let is_order = sorted(baseline).iter().zip(sorted(candidate)).all(|(a, b)| same(*a, b));
     let holds_error =
         off.iter().filter_map(|at| along.squares.get(*at)).sum::<f64>() >= MOST * along.squares.iter().sum::<f64>();
-    (is_order && holds_error).then(|| Standing { rolled: rolled(ours, theirs, &same), indices: off })
+    (is_order && holds_error).then(|| Standing { rolled: rolled(baseline, candidate, &same), indices: off })
 }
 
-/// Distance by which all slices moved up.
-fn rolled(ours: &[f64], theirs: &[f64], same: &dyn Fn(f64, f64) -> bool) -> Option<usize> {
-    let first = *ours.first()?;
-    let starts = (1..theirs.len()).filter(|by| theirs.get(*by).is_some_and(|value| same(first, *value)));
-    starts.take(FEW_RUNS).find(|by| theirs.iter().cycle().skip(*by).zip(ours).all(|(value, ours)| same(*ours, *value)))
+/// Distance by which all slices were rolled, where they were.
+fn rolled(baseline: &[f64], candidate: &[f64], same: &dyn Fn(f64, f64) -> bool) -> Option<usize> {
+    let first = *baseline.first()?;
+    let starts = (1..candidate.len()).filter(|by| candidate.get(*by).is_some_and(|value| same(first, *value)));
+    let mut tried = starts.take(FEW_RUNS);
+    tried.find(|by| candidate.iter().cycle().skip(*by).zip(baseline).all(|(value, expected)| same(*expected, *value)))
 }
 
 /// The factor that explains the error of the whole tensor.
@@ -146,13 +150,13 @@ fn factor(field: &ErrorField, limit: f64) -> Option<f64> {
     (is_whole && factor.is_finite() && (factor - 1.0).abs() > limit && left <= LEFT * sums.difference).then_some(factor)
 }
 
-/// The axes' wrong indices, where they span little beside what is wrong: nearly nothing, or a small part of the tensor in which
-/// single elements came out right.
+/// The wrong indices of each axis, where most elements in the block that they span are wrong, or where the block is a
+/// small part of the tensor in which only some elements came out right.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 fn block(field: &ErrorField) -> Option<Vec<(usize, Standing)>> {
-    /// Share of wrong elements in what is named.
+    /// Least share of wrong elements in the block.
     const MOSTLY: f64 = 0.6;
-    /// The same where it is a quarter of the tensor at most.
+    /// The same for a block of at most a quarter of the tensor.
     const IN_A_PART: f64 = 0.2;
     let mut axes = Vec::new();
     let mut spanned = 1.0;
@@ -169,7 +173,8 @@ fn block(field: &ErrorField) -> Option<Vec<(usize, Standing)>> {
     (!axes.is_empty() && is_block).then_some(axes)
 }
 
-/// All indices from the first to the last, where most of them are given and they do not stand at equal distances.
+/// All indices from the first to the last, where most of them are given and they are not evenly spaced; else the
+/// indices as given.
 fn without_gaps(indices: Vec<usize>) -> Vec<usize> {
     let (Some(first), Some(last)) = (indices.first().copied(), indices.last().copied()) else { return indices };
     let is_dense = indices.len() > 2 && indices.len() * 2 > last - first + 1 && every(&indices).is_none();
@@ -190,7 +195,7 @@ fn concentrated(field: &ErrorField) -> Vec<(usize, Standing)> {
     axes
 }
 
-/// The fewest indices that hold most of the error, rising.
+/// The smallest set of indices that holds most of the error, in rising order.
 fn heaviest(along: &AlongAxis, total: f64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..along.squares.len()).collect();
     let square = |at: &usize| along.squares.get(*at).copied().unwrap_or_default();
@@ -208,7 +213,7 @@ fn heaviest(along: &AlongAxis, total: f64) -> Vec<usize> {
     found
 }
 
-/// The error over the two axes that tell most: those that were named, the most confined first, else the last ones.
+/// The error over the two most informative axes: those that were named, the most confined first, else the last ones.
 fn map(field: &ErrorField, axes: &[ErrorAxis]) -> ErrorMap {
     let mut telling: Vec<&ErrorAxis> = axes.iter().collect();
     telling.sort_by(|a, b| (a.count * b.len).cmp(&(b.count * a.len)));
@@ -227,7 +232,7 @@ fn map(field: &ErrorField, axes: &[ErrorAxis]) -> ErrorMap {
     ErrorMap { vertical: vertical.map(|axis| axis as u64), horizontal: horizontal as u64, cells }
 }
 
-/// Meaning of an axis, where the operation tells it; empty elsewhere.
+/// Meaning of an axis, where the operation defines it; else empty.
 fn axis_name(suspect: &Suspect<'_>, shape: &[usize], axis: usize) -> &'static str {
     const ATTENTION: [&str; 4] = ["batch", "head", "token", "channel"];
     const SCORES: [&str; 4] = ["batch", "head", "token", ""];
@@ -264,15 +269,15 @@ mod tests {
             ((place * 7919 % 1009) as f32 / 504.5 - 1.0) * (1.0 + at[0] as f32 / 3.0 + at[1] as f32 / 50.0)
         };
         let places = (0..4).flat_map(|h| (0..10).flat_map(move |t| (0..12).map(move |c| [h, t, c])));
-        let ours: Vec<f32> = places.clone().map(value).collect();
-        let theirs: Vec<f32> = places.map(|at| change(at, value(at), &value)).collect();
+        let baseline: Vec<f32> = places.clone().map(value).collect();
+        let candidate: Vec<f32> = places.map(|at| change(at, value(at), &value)).collect();
         let tensor = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
             let source = Arc::new(Memory::new("tensor", bytes));
             TensorData::new(source, Dtype::F32, shape.to_vec(), placement).expect("a tensor")
         };
-        let field = field(&tensor(&ours), &tensor(&theirs), 1e-4).expect("readable").expect("of one shape");
+        let field = field(&tensor(&baseline), &tensor(&candidate), 1e-4).expect("readable").expect("of one shape");
         located(&field, 1e-4).expect("an error")
     }
 

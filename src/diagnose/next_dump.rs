@@ -1,7 +1,7 @@
-//! The next dump: what to collect to see further than this run did, as msprobe's own configuration.
+//! The next dump: the data to collect to see more than this run did, as msprobe's own configuration.
 //!
-//! From a culprit in statistics its tensors are wanted; from a module everything inside it; from a gradient that got
-//! lost between two operations both of them with their forward calls; from a curve the step at which it parts. Keys
+//! For a culprit in statistics, its tensors are collected; for a module, everything inside it; for a gradient that was
+//! lost between two operations, both of them with their forward calls; for a curve, the step at which it departs. Keys
 //! and meanings of the configuration are those of msprobe 26.2.0 (`config.json` of its PyTorch debugger).
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,8 +20,8 @@ use crate::result::next_dump::NextDump;
 use crate::result::unit::{self, Check, Culprit, CurveUnit};
 use crate::verdict::{CheckId, Verdict};
 
-/// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
-/// (314 GB against 7.8 GB; `docs/next-dump.md`).
+/// Size of everything inside a module relative to the module's own values: level mix against L0 in msprobe's published
+/// sizes (314 GB against 7.8 GB; `docs/next-dump.md`).
 const INSIDE_OVER_OWN: u64 = 40;
 
 /// Parts of a result that a plan is made from.
@@ -55,7 +55,7 @@ impl Sizes {
         Self(sizes)
     }
 
-    /// Of these operations together; `None` where none is recorded.
+    /// Bytes of these operations together; `None` where none is recorded.
     fn together(&self, names: &[String]) -> Option<u64> {
         let names: BTreeSet<&String> = names.iter().collect();
         let bytes = names.into_iter().filter_map(|name| self.0.get(name)).copied().fold(0, u64::saturating_add);
@@ -63,11 +63,11 @@ impl Sizes {
     }
 }
 
-/// Plans the dump to collect next; `None` where this run already holds all there is to see.
+/// Plans the dump to collect next; `None` where another dump would show no more than this run.
 pub fn plan(situation: &Situation<'_>) -> Option<NextDump> {
     match situation.culprit {
         Some(culprit) if culprit.check == CheckId::Dump => from_culprit(culprit, situation),
-        // A row of a monitor is dumped where it names a module; the step at which a curve parts shows as much.
+        // A monitor's row can be dumped where it names a module; otherwise the step at which a curve departs is dumped.
         Some(culprit) => from_culprit(culprit, situation).or_else(|| from_curve(situation)),
         None => from_curve(situation),
     }
@@ -110,7 +110,8 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
     Some(NextDump { reason: reason.into(), list, bytes, ..next })
 }
 
-/// Whether elements would show more than the culprit's numbers do: a differing shape, type or argument is seen whole.
+/// Whether elements would show more than the culprit's statistics do; a differing shape, type or argument is already
+/// fully known.
 fn is_in_statistics(culprit: &Culprit) -> bool {
     !culprit.is_any(&[
         &dump_rules::DTYPE_DIFFERS,
@@ -130,7 +131,7 @@ fn is_call(name: &OpName) -> bool {
     is_pass && name.call.is_some() && name.base.contains('.')
 }
 
-/// A call; of a backward call its forward call before it.
+/// A call, preceded by its forward call if it is a backward one.
 fn with_forward(op: &str) -> Vec<String> {
     let name = OpName::parse(op);
     let forward = match (name.direction, name.call) {
@@ -141,7 +142,8 @@ fn with_forward(op: &str) -> Vec<String> {
     forward.into_iter().chain([op.to_owned()]).collect()
 }
 
-/// The last operation before a gap, where a diagnosis found that the culprit only received what got lost there.
+/// The last operation before a gap, where a diagnosis found that the culprit only received a gradient that was lost
+/// there.
 fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
     let before = gaps(diagnoses).next().filter(|_| culprit.kind == TensorKind::Input)?;
     (is_call(&OpName::parse(before)) && !is_module(before)).then(|| before.to_owned())
@@ -226,7 +228,7 @@ pub struct Config<'a> {
     tensor: Option<Section<'a>>,
 }
 
-/// Whether a file is a configuration as `next-dump` writes it: byte for byte what is written of its own values.
+/// Whether a file was written by `next-dump`: writing its own values again gives the same bytes.
 pub fn is_own(bytes: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return false };
     let keys =

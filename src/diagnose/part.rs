@@ -6,14 +6,15 @@ use ndarray::{ArrayD, Axis, IxDyn};
 
 use super::values::{Data, count_of};
 
-/// Share of the tensor that a part may be: a fault of a device is a part, a formula is not.
+/// Largest share of the tensor that counts as a part: a fault of a device affects a part, another formula affects
+/// everything.
 const LARGEST: usize = 4;
 
-/// Errors inside a part, in root mean squares of the tensor: rounding and other formulas that show in some rows only are
-/// smaller.
+/// Least error inside a part, in root mean squares of the tensor; rounding, and other formulas that show in some rows
+/// only, are smaller.
 const LEAST_ERROR: f64 = 0.05;
 
-/// Number of elements below which a tensor has no parts.
+/// Number of elements below which no part is searched in a tensor.
 const FEWEST: usize = 64;
 
 /// An element with the largest error.
@@ -30,11 +31,12 @@ pub(super) struct Outlier {
 /// A part of a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
-    /// Elements that are wrong.
+    /// Number of elements that are wrong.
     pub(super) places: usize,
     /// Elements of the tensor.
     pub(super) of: usize,
-    /// Axes along which only some indices are wrong; one that stands for the flat order where the last elements are.
+    /// Axes along which only some indices are wrong; a single entry for the flat order where the last elements are
+    /// wrong.
     pub(super) axes: Vec<WrongIndices>,
 }
 
@@ -48,7 +50,7 @@ pub(super) struct WrongIndices {
 
 impl fmt::Display for WrongIndices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Indices that are written out.
+        /// Most indices that are written out.
         const MOST_INDICES: usize = 4;
         let (first, last) = (self.indices.first().copied().unwrap_or(0), self.indices.last().copied().unwrap_or(0));
         let name = self.axis.map_or_else(|| "[..]".to_owned(), |axis| format!("[axis {axis}]"));
@@ -70,14 +72,14 @@ impl Data {
         Some(Outlier { place, of: self.baseline.len(), baseline, candidate })
     }
 
-    /// The part that is wrong by far, where everything else agrees within `limit` of scale and the part is made of whole
-    /// indices of the axes.
+    /// The part that is clearly wrong, where everything else agrees within `limit` of scale and the part is made of
+    /// whole indices of the axes.
     pub(super) fn wrong_part(&self, shape: &[u64], limit: f64) -> Option<Part> {
         let count = self.baseline.len();
         let lens: Vec<usize> = shape.iter().map(|len| usize::try_from(*len).unwrap_or(usize::MAX)).collect();
         let pairs = self.baseline.iter().zip(&self.candidate);
         let is_wrong = |(b, c): (&f64, &f64)| (c - b).abs() > limit * b.abs().max(self.rms()) || (c - b).is_nan();
-        // Data of another number of elements than the shape says has no axes.
+        // Data whose number of elements does not match the shape has no axes.
         let marks = ArrayD::from_shape_vec(IxDyn(&lens), pairs.map(is_wrong).collect()).ok()?;
         let wrong: Vec<usize> = marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(place, _)| place).collect();
         if count < FEWEST || wrong.is_empty() || wrong.len() * LARGEST > count || !self.is_large(&wrong, limit) {
@@ -96,7 +98,7 @@ impl Data {
     }
 }
 
-/// The axes' wrong indices, where most of the elements that they span are wrong.
+/// The wrong indices of each axis, where most of the elements that they span are wrong.
 fn whole_indices(marks: &ArrayD<bool>, wrong: &[usize]) -> Option<Vec<WrongIndices>> {
     let mut spanned = 1_usize;
     let mut axes = Vec::new();
@@ -109,7 +111,7 @@ fn whole_indices(marks: &ArrayD<bool>, wrong: &[usize]) -> Option<Vec<WrongIndic
             axes.push(WrongIndices { axis: Some(axis), indices, of: *len });
         }
     }
-    // The last elements are told as such where they say it more closely.
+    // The last elements are named instead where they fit more closely.
     let from_first = marks.len() - wrong.first()?;
     (!axes.is_empty() && spanned <= from_first && spanned * 3 <= wrong.len() * 5).then_some(axes)
 }

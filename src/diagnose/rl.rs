@@ -1,4 +1,4 @@
-//! Evidence that rules see of a run of reinforcement learning.
+//! Evidence of a run of reinforcement learning that causes can use.
 
 use crate::judge::loss::rl;
 use crate::judge::rule::Rule;
@@ -6,9 +6,9 @@ use crate::result::finding::Finding;
 use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
-/// The curves of runs of reinforcement learning, with what the loss check says.
+/// The curves of runs of reinforcement learning, with the findings of the loss check.
 pub(super) struct Rollouts<'a> {
-    /// Its curves, what is to blame first.
+    /// Its curves, the likeliest to blame first.
     pub(super) units: Vec<&'a CurveUnit>,
     findings: Vec<&'a Finding>,
 }

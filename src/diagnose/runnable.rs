@@ -1,7 +1,7 @@
-//! Operations that a script can run alone, told by their names.
+//! Operations that a script can run alone, recognised by their names.
 //!
-//! A name comes from a dump. It is looked up in a list of functions that compute and do nothing else
-//! (`runnable/names.txt`), so that no record makes a script call anything: `torch.load` runs what it reads.
+//! Names come from a dump. They are looked up in a list of functions that only compute (`runnable/names.txt`), so that
+//! no record can make a script call anything else: `torch.load`, for one, executes the file that it reads.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ static NAMES: LazyLock<HashSet<(Root, &'static str)>> = LazyLock::new(|| {
     names
 });
 
-/// Classes of `torch.nn` that compute the same with the usual arguments of their constructor, which no dump holds.
+/// Classes of `torch.nn` that compute the same with the default arguments of their constructor, which no dump holds.
 const MODULES: [&str; 25] = [
     "Bilinear",
     "CELU",
@@ -117,7 +117,7 @@ pub struct Runnable {
     pub root: Root,
     /// The function, or the class of the module.
     pub function: String,
-    /// Whether the backward call is meant.
+    /// Whether it is the backward call.
     pub is_backward: bool,
     /// Name of the forward call in the dump.
     pub forward: String,
@@ -128,7 +128,7 @@ pub struct Runnable {
 /// Reason why an operation cannot run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// A value that was saved by hand, or another name without a call.
+    /// The name is that of a value saved by hand, or another name without a call.
     NoCall,
     /// A gradient of a parameter, which many calls add up to.
     ParameterGradient,

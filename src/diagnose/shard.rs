@@ -3,7 +3,7 @@
 use crate::read::dump::Shard;
 use crate::result::unit::{ErrorAxis, ErrorLocation};
 
-/// The parts that hold the error of a value; none where its place does not tell.
+/// The parts that hold the error of a value; empty where its location does not show them.
 pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'s Shard> {
     let Some(axis) = axis_of(shards, location) else { return Vec::new() };
     let is_hit = |shard: &&Shard| {
@@ -15,18 +15,18 @@ pub fn wrong_shards<'s>(shards: &'s [Shard], location: &ErrorLocation) -> Vec<&'
     if hit.len() == shards.len() { Vec::new() } else { hit }
 }
 
-/// Ranks as they are told.
+/// Ranks as text.
 pub(super) fn listed(ranks: impl IntoIterator<Item = u64>) -> String {
     ranks.into_iter().map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The ranks that hold wrong parts, as they are told; `None` where their place does not tell.
+/// The ranks that hold wrong parts, as text; `None` where the location does not show them.
 pub(super) fn wrong_ranks(shards: &[Shard], location: &ErrorLocation) -> Option<String> {
     let wrong = wrong_shards(shards, location);
     (!wrong.is_empty()).then(|| listed(wrong.into_iter().map(|shard| shard.rank)))
 }
 
-/// Whether the error is that of whole parts: it begins and ends where they do.
+/// Whether the error covers whole parts: it begins and ends where they do.
 pub(super) fn fills_shards(shards: &[Shard], location: &ErrorLocation) -> bool {
     let Some(axis) = axis_of(shards, location) else { return false };
     let mut bounds: Vec<(u64, u64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
+//! Merging of the diagnoses from dumps, curves and configuration: every cause once, the likeliest first.
 
 use super::cause::{self, confirm};
 use super::context::Context;
@@ -23,9 +23,9 @@ pub struct Run<'a> {
     pub findings: &'a [Finding],
 }
 
-/// Causes that a unit of a dump shows; nothing where no rule finds enough evidence.
+/// Causes that a unit of a dump shows; empty where there is not enough evidence for any.
 ///
-/// A cause that merely describes a difference speaks only where no other does.
+/// A cause that merely describes a difference is used only where no other one applies.
 pub fn in_dump(context: &Context<'_>) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = Vec::new();
     for cause in cause::ALL {
@@ -36,12 +36,13 @@ pub fn in_dump(context: &Context<'_>) -> Vec<Diagnosis> {
         found.extend(cause.of_dump(context));
     }
     let surest = found.iter().map(|diagnosis| diagnosis.sureness).max();
-    // Beside a cause that nothing else explains, one that is merely possible only distracts.
+    // Next to a likelier cause, merely possible ones only distract.
     found.retain(|diagnosis| diagnosis.sureness > Sureness::Possible || surest == Some(Sureness::Possible));
     ordered(found)
 }
 
-/// Joins what units of dumps showed (`dumps`, in the order of their units) with curves and configuration.
+/// Joins the diagnoses from units of dumps (`dumps`, in the order of their units) with those from curves and
+/// configuration.
 ///
 /// A run that passed has no cause to name.
 pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
@@ -76,7 +77,7 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
     ordered(told)
 }
 
-/// The cause that a finding about the candidate by itself is; the earliest of several.
+/// The diagnosis from a finding about the candidate alone that shows the cause; from the earliest of several.
 fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
     let counts = |finding: &&Finding| cause.is_shown_by(finding) && finding.severity >= Severity::Warn;
     let finding = findings.iter().filter(counts).min_by_key(|finding| step_of(finding))?;
@@ -85,7 +86,8 @@ fn of_run(cause: &Cause, findings: &[Finding]) -> Option<Diagnosis> {
     Some(if cause.run_advice.is_empty() { diagnosis } else { diagnosis.advise(Statement::new(cause.run_advice)) })
 }
 
-/// Adds a diagnosis, or its evidence to one of the same cause; what curves show may be explained by another cause too.
+/// Adds a diagnosis, or adds its evidence to one of the same cause; a symptom in curves may also be explained by
+/// another cause.
 fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
     let explains = |known: &&mut Diagnosis| {
         let explained = || cause::find(&diagnosis.cause).is_some_and(|cause| cause.is_explained_by(&known.cause));
@@ -105,7 +107,7 @@ fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
     }
 }
 
-/// Findings that alone tell of no cause, and speak for one that something else showed.
+/// Adds findings that show no cause by themselves as further evidence for causes found otherwise.
 fn support(told: &mut [Diagnosis], findings: &[Finding]) {
     for finding in findings {
         for diagnosis in told.iter_mut() {
@@ -118,7 +120,7 @@ fn support(told: &mut [Diagnosis], findings: &[Finding]) {
     }
 }
 
-/// The surest first; of equally sure ones, in the order of the register.
+/// Sorts by certainty, the most certain first; equally certain ones stay in the order of the register.
 fn ordered(mut diagnoses: Vec<Diagnosis>) -> Vec<Diagnosis> {
     let place = |diagnosis: &Diagnosis| cause::ALL.iter().position(|cause| cause.code == diagnosis.cause);
     diagnoses.sort_by_key(|diagnosis| (std::cmp::Reverse(diagnosis.sureness), place(diagnosis)));

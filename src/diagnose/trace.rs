@@ -35,7 +35,7 @@ pub(super) struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// The values of the baseline.
+    /// The appearances of the baseline's values.
     pub(super) fn of_baseline(input: &'a UnitInput<'_>) -> Self {
         let mut places = Vec::new();
         for (order, comparison) in (0_u32..).zip(&input.comparison.operations) {

@@ -81,12 +81,12 @@ impl Updates {
 
 fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
     let row = both.candidate.row.to_string();
-    let [ours, theirs] = before.parameters.of(&row)?;
+    let [baseline_before, candidate_before] = before.parameters.of(&row)?;
     let (baseline, candidate) = both.records()?;
     let now = both.finite_statistics()?;
     let moved =
         |now: Four, before: &Four| -> Four { std::array::from_fn(|place| pick(&now, place) - pick(before, place)) };
-    if !is_parameter(ours, &now[0]) {
+    if !is_parameter(baseline_before, &now[0]) {
         return None;
     }
     let [_, _, mean, norm] = bounds_of_sums(&baseline, &candidate, candidate.elements());
@@ -94,13 +94,13 @@ fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
     let [max, min, ..] = now[0];
     let update = Update {
         row,
-        baseline: moved(now[0], ours),
-        candidate: moved(now[1], theirs),
+        baseline: moved(now[0], baseline_before),
+        candidate: moved(now[1], candidate_before),
         rounding: [2.0 * unit * max.abs(), 2.0 * unit * min.abs(), mean, norm],
     };
     // What differed before already is no matter of this update.
-    let was_equal =
-        (0..4).all(|place| (pick(ours, place) - pick(theirs, place)).abs() <= 4.0 * pick(&update.rounding, place));
+    let apart = |place: usize| (pick(baseline_before, place) - pick(candidate_before, place)).abs();
+    let was_equal = (0..4).all(|place| apart(place) <= 4.0 * pick(&update.rounding, place));
     was_equal.then_some(update)
 }
 
@@ -139,10 +139,9 @@ impl Update {
     /// Whether the two sides moved otherwise; `None` where neither moved by enough to say.
     pub(super) fn is_other(&self) -> Option<bool> {
         let pairs = self.baseline.iter().zip(&self.candidate).zip(self.rounding);
-        let telling = pairs.filter(|((ours, theirs), rounding)| ours.abs().max(theirs.abs()) > 8.0 * rounding);
-        let differs = telling.map(|((ours, theirs), rounding)| {
-            (ours - theirs).abs() > ALIKE.mul_add(ours.abs().max(theirs.abs()), 2.0 * rounding)
-        });
+        let telling = pairs.filter(|((b, c), rounding)| b.abs().max(c.abs()) > 8.0 * rounding);
+        let differs =
+            telling.map(|((b, c), rounding)| (b - c).abs() > ALIKE.mul_add(b.abs().max(c.abs()), 2.0 * rounding));
         differs.reduce(|one, other| one || other)
     }
 
@@ -150,8 +149,8 @@ impl Update {
     /// in the update.
     fn factor(&self) -> Option<f64> {
         let ratio = |place: usize| {
-            let (ours, theirs) = (pick(&self.baseline, place), pick(&self.candidate, place));
-            (ours.abs() > 40.0 * pick(&self.rounding, place)).then(|| theirs / ours)
+            let (baseline, candidate) = (pick(&self.baseline, place), pick(&self.candidate, place));
+            (baseline.abs() > 40.0 * pick(&self.rounding, place)).then(|| candidate / baseline)
         };
         let ends = ratio(0).zip(ratio(1)).filter(|(max, min)| (max / min - 1.0).abs() <= SCATTER);
         ends.map(|(max, _)| max).or_else(|| ratio(2))

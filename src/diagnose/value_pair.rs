@@ -22,9 +22,9 @@ pub(super) fn values_of<'a>(
     candidate: Operation<'a>,
 ) -> impl Iterator<Item = ValuePair<'a>> {
     comparison.leaves.iter().filter_map(move |leaf| {
-        let ours = baseline.leaves.get(leaf.pair.baseline()?)?;
-        let theirs = candidate.leaves.get(leaf.pair.candidate()?)?;
-        Some(ValuePair { kind: theirs.kind, baseline: ours, candidate: theirs, comparison: leaf })
+        let baseline = baseline.leaves.get(leaf.pair.baseline()?)?;
+        let candidate = candidate.leaves.get(leaf.pair.candidate()?)?;
+        Some(ValuePair { kind: candidate.kind, baseline, candidate, comparison: leaf })
     })
 }
 

@@ -1,16 +1,14 @@
-//! Wait that a server asks for, from its headers: `Retry-After` (RFC 9110, section 10.2.3) and GitHub's
-//! `x-ratelimit-reset`.
+//! The wait that a server asks for in its headers: `Retry-After` (RFC 9110, section 10.2.3) and GitHub's `x-ratelimit-reset`.
 //!
-//! Both are a stranger's words: what is no number of seconds and no date counts as not said, what lies in the past as no
-//! wait, and what lies far away is cut to [`LONGEST`], so that no sum of waits overflows. Whoever waits has a limit of
-//! its own.
+//! Both are untrusted: a value that is neither a number of seconds nor a date is ignored, a time in the past means no wait, and a
+//! long wait is cut to [`LONGEST`], so that no sum of waits overflows. Callers have their own limits on waits.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The longest wait that is told apart: ten years.
+/// The longest wait in seconds that is distinguished: ten years.
 const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 
-/// The wait that the headers state; `header` gives them by lower-case name.
+/// The wait that the headers ask for; `header` looks up a header by its lower-case name.
 pub(crate) fn wait<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let server_time = || header("date").and_then(since_1970);
     if let Some(seconds) = header("retry-after").and_then(|text| retry_after(text.trim(), server_time)) {
@@ -19,12 +17,12 @@ pub(crate) fn wait<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Durat
     if header("x-ratelimit-remaining").map(str::trim) != Some("0") {
         return None;
     }
-    // Both times are the server's, so that this machine's clock does not matter.
+    // Both times come from the server, so that this machine's clock does not matter.
     let (reset, now) = (number(header("x-ratelimit-reset")?.trim())?, server_time()?);
     Some(Duration::from_secs(reset.saturating_sub(now).min(LONGEST) + 1))
 }
 
-/// Seconds from now; a date counts from the server's own time, or this machine's where the server tells none.
+/// Seconds from now. A date is compared with the server's time, or with this machine's if the server sends none.
 fn retry_after(text: &str, server_time: impl FnOnce() -> Option<u64>) -> Option<u64> {
     number(text).or_else(|| {
         let then = since_1970(text)?;
@@ -33,7 +31,7 @@ fn retry_after(text: &str, server_time: impl FnOnce() -> Option<u64>) -> Option<
     })
 }
 
-/// A number without a sign; one too large to count is the largest.
+/// A number without a sign; a number that is too large becomes the largest one.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
@@ -45,7 +43,7 @@ fn since_1970(text: &str) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
 
-/// A wait as people say it.
+/// A wait in words.
 pub(crate) fn spoken(wait: Duration) -> String {
     const UNITS: [(u64, &str); 3] = [(365 * 86_400, "years"), (86_400, "days"), (3_600, "hours")];
     let seconds = wait.as_secs();

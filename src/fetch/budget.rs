@@ -1,4 +1,4 @@
-//! Memory that a reader may fill with what one file holds.
+//! Limit on the memory that a reader may use for the content of one file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::files::{FileEntry, Files, RoomAhead};
 use super::source::{ByteSource, Source};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Part of the run's memory that what is kept of one file may take: the other side's file stands beside it, and the program
-/// and its findings need the rest.
+/// Divisor of the run's memory that gives the share of one file. The other side's file needs the same, and the program and its
+/// findings need the rest.
 const SHARE_OF_FILE: u64 = 4;
 
-/// Memory left for what a reader keeps of one file: counted before it is kept.
+/// Memory that is left for the data that a reader keeps of one file; data is counted before it is kept.
 #[derive(Debug)]
 pub struct Budget {
     name: String,
@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// All that `source` [grants](ByteSource::memory).
+    /// The whole memory that `source` grants its readers.
     pub fn of(source: &dyn ByteSource) -> Self {
         let whole = source.memory();
         Self { name: source.name().to_owned(), whole, left: whole }
@@ -35,16 +35,16 @@ impl Budget {
         Ok(())
     }
 
-    /// [`take`](Self::take), of one value of a type and `bytes` beside it.
+    /// Counts one value of the type `T` and `bytes` more.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// `LimitExceeded` where they do not fit.
     pub fn take_one<T>(&mut self, bytes: usize) -> Result<()> {
         self.take(size_of::<T>().saturating_add(bytes))
     }
 }
 
-/// Refuses `bytes` that are held of `source` where they are more than it grants.
+/// Refuses to keep `bytes` of `source` if that is more than it grants.
 ///
 /// # Errors
 /// `LimitExceeded`.
@@ -59,14 +59,14 @@ fn exceeded(name: &str, whole: u64) -> Error {
         .with_help("raise `--max-memory` where the machine has more, or record less into one file")
 }
 
-/// Files of which each may fill its share of a run's memory.
+/// Files of which each may use its share of a run's memory.
 pub(super) struct Bounded {
     files: Arc<dyn Files>,
     memory: u64,
 }
 
 impl Bounded {
-    /// `files` within a run that may use `memory` bytes.
+    /// Wraps `files` for a run that may use `memory` bytes.
     pub(super) fn within(memory: u64, files: Arc<dyn Files>) -> Arc<dyn Files> {
         Arc::new(Self { files, memory: memory / SHARE_OF_FILE })
     }
@@ -94,7 +94,7 @@ impl Files for Bounded {
     }
 }
 
-/// `source`, of which `memory` bytes may be kept.
+/// Wraps `source` so that its readers may keep at most `memory` bytes.
 pub fn bounded(source: Source, memory: u64) -> Source {
     Arc::new(BoundedFile { source, memory })
 }

@@ -31,7 +31,7 @@ impl Digest {
 
     /// The digest of all that `reader` gives.
     pub fn of_reader(reader: &mut dyn Read) -> io::Result<Self> {
-        /// Large enough that system calls do not count.
+        /// Bytes that are read at once: enough that system calls cost little.
         const BLOCK: usize = 1 << 20;
         let mut hash = Sha256::new();
         let mut block = vec![0; BLOCK];
@@ -43,7 +43,7 @@ impl Digest {
         }
     }
 
-    /// The 64 digits alone.
+    /// The 64 hexadecimal digits alone.
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

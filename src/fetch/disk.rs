@@ -1,4 +1,4 @@
-//! Disk a run may use, and the files it keeps there for itself.
+//! The disk space that a run may use, and the temporary files it keeps there.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,12 +11,12 @@ use super::source::{ByteSource, Memory, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output;
 
-/// Largest size in bytes that stays in memory.
+/// Largest size in bytes of data that stays in memory.
 const IN_MEMORY: u64 = 4 << 20;
-/// Bytes moved at once.
+/// Bytes that are copied at once.
 const BLOCK: usize = 256 << 10;
 
-/// Bytes on disk that a run may take.
+/// The disk space that a run may use.
 #[derive(Debug)]
 pub struct Disk {
     folder: PathBuf,
@@ -25,12 +25,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Up to `limit` bytes; temporary files lie in `folder`.
+    /// Disk space of `limit` bytes, with temporary files in `folder`.
     pub fn new(folder: PathBuf, limit: u64) -> Arc<Self> {
         Arc::new(Self { folder, limit, used: AtomicU64::new(0) })
     }
 
-    /// Takes `len` bytes more for `name`.
+    /// Reserves `len` more bytes for `name`.
     ///
     /// # Errors
     /// `LimitExceeded` where that would be more than the run may use.
@@ -45,13 +45,13 @@ impl Disk {
         Err(Error::new(ErrorKind::LimitExceeded, name, message).with_help(help))
     }
 
-    /// Gives bytes back.
+    /// Returns reserved bytes.
     pub fn give_back(&self, len: u64) {
         self.used.fetch_sub(len, Ordering::Relaxed);
     }
 
-    /// Keeps all that `reader` gives, for as long as the source lives: in memory where it is small, else in a file that
-    /// has no name, so that nothing is left behind however the run ends. More than `largest` bytes are refused.
+    /// Keeps all data of `reader` for as long as the source lives: small data in memory, other data in an unnamed file, so that nothing
+    /// is left behind however the run ends. More than `largest` bytes are refused.
     pub fn keep(self: &Arc<Self>, name: &str, reader: &mut dyn Read, largest: u64) -> Result<Source> {
         let failed = |error: io::Error| Error::corrupt(name, format!("cannot be expanded: {error}"));
         let too_large = || {
@@ -84,7 +84,7 @@ impl Disk {
         kept.into_source(name)
     }
 
-    /// An open file that no folder lists.
+    /// An open temporary file without a name.
     pub(super) fn nameless(&self, name: &str) -> Result<File> {
         const HELP: &str = "temporary files go to the cache folder (--cache)";
         output::make_folder(&self.folder).map_err(|error| error.with_help(HELP))?;

@@ -1,6 +1,6 @@
-//! The environment, as an argument: variables a service's own tools read, and the home folder with their files.
+//! The environment as an argument: variables that the tools of services read, and the home folder with their files.
 //!
-//! The library never asks the process; `main` hands its variables in, a test hands in what it needs.
+//! The library never reads the variables of the process; `main` passes them in, and tests pass the variables that they need.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-/// Variables by name. A variable that is set to nothing counts as unset.
+/// Variables by name. An empty variable counts as unset.
 #[derive(Clone, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -46,7 +46,7 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
     }
 }
 
-/// Names only: values hold tokens.
+/// Shows the names only, since values contain tokens.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()

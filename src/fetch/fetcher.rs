@@ -19,10 +19,11 @@ use super::room::Room;
 use super::settings::Settings;
 use crate::error::{Error, Result};
 
-/// Part of the memory that read points fill before they go to disk: reading, judging and the program itself need the rest.
+/// Divisor of the memory that gives the share of curve points before they go to disk; reading, judging and the program itself
+/// need the rest.
 const SHARE_OF_POINTS: u64 = 256;
 
-/// Part of the memory that records fill which only might be asked for again.
+/// Divisor of the memory that gives the share of records which may be needed a second time.
 const SHARE_OF_RECORDS: u64 = 2;
 
 /// Opens locations.
@@ -58,7 +59,7 @@ impl Fetcher {
         self.open_at(&Location::parse(location)?, trust, progress)
     }
 
-    /// [`open`](Self::open), of a location that is parsed already.
+    /// Opens a parsed location, as [`open`](Self::open) does.
     pub(super) fn open_at(&self, location: &Location, trust: Trust, progress: &dyn Progress) -> Result<Opened> {
         let opened = match location {
             Location::Local(path) => Opened { files: Arc::new(LocalFiles::open(path)?), origin: None },
@@ -67,7 +68,7 @@ impl Fetcher {
         Ok(Opened { files: Bounded::within(self.settings.max_memory, opened.files), ..opened })
     }
 
-    /// The first object that could not be had although it is there, if any: the outside world failed.
+    /// The error of the first object that exists but could not be read because the outside world failed, if any.
     pub fn failure(&self) -> Option<&Error> {
         self.network.failure()
     }
@@ -82,7 +83,7 @@ impl Fetcher {
         &self.room
     }
 
-    /// Bytes of memory that records may take to stay for a second look.
+    /// Bytes of memory for records that are kept for a second use.
     pub fn room_for_records(&self) -> u64 {
         self.settings.max_memory / SHARE_OF_RECORDS
     }
@@ -93,7 +94,7 @@ impl Fetcher {
         &self.network
     }
 
-    /// Folder in the repository whose branches are meant by `branch:NAME`.
+    /// Folder in the repository to which `branch:NAME` refers.
     pub(super) fn repository(&self) -> &Path {
         &self.settings.repository
     }

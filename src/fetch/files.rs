@@ -23,7 +23,7 @@ pub trait Files: Send + Sync {
     /// All files, sorted by path. A single file is listed under its own name.
     fn list(&self) -> &[FileEntry];
 
-    /// Entries that were left out, with the reason (a link that leads out of the folder, an unreadable folder).
+    /// Entries that were skipped, with the reason (a link that leads out of the folder, an unreadable folder).
     fn skipped(&self) -> &[(String, String)] {
         &[]
     }
@@ -31,8 +31,7 @@ pub trait Files: Send + Sync {
     /// Opens one listed file.
     fn open(&self, path: &str) -> Result<Source>;
 
-    /// Room for what may be [expected](super::source::ByteSource::expect) long before it is read; none where the files lie on
-    /// this machine, which gains nothing by it.
+    /// Room for data that may be requested long before it is read. There is none for files on this machine, which would gain nothing.
     fn room_ahead(&self) -> RoomAhead {
         RoomAhead::default()
     }
@@ -46,7 +45,7 @@ pub struct Opened {
     pub origin: Option<Origin>,
 }
 
-/// Room for files that are on their way before anybody reads them.
+/// Room for files that are requested before anybody reads them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomAhead {
     /// Number of files.

@@ -22,7 +22,7 @@ pub struct LocalFiles {
 }
 
 impl LocalFiles {
-    /// Lists `location`; links are followed only where they stay inside it.
+    /// Lists `location`; a link is followed only if it stays inside the location.
     pub fn open(location: &str) -> Result<Self> {
         let path = Path::new(location);
         let metadata = fs::metadata(path).map_err(|error| {
@@ -111,7 +111,7 @@ impl Files for LocalFiles {
     }
 }
 
-/// A pipe, a socket or a device: opening a pipe waits for a writer, and a device may have no end.
+/// The error for a pipe, a socket or a device: opening a pipe waits for a writer, and a device may be endless.
 fn endless(name: &str) -> Error {
     Error::unsupported(name, "is neither a file nor a folder; a pipe, a socket or a device is not read")
 }
@@ -126,7 +126,7 @@ pub struct LocalFile {
 }
 
 impl LocalFile {
-    /// A file that is open already, of `len` bytes; messages call it `name`.
+    /// Wraps an open file of `len` bytes; messages call it `name`.
     pub(super) fn of(file: File, name: &str, len: u64) -> Self {
         Self { name: name.to_owned(), file, len, ahead: ReadAhead::default() }
     }

@@ -1,7 +1,7 @@
 //! Locations: where an artifact lies, as a user writes it.
 //!
-//! A location's text may hold secrets (a signed address, a password), so that everything printed comes from
-//! [`Location`]'s `Display`: scheme, host and path, and of the forges' own locations also what they ask for.
+//! A location's text may contain secrets (a signed address, a password). Everything printed therefore comes from the `Display` of
+//! [`Location`]: scheme, host and path, and for locations at forges also the query.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ pub struct BucketLocation {
     pub region: Option<String>,
     /// Section of the credential files.
     pub profile: Option<String>,
-    /// Ask without signing.
+    /// Whether requests are not signed.
     pub anonymous: bool,
     /// The digest that the fragment `#sha256=…` demands of an object.
     pub digest: Option<Digest>,
@@ -102,7 +102,7 @@ impl Location {
     /// Reads a location as the user gave it. Text without a known scheme is a local path.
     ///
     /// # Errors
-    /// `Usage` where a location of ours lacks a part or asks for something unknown.
+    /// `Usage` where a location with a known scheme lacks a part or has an unknown query.
     pub fn parse(text: &str) -> Result<Self> {
         let Some((scheme, _)) = text.split_once("://") else { return Ok(Self::Local(text.to_owned())) };
         let url = || Parts::parse(text);
@@ -120,7 +120,7 @@ impl Location {
         }
     }
 
-    /// Whether it lies somewhere else than on this machine.
+    /// Whether the location is not on this machine.
     pub fn is_remote(&self) -> bool {
         !matches!(self, Self::Local(_))
     }
@@ -168,13 +168,13 @@ fn query(asked: &[(&str, &Option<String>)]) -> String {
     if joined.is_empty() { joined } else { format!("?{joined}") }
 }
 
-/// An address as it may be printed: scheme, host and path, without user, query and fragment.
+/// An address in printable form: scheme, host and path, without user, query and fragment.
 pub fn without_secrets(url: &Url) -> String {
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-/// A parsed address whose query is taken apart.
+/// A parsed address with its query split into parts.
 struct Parts {
     url: Url,
     /// Name in messages.
@@ -185,7 +185,7 @@ struct Parts {
 
 impl Parts {
     fn parse(text: &str) -> Result<Self> {
-        // The text itself may hold a token, so that not even a wrong one is printed.
+        // The text may contain a token, so that it is not printed even if it is malformed.
         let shown = text.split(['?', '#']).next().unwrap_or_default().to_owned();
         let shown = match (shown.split_once("://"), shown.rsplit_once('@')) {
             (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
@@ -205,13 +205,13 @@ impl Parts {
         Ok(Self { url, shown, asked, digest })
     }
 
-    /// Takes a part of the query.
+    /// Removes a part of the query and returns it.
     fn take(&mut self, name: &str) -> Option<String> {
         let position = self.asked.iter().position(|(known, _)| known == name)?;
         Some(self.asked.remove(position).1).filter(|value| !value.is_empty())
     }
 
-    /// Takes a part of the query that is a number.
+    /// Removes a part of the query that is a number and returns it.
     fn take_number(&mut self, name: &str) -> Result<Option<u64>> {
         let Some(text) = self.take(name) else { return Ok(None) };
         let number = text.parse().map_err(|_| self.wrong(&format!("`{name}` must be a number"), ""))?;
@@ -224,7 +224,7 @@ impl Parts {
         segments.map(|segment| decode(segment).ok_or_else(|| self.wrong("its path is not UTF-8", ""))).collect()
     }
 
-    /// Refuses parts of the query that nobody took: a typing error must not widen what is accepted.
+    /// Refuses parts of the query that were not used: a typing error must not silently drop a restriction.
     fn done(&self) -> Result<()> {
         match self.asked.first() {
             None => Ok(()),
@@ -336,7 +336,7 @@ fn gitlab(mut parts: Parts) -> Result<GitLabLocation> {
     Ok(location)
 }
 
-/// Percent-encodes what may not stand in a path's segment, `/` included.
+/// Percent-encodes the characters that are not allowed in a path segment, including `/`.
 #[cfg(feature = "network")]
 pub(crate) fn encode(segment: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');

@@ -43,12 +43,12 @@ use super::progress::Progress;
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Memory the program itself takes beside the blocks of remote objects: records, buffers of each thread, the network.
+/// Memory in bytes of the program itself, apart from the blocks of remote objects: records, buffers of each thread, the network.
 const OWN_MEMORY: u64 = 112 << 20;
-/// Least memory that blocks get, whatever the limit says.
+/// Least memory in bytes for blocks, whatever the limit.
 const LEAST_MEMORY: u64 = 32 << 20;
 
-/// The network of a run. Its threads start with the first location that needs them.
+/// The network of a run. Its threads start when the first location needs them.
 pub(super) struct Network {
     settings: Settings,
     online: OnceLock<Online>,
@@ -58,18 +58,18 @@ pub(super) struct Network {
     next_id: AtomicU64,
 }
 
-/// Clients, opened when the network is first used.
+/// Clients, created when the network is first used.
 struct Online {
     background: Background,
-    /// Follows no redirect by itself.
+    /// Client that follows no redirects by itself.
     careful: Client,
-    /// Follows redirects; carries signatures, which are worth nothing elsewhere.
+    /// Client that follows redirects, for signed requests, whose signatures are useless at other hosts.
     signed: Client,
     pool: Arc<Pool>,
 }
 
 impl Network {
-    /// A network that nothing was asked of yet; downloads count as use of `disk`.
+    /// A network that is not in use yet; downloads count as use of `disk`.
     pub(super) fn new(settings: &Settings, disk: &Arc<Disk>) -> Self {
         let cache = Cache::new(settings.cache_folder(), settings.cache.limit);
         let (failure, next_id) = (Arc::default(), AtomicU64::new(0));
@@ -98,7 +98,7 @@ impl Network {
         })
     }
 
-    /// The first object that could not be had although it is there, if any.
+    /// The error of the first object that exists but could not be read, if any.
     pub(super) fn failure(&self) -> Option<&Error> {
         self.failure.get()
     }
@@ -150,7 +150,7 @@ impl Network {
         self.remote(shown, listing, bucket)
     }
 
-    /// Does `work` on the network's threads while this one waits.
+    /// Runs `work` on the network's threads while this thread waits.
     pub(super) fn wait_for<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.online()?.background.wait_for(work)
     }
@@ -195,7 +195,7 @@ impl Network {
         let downloads = self.downloads(progress)?;
         let fetched = self.online()?.background.wait_for(downloads.fetch(&wanted));
         let Fetched { file, proved } = fetched.map_err(|error| rest.explain(error))?;
-        // A package's digest comes with its bytes.
+        // The digest of a package's file comes with its bytes.
         origin.proved = origin.proved.or(proved);
         Ok(Opened { files: Arc::new(Downloaded::new(shown, name, file)?), origin: Some(origin) })
     }

@@ -1,14 +1,14 @@
-//! Origin of a forge's artifact, which trust in a baseline rests on.
+//! Origin of a forge's artifact, on which trust in a baseline is based.
 
 use super::digest::Digest;
 
-/// Demands on where files come from.
+/// Requirements on the origin of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The trusted side: a forge's artifact must come from a successful run of the wanted workflow and branch, in the
     /// same repository. A fork can upload an artifact of the same name.
     Baseline,
-    /// The side that is judged, wherever it comes from.
+    /// The side that is judged, from any origin.
     Any,
 }
 
@@ -17,14 +17,14 @@ pub enum Trust {
 pub struct Origin {
     /// The run, job, release or package, in words: `run 123 of ci.yml on main`.
     pub what: String,
-    /// The commit it was made from.
+    /// The commit that the artifact was made from.
     pub commit: Option<String>,
-    /// The day it was made (`YYYY-MM-DD`).
+    /// The day on which it was made (`YYYY-MM-DD`).
     pub created: Option<String>,
-    /// The day the forge deletes it.
+    /// The day on which the forge deletes it (`YYYY-MM-DD`).
     pub expires: Option<String>,
-    /// Newer runs that were passed over because they lack the artifact.
+    /// Number of newer runs that were skipped because they lack the artifact.
     pub passed_over: usize,
-    /// The digest its bytes were proved against; `None` where the forge tells none and none was demanded.
+    /// The digest that its bytes were verified against; `None` if neither the forge nor the location gives one.
     pub proved: Option<Digest>,
 }

@@ -1,14 +1,14 @@
-//! Telling a person how far long work is.
+//! Progress of long work, as shown to a person.
 
-/// Tells a person how far long work is.
+/// Shows the progress of long work to a person.
 pub trait Progress: Send + Sync {
-    /// A stage begins; `total` is 0 where it is not known.
+    /// Begins a stage; `total` is 0 if it is not known.
     fn begin(&self, stage: &str, total: u64);
-    /// That much more of it is done.
+    /// Adds `amount` to the finished part of the stage.
     fn advance(&self, amount: u64);
 }
 
-/// Says nothing.
+/// Shows nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Quiet;
 

@@ -1,29 +1,29 @@
-//! One retry policy for everything that goes over the network: what may pass by itself, and how long to wait for it.
+//! The retry policy for all requests over the network: the failures that may be temporary, and the waits between tries.
 //!
-//! Tried again are broken connections, time-outs, truncated bodies, limits of requests, 408, 425 and 5xx; what a server
-//! refuses never is. Waits double, and give way to what the server asks for (`Retry-After`, `x-ratelimit-reset`). A server
-//! that asks for longer than may be waited is not waited for. A limit is told before anything was done; after anything
-//! else a request that writes may have taken effect, and whoever creates something looks before it is repeated.
+//! Broken connections, time-outs, truncated bodies, rate limits, 408, 425 and 5xx are tried again; refusals are not. Waits double,
+//! unless the server asks for another wait (`Retry-After`, `x-ratelimit-reset`). If it asks for more than the longest wait, the
+//! request fails. A rate limit means that the server did nothing; after any other failure a writing request may have taken effect,
+//! so that callers who create something look for it before they repeat the request.
 
 use std::time::Duration;
 
 use super::asked;
 use crate::error::{Error, ErrorKind};
 
-/// Sign of an answer, or of its absence, that another try may help.
+/// Conclusion from an answer, or from its absence, about whether another try may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// No sign: the request succeeded or failed for good.
+    /// No other try: the request succeeded or failed permanently.
     Never,
-    /// The server limits requests and did nothing; the wait that it asks for, if it does.
+    /// The server limits requests and did nothing; holds the wait that it asks for, if any.
     Limited(Option<Duration>),
-    /// The request may have taken effect; the wait that the server asks for, if it does.
+    /// The request may have taken effect; holds the wait that the server asks for, if any.
     Unclear(Option<Duration>),
 }
 
 impl Again {
-    /// The sign in an answer: its status, its headers by lower-case name, and the reason that it gives for a refusal.
-    /// GitHub's secondary limits come as 403, told from a refusal by their headers or their text.
+    /// The conclusion from an answer: its status, its headers by lower-case name, and its reason for a refusal. GitHub reports
+    /// secondary rate limits as 403; their headers or their text distinguish them from a refusal.
     pub(crate) fn of<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>, said: impl FnOnce() -> String) -> Self {
         let told = || header("retry-after").is_some() || header("x-ratelimit-remaining") == Some("0");
         let said = || said().to_ascii_lowercase().contains("rate limit");
@@ -53,27 +53,27 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// A failure that another try will not mend.
+    /// A failure that another try cannot fix.
     pub(super) fn permanent(error: Error) -> Self {
         Self { error, again: Again::Never }
     }
 
-    /// A failure that may pass.
+    /// A failure that may be temporary.
     pub(super) fn temporary(subject: impl Into<String>, message: impl std::fmt::Display) -> Self {
         Self { error: Error::new(ErrorKind::Unavailable, subject, message), again: Again::Unclear(None) }
     }
 }
 
-/// Number and spacing of a request's repeats.
+/// Number of tries of a request, and the waits between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     /// Tries in all, at least one.
     pub tries: u32,
-    /// Wait before the second try; doubles from there. No wait is shorter, whatever the server asks for.
+    /// Wait before the second try; later waits double. No wait is shorter, whatever the server asks for.
     pub first_wait: Duration,
-    /// The same after a limit of requests that does not say for how long.
+    /// First wait after a rate limit that names no time.
     pub limit_wait: Duration,
-    /// Longest wait in all.
+    /// Largest sum of all waits.
     pub most_waiting: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Default for Retry {
     }
 }
 
-/// Tries of one request so far, and the time waited between them.
+/// Number of tries of one request so far, and the time waited between them.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
     tried: u32,
@@ -93,7 +93,7 @@ pub(super) struct Tries {
 }
 
 impl Retry {
-    /// Runs `attempt` until it succeeds, fails for good, or has been tried often enough.
+    /// Runs `attempt` until it succeeds, fails permanently, or the tries are used up.
     #[cfg(feature = "network")]
     pub(super) async fn run<T>(&self, mut attempt: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Error> {
         let mut tries = Tries::default();
@@ -105,11 +105,11 @@ impl Retry {
         }
     }
 
-    /// Waits before the next try, or says that there is none.
+    /// Waits before the next try; returns the error if there is none.
     #[cfg(feature = "network")]
     pub(super) async fn pause(&self, tries: &mut Tries, failure: Failure) -> Result<(), Error> {
         use std::sync::atomic::{AtomicU64, Ordering};
-        /// Parallel requests must not come back together: what matters is that neighbours differ.
+        /// Counter from which parallel requests get different waits, so that they are not repeated at the same time.
         static NEIGHBOUR: AtomicU64 = AtomicU64::new(0);
         tries.tried += 1;
         if failure.again == Again::Never {
@@ -123,21 +123,21 @@ impl Retry {
         Ok(())
     }
 
-    /// The wait before the next try, after `tried` tries and `waited` between them; `None` where there is none.
+    /// The wait before the next try, after `tried` tries with waits of `waited` in all; `None` if there is no further try.
     pub(crate) fn next(&self, tried: u32, again: Again, waited: Duration) -> Option<Duration> {
         let wait = self.wait(tried, again);
         let may_wait = again != Again::Never && tried < self.tries && wait <= self.left(waited);
         may_wait.then_some(wait)
     }
 
-    /// The wait after `tried` tries, however long.
+    /// The wait after `tried` tries, without a limit.
     pub(super) fn wait(&self, tried: u32, again: Again) -> Duration {
         let first = if matches!(again, Again::Limited(_)) { self.limit_wait } else { self.first_wait };
         let doubled = first.saturating_mul(1 << tried.saturating_sub(1).min(16));
         again.asked().map_or(doubled, |asked| asked.max(self.first_wait))
     }
 
-    /// The wait that a server asks for, where it is longer than what is left.
+    /// The wait that a server asks for, if it is longer than the time left.
     pub(crate) fn asked_too_long(&self, again: Again, waited: Duration) -> Option<Duration> {
         again.asked().filter(|asked| *asked > self.left(waited))
     }
@@ -147,7 +147,7 @@ impl Retry {
     }
 }
 
-/// Up to a quarter more of a wait, by a number that differs between those who wait together.
+/// The wait, lengthened by up to a quarter depending on `seed`, which differs between callers that wait at the same time.
 pub(crate) fn spread(wait: Duration, seed: u64) -> Duration {
     let share = u32::try_from(seed % 256).unwrap_or(0);
     wait + wait * share / 1024

@@ -1,4 +1,4 @@
-//! Memory that a run may fill with what it has read, and the file that takes what does not fit.
+//! Memory that a run may use for data that it has read, and the file for data that does not fit.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,9 +10,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Memory of a run, and its overflow on disk.
 ///
-/// Whoever keeps something counts it with [`take`](Self::take); once the room [is full](Self::is_full), it is put on disk
-/// instead. The file has no name, so that nothing is left behind however the run ends, and its space is given back with
-/// the room.
+/// Callers count the bytes that they keep; once the room [is full](Self::is_full), they write to the file on disk instead. The file
+/// has no name, so that nothing is left behind however the run ends, and its space is returned with the room.
 #[derive(Debug)]
 pub struct Room {
     limit: u64,
@@ -28,13 +27,13 @@ struct Overflow {
 }
 
 impl Room {
-    /// Up to `limit` bytes of memory; the rest goes to `disk`.
+    /// A room of `limit` bytes of memory; the rest goes to `disk`.
     pub fn new(disk: Arc<Disk>, limit: u64) -> Arc<Self> {
         let overflow = Overflow { disk, file: OnceLock::new(), len: AtomicU64::new(0) };
         Arc::new(Self { limit, used: AtomicU64::new(0), overflow: Some(overflow) })
     }
 
-    /// All memory of the machine, and no file.
+    /// A room with all memory of the machine, and no file.
     pub fn unlimited() -> Arc<Self> {
         Arc::new(Self { limit: u64::MAX, used: AtomicU64::new(0), overflow: None })
     }
@@ -44,22 +43,22 @@ impl Room {
         self.limit
     }
 
-    /// Whether what is kept takes all memory.
+    /// Whether the kept bytes use up the memory.
     pub fn is_full(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.limit
     }
 
-    /// Counts bytes that are kept in memory.
+    /// Counts `len` bytes that are kept in memory.
     pub fn take(&self, len: u64) {
         self.used.fetch_add(len, Ordering::Relaxed);
     }
 
-    /// Counts bytes that are kept no longer.
+    /// Counts `len` bytes that are no longer kept in memory.
     pub fn give_back(&self, len: u64) {
         self.used.fetch_sub(len, Ordering::Relaxed);
     }
 
-    /// Writes bytes of `name` behind the others on disk, and gives the offset that they are read from.
+    /// Appends bytes of `name` to the file on disk, and returns their offset.
     ///
     /// # Errors
     /// `LimitExceeded` where the run may not use as much disk, and errors of the disk itself.
@@ -72,7 +71,7 @@ impl Room {
         Ok(offset)
     }
 
-    /// Fills `buffer` with what was [put](Self::put) at `offset`.
+    /// Fills `buffer` with the bytes at `offset` that [`put`](Self::put) wrote.
     ///
     /// # Errors
     /// Errors of the disk.

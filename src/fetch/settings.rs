@@ -1,4 +1,4 @@
-//! Settings of fetching: limits, the cache, the patience with the network.
+//! Settings of fetching: limits, the cache, and time limits of the network.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use super::retry::Retry;
 pub struct Settings {
     /// Variables for credentials and addresses, as `main` found them.
     pub environment: Environment,
-    /// Memory the whole run may use, in bytes; what is left beside the program's own goes to blocks of remote objects.
+    /// Memory in bytes that the whole run may use; the part that the program itself does not need goes to blocks of remote objects.
     pub max_memory: u64,
-    /// Disk the run may write, in bytes: downloads and unpacked archives.
+    /// Disk space in bytes that the run may use for downloads and unpacked archives.
     pub max_disk: u64,
     /// The cache of downloads.
     pub cache: CacheSettings,
-    /// Number and spacing of repeated requests.
+    /// Retry policy of requests.
     pub retry: Retry,
     /// Longest silence of the network.
     pub patience: Patience,
     /// Addresses of hosts that no name service knows.
     pub resolve: Vec<(String, SocketAddr)>,
-    /// Folder in the repository whose branches are meant by `branch:NAME`.
+    /// Folder in the repository to which `branch:NAME` refers.
     pub repository: PathBuf,
 }
 
@@ -56,9 +56,9 @@ impl Default for Settings {
 /// Longest silence of the network.
 #[derive(Clone, Debug)]
 pub struct Patience {
-    /// Until a connection stands.
+    /// Longest time until a connection is established.
     pub connect: Duration,
-    /// Between two pieces of an answer; a slow link is fine, a dead one is not.
+    /// Longest time between two pieces of an answer; a slow connection is fine, a dead one is not.
     pub silence: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Bytes that can be read at any position, whatever they lie in.
+//! Bytes that can be read at any position, wherever they are stored.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes that can be read at any position.
 pub trait ByteSource: Send + Sync {
-    /// The name used in messages: the path or location a user would recognise.
+    /// The name for messages: the path or location that a user would recognise.
     fn name(&self) -> &str;
 
-    /// Name of the file that the byte at `offset` lies in: its own, but for what is put together from several.
+    /// Name of the file that contains the byte at `offset`: the source's own name, unless it is put together from several files.
     fn holder(&self, _offset: u64) -> &str {
         self.name()
     }
@@ -26,19 +26,19 @@ pub trait ByteSource: Send + Sync {
     /// Fills `buffer` from `offset` on; reading past the end is an error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// Says that `range` is about to be read from front to back, so that what comes over a network is on its way by
-    /// then. Nothing has to follow, and what lies beyond the end does not count.
+    /// Announces that `range` will soon be read from front to back, so that a network can deliver it in time. The read need not follow,
+    /// and bytes beyond the end are ignored.
     fn expect(&self, _range: Range<u64>) {}
 
-    /// Says that the end, where archives have their directory, is about to be read before anything else.
+    /// Announces that the end, where archives have their directory, will be read before anything else.
     fn expect_end(&self) {}
 
-    /// Bytes of memory that a reader may fill with what it keeps of this file; see [`Budget`](super::Budget).
+    /// Bytes of memory that a reader may use for data of this file; see [`Budget`](super::Budget).
     fn memory(&self) -> u64 {
         u64::MAX
     }
 
-    /// All bytes, where they lie in memory anyway and need no copy.
+    /// All bytes, if they are in memory already and need no copy.
     fn in_memory(&self) -> Option<&[u8]> {
         None
     }

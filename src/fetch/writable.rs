@@ -1,7 +1,7 @@
-//! Writable places: where small files go that never change once they are written.
+//! Writable places for small files that never change once they are written.
 //!
-//! Reading goes through [`Files`](super::Files), as everywhere; writing is one call, because a file's name stands for its
-//! content: whoever writes the same name writes the same bytes, and nothing is ever replaced. So writers need no lock.
+//! Reading uses [`Files`](super::Files), as everywhere. Writing is a single call, because a file's name determines its content:
+//! writers of the same name write the same bytes, and nothing is ever replaced. Writers therefore need no lock.
 
 mod branch;
 #[cfg(feature = "network")]
@@ -23,10 +23,10 @@ use branch::Branch;
 use bucket::Prefix;
 use folder::Folder;
 
-/// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
+/// Opens a writable place: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
 ///
 /// # Errors
-/// `Usage` where it cannot be written by its nature.
+/// `Usage` where the kind of location cannot be written.
 pub fn open<'a>(location: &str, fetcher: &'a Fetcher) -> Result<Box<dyn Writable + 'a>> {
     if let Some(name) = location.strip_prefix(BRANCH) {
         return Ok(Box::new(Branch::open(fetcher.repository(), name, *fetcher.retry())?));

@@ -1,4 +1,4 @@
-//! A candidate without a baseline: what each check says of one run.
+//! Judging a candidate without a baseline: each check reports what one run shows by itself.
 
 use super::discover::Inventory;
 use super::outcome::CheckOutcome;
@@ -8,12 +8,12 @@ use crate::judge::rule::artifacts::{NEEDS_BASELINE, NO_BASELINE};
 use crate::policy::Policy;
 use crate::result::finding::Finding;
 
-/// The finding of every run without a baseline.
+/// Returns the finding that every run without a baseline has.
 pub(super) fn no_baseline(location: &str) -> Finding {
     Finding::new(&NO_BASELINE, location)
 }
 
-/// Judges the candidate's artifacts of `check`. Those that say nothing without a baseline make it incomplete.
+/// Judges the candidate's artifacts of `check`. A check that cannot judge one run alone becomes incomplete.
 pub(super) fn judge(
     check: &GateCheck,
     candidate: &Inventory,

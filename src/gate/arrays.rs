@@ -49,15 +49,15 @@ fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
         order: 0,
         outcome: &mut outcome,
     };
-    for (ours, theirs) in pairs.both {
-        judging.file(ours, theirs);
+    for (baseline_file, candidate_file) in pairs.both {
+        judging.file(baseline_file, candidate_file);
         shared.progress.advance(1);
     }
     let of_baseline = pairs.only_baseline.iter().map(|file| (file, Side::Candidate));
     let of_candidate = pairs.only_candidate.iter().map(|file| (file, Side::Baseline));
     let policy = &shared.request.policy.arrays;
     let alone = of_baseline.chain(of_candidate).filter(|(file, _)| {
-        // Drawings of one side alone are no result of the run.
+        // A drawing that only one side has is not a result of the run, so that its absence is no finding.
         !(policy.ignores(&file.path) || judging.shows_images && file.picture.is_some())
     });
     let missing: Vec<Finding> = alone.map(|(file, side)| missing(&file.path, side)).collect();
@@ -65,7 +65,7 @@ fn check(sides: &Sides, shared: &Shared<'_>) -> CheckOutcome {
     outcome
 }
 
-/// Whether pictures lie beside artifacts of other checks, which they are drawings of.
+/// Whether the candidate has artifacts of other checks; its pictures are then taken for drawings of them.
 fn are_drawings(candidate: &Inventory) -> bool {
     CheckId::CHECKS.iter().any(|check| *check != ID && candidate.has(*check))
 }
@@ -83,22 +83,26 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    fn file(&mut self, ours: &ArrayFile, theirs: &ArrayFile) {
+    fn file(&mut self, baseline_file: &ArrayFile, candidate_file: &ArrayFile) {
         let [baseline, candidate] = self.sides;
-        let opened = (ours.open(baseline.all_files()), theirs.open(candidate.all_files()));
+        let opened = (baseline_file.open(baseline.all_files()), candidate_file.open(candidate.all_files()));
         let (baseline, candidate) = match opened {
             (Ok(baseline), Ok(candidate)) => (baseline, candidate),
             (one, other) => {
                 let errors = [(Side::Baseline, one.err()), (Side::Candidate, other.err())];
                 let findings = errors.into_iter().filter_map(|(side, error)| Some(damaged(ID, side, &error?)));
-                let kind = if theirs.picture.is_some() { ArrayKind::Image } else { ArrayKind::Array };
-                return self.outcome.add_unit(Unit::Array(Box::new(ArrayUnit::empty(&theirs.path, kind))), findings);
+                let kind = if candidate_file.picture.is_some() { ArrayKind::Image } else { ArrayKind::Array };
+                return self
+                    .outcome
+                    .add_unit(Unit::Array(Box::new(ArrayUnit::empty(&candidate_file.path, kind))), findings);
             }
         };
         let pairs = pair::arrays(baseline, candidate);
-        let named = |name: &str| if name.is_empty() { theirs.path.clone() } else { format!("{}:{name}", theirs.path) };
-        for (ours, their) in &pairs.both {
-            self.array(&named(&their.name), theirs, ours, their);
+        let named = |name: &str| {
+            if name.is_empty() { candidate_file.path.clone() } else { format!("{}:{name}", candidate_file.path) }
+        };
+        for (baseline_array, candidate_array) in &pairs.both {
+            self.array(&named(&candidate_array.name), candidate_file, baseline_array, candidate_array);
         }
         let policy = &self.shared.request.policy.arrays;
         let of_baseline = pairs.only_baseline.iter().map(|array| (array, Side::Candidate));
@@ -109,18 +113,18 @@ impl Judging<'_> {
         self.outcome.say(missing);
     }
 
-    fn array(&mut self, name: &str, file: &ArrayFile, ours: &NamedArray, theirs: &NamedArray) {
+    fn array(&mut self, name: &str, file: &ArrayFile, baseline: &NamedArray, candidate: &NamedArray) {
         let policy = &self.shared.request.policy;
-        let is_embedding = is_embedding(name, &theirs.content) || policy.arrays.is_embedding(name);
+        let is_embedding = is_embedding(name, &candidate.content) || policy.arrays.is_embedding(name);
         let compared = match policy.arrays.ignores(name) {
             true => Compared::LeftOut,
-            false => self.compared(name, &ours.content, &theirs.content, is_embedding),
+            false => self.compared(name, &baseline.content, &candidate.content, is_embedding),
         };
         let subject = Subject {
             name,
-            short: if theirs.name.is_empty() { &file.path } else { &theirs.name },
+            short: if candidate.name.is_empty() { &file.path } else { &candidate.name },
             order: self.order,
-            rows: rows_of(&ours.content),
+            rows: rows_of(&baseline.content),
             profile: policy.profile,
             shows_images: self.shows_images,
         };
@@ -129,25 +133,25 @@ impl Judging<'_> {
         self.outcome.add_unit(Unit::Array(Box::new(judged.unit)), judged.findings);
     }
 
-    fn compared(&self, name: &str, ours: &ArrayContent, theirs: &ArrayContent, is_embedding: bool) -> Compared {
-        match (ours, theirs) {
+    fn compared(&self, name: &str, baseline: &ArrayContent, candidate: &ArrayContent, is_embedding: bool) -> Compared {
+        match (baseline, candidate) {
             (ArrayContent::Unread(reason), _) => Compared::Unread(Side::Baseline, reason.clone()),
             (_, ArrayContent::Unread(reason)) => Compared::Unread(Side::Candidate, reason.clone()),
-            (ArrayContent::Tensor(ours), ArrayContent::Tensor(theirs)) if ours.shape == theirs.shape => {
-                self.tensors(name, ours, theirs, is_embedding)
+            (ArrayContent::Tensor(baseline), ArrayContent::Tensor(candidate)) if baseline.shape == candidate.shape => {
+                self.tensors(name, baseline, candidate, is_embedding)
             }
-            (ArrayContent::Picture(ours), ArrayContent::Picture(theirs))
-                if ours.pixels.len() == theirs.pixels.len() && ours.width == theirs.width =>
+            (ArrayContent::Picture(baseline), ArrayContent::Picture(candidate))
+                if baseline.pixels.len() == candidate.pixels.len() && baseline.width == candidate.width =>
             {
-                Compared::Picture(compare::pictures(ours, theirs))
+                Compared::Picture(compare::pictures(baseline, candidate))
             }
-            _ => Compared::Shapes([shape_of(ours), shape_of(theirs)]),
+            _ => Compared::Shapes([shape_of(baseline), shape_of(candidate)]),
         }
     }
 
-    fn tensors(&self, name: &str, ours: &TensorData, theirs: &TensorData, is_embedding: bool) -> Compared {
+    fn tensors(&self, name: &str, baseline: &TensorData, candidate: &TensorData, is_embedding: bool) -> Compared {
         let unread = |error: crate::error::Error| Compared::Unread(Side::Candidate, error.message().to_owned());
-        let measure = match compare::tensors(name, ours, theirs, self.shared.measurements) {
+        let measure = match compare::tensors(name, baseline, candidate, self.shared.measurements) {
             None => return Compared::LeftOut,
             Some(Err(error)) => return unread(error),
             Some(Ok(measure)) => measure,
@@ -155,7 +159,7 @@ impl Judging<'_> {
         if !is_embedding {
             return Compared::Tensor(measure);
         }
-        match compare::embedding(ours, theirs) {
+        match compare::embedding(baseline, candidate) {
             Ok(rows) => Compared::Embedding(measure, rows),
             Err(error) => unread(error),
         }

@@ -1,4 +1,4 @@
-//! Numbers of past runs, from which a limit is made.
+//! Numbers of past runs, from which a limit is calibrated.
 
 use std::path::Path;
 

@@ -31,7 +31,7 @@ use crate::verdict::{CheckId, PerSide, Side};
 
 /// The check of checkpoints.
 pub(super) const CHECK: GateCheck = GateCheck {
-    // Their tensors are told by the checksums of their archives.
+    // The checksums in the archives' directories identify the tensors, so that no tensor data is hashed.
     recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Directory, look: recognise },
     judge: |sides, _, shared| {
         let policy = &shared.request.policy;
@@ -62,7 +62,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     Some(Recognised::of("checkpoint", place))
 }
 
-/// The checkpoints of one side that is judged alone: each file by itself, but for those that make sense only together.
+/// The checkpoints of a side that is judged alone: each file is one, except for formats whose files make sense only together.
 fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
     let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
     checkpoint::gathered(files, |format| matches!(format, Format::Dcp | Format::Fsdp))
@@ -73,7 +73,7 @@ fn arranged(baseline: &Inventory, candidate: &Inventory, section: &CheckpointPol
     pair::arranged(baseline.all(), candidate.all(), !section.names.is_empty())
 }
 
-/// Measures every checkpoint; what cannot be read is found again, and said, when the parts are judged.
+/// Measures every checkpoint. A checkpoint that cannot be read is skipped here, and reported when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let section = &request.policy.checkpoint;
@@ -120,7 +120,7 @@ fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Che
     outcome
 }
 
-/// Whether parameters move between the checkpoints of the run. Damage is a finding of its unit, and such a checkpoint is passed over.
+/// Checks that parameters change between the checkpoints of the run. Damaged checkpoints are skipped; their units report them.
 fn motion(candidate: &Inventory, places: &[CheckpointPlace], section: &CheckpointPolicy) -> (Option<Finding>, Looked) {
     let (mut motion, mut count) = (Checkpoints::default(), 0);
     let mut before: Option<(u64, Checkpoint)> = None;
@@ -136,7 +136,7 @@ fn motion(candidate: &Inventory, places: &[CheckpointPlace], section: &Checkpoin
     motion.finish(count)
 }
 
-/// One checkpoint alone: compared with itself, its statistics count what is not finite.
+/// Judges one checkpoint alone. It is compared with itself, so that its statistics count the values that are not finite.
 fn alone_of(name: &str, opened: &Opened, progress: &dyn Progress) -> JudgedCheckpoint {
     let pairs = pair::parameters(&opened.checkpoint, &opened.checkpoint, &BTreeMap::new());
     progress.begin("looking through checkpoints", pairs.matched.len() as u64);
@@ -161,7 +161,7 @@ pub fn check(
     let sides = Sides { baseline, candidate, policy, measurements, progress };
     let mut folders = BTreeSet::new();
     for (b, c) in &paired.matched {
-        // What lies beside several checkpoints of a folder is told once.
+        // Files that several checkpoints of a folder share are reported once.
         let scope = SettingsScope {
             is_alike: b.format == c.format && policy.checkpoint.names.is_empty(),
             is_whole: b.format == Format::Whole && c.format == Format::Whole,
@@ -270,7 +270,7 @@ impl Sides<'_> {
         WholeUnit { judged, layout: Some(told_layouts(found, self.policy)), unused }
     }
 
-    /// Layouts, missing files and copies of runs that wrote the same files, which are compared one by one.
+    /// Reports layouts, missing files and differing copies where both runs wrote the same files, which are compared one by one.
     fn say_ranks(&self, outcome: &mut CheckOutcome) {
         let last = |inventory: &Inventory| {
             let files = checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec());
@@ -278,7 +278,7 @@ impl Sides<'_> {
             places.into_iter().rfind(|place| place.format != Format::Whole)
         };
         let (Some(b), Some(c)) = (last(self.baseline), last(self.candidate)) else { return };
-        // What cannot be opened is said of its file.
+        // A file that cannot be opened has a finding of its own.
         let Ok(both) = open_aligned((self.baseline, &b), (self.candidate, &c), &self.policy.checkpoint) else { return };
         let Aligned { checkpoints, replicas, .. } = &both.aligned;
         let missing = PerSide {
@@ -291,7 +291,7 @@ impl Sides<'_> {
         outcome.layout = Some(told_layouts(found, self.policy));
     }
 
-    /// The last earlier iterations of both sides, under the names of the last.
+    /// The latest earlier iterations of both sides, under the names of the iteration that is judged.
     fn earlier(&self, b: &CheckpointPlace, c: &CheckpointPlace, arranged: &Arranged) -> Vec<(String, Checkpoint)> {
         let section = &self.policy.checkpoint;
         let opened = |side: Side, place: &CheckpointPlace| {
@@ -308,7 +308,7 @@ impl Sides<'_> {
             let last = places.len().saturating_sub(EARLIER);
             places.iter().skip(last).filter_map(move |place| opened(side, place)).collect::<Vec<_>>()
         };
-        // The baseline's are trusted more, and are looked at first.
+        // `explain` looks at the last entries first, and the baseline's are trusted more.
         of(Side::Candidate).into_iter().chain(of(Side::Baseline)).collect()
     }
 }
@@ -319,7 +319,7 @@ struct OpenedBoth {
     left_out: BTreeSet<String>,
 }
 
-/// Opens both sides and brings them under common names, or says what cannot be read.
+/// Opens both sides and brings their tensors under common names; the error holds the findings about what cannot be read.
 fn open_aligned(
     (baseline, b): (&Inventory, &CheckpointPlace),
     (candidate, c): (&Inventory, &CheckpointPlace),
@@ -419,7 +419,7 @@ fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPoli
     Ok(Opened { checkpoint, left_out })
 }
 
-/// Takes the parameters out that the policy leaves out, and gives their names.
+/// Removes the parameters that the policy ignores, and returns their names.
 fn take_ignored(checkpoint: &mut Checkpoint, section: &CheckpointPolicy) -> BTreeSet<String> {
     let ignored = |name: &str| section.ignore.iter().any(|pattern| pattern.matches(name));
     let left_out: BTreeSet<String> = checkpoint.parameters.keys().filter(|name| ignored(name)).cloned().collect();

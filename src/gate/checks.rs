@@ -6,7 +6,7 @@ use crate::check::each_check;
 use crate::read::curve::log::LogPattern;
 use crate::verdict::CheckId;
 
-/// Makes the gate's tables of the table of checks.
+/// Builds the gate's tables from the table of checks.
 macro_rules! tables {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
         const CHECKS: &[&GateCheck] = &[$(&super::$name::CHECK),+];
@@ -27,7 +27,7 @@ pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
     Search { recognisers: recognisers(), pattern, room: None }
 }
 
-/// The check `id`; `None` for what only findings are filed under.
+/// The check with the given id; `None` for ids that only group findings (artifacts, history).
 pub(super) fn of(id: CheckId) -> Option<&'static GateCheck> {
     CHECKS.iter().copied().find(|check| check.recogniser.check == id)
 }

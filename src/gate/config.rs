@@ -51,35 +51,35 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
 /// side's root are, and packs left over make the check incomplete.
 pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let (ours, theirs): (&[Pack], &[Pack]) = (baseline.all(), candidate.all());
-    if let ([ours], [theirs]) = (ours, theirs) {
-        judge_pair(&mut outcome, ours, theirs, policy, "");
+    let (baseline_packs, candidate_packs): (&[Pack], &[Pack]) = (baseline.all(), candidate.all());
+    if let ([baseline_pack], [candidate_pack]) = (baseline_packs, candidate_packs) {
+        judge_pair(&mut outcome, baseline_pack, candidate_pack, policy, "");
         return outcome;
     }
-    if ours.is_empty() || theirs.is_empty() {
+    if baseline_packs.is_empty() || candidate_packs.is_empty() {
         // A pack that was there and could not be read stops msprobe before its first checker.
         let damaged = baseline.has_damaged(ID) || candidate.has_damaged(ID);
-        unread(&mut outcome, ours.iter().chain(theirs), damaged);
+        unread(&mut outcome, baseline_packs.iter().chain(candidate_packs), damaged);
         return outcome;
     }
-    judge_pairs(&mut outcome, ours, theirs, policy);
+    judge_pairs(&mut outcome, baseline_packs, candidate_packs, policy);
     outcome
 }
 
-fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], policy: &Policy) {
+fn judge_pairs(outcome: &mut CheckOutcome, baseline: &[Pack], candidate: &[Pack], policy: &Policy) {
     let partner = |pack: &Pack, others: &[Pack]| others.iter().position(|other| other.path == pack.path);
-    for pack in ours {
-        if let Some(other) = partner(pack, theirs).and_then(|position| theirs.get(position)) {
+    for pack in baseline {
+        if let Some(other) = partner(pack, candidate).and_then(|position| candidate.get(position)) {
             judge_pair(outcome, pack, other, policy, &pack.path);
         }
     }
     let left = |packs: &[Pack], others: &[Pack]| -> Vec<String> {
         packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect()
     };
-    let left = [(Side::Baseline, left(ours, theirs)), (Side::Candidate, left(theirs, ours))];
+    let left = [(Side::Baseline, left(baseline, candidate)), (Side::Candidate, left(candidate, baseline))];
     let most = left.iter().map(|(_, paths)| paths.len()).max().unwrap_or_default();
     for (side, paths) in left {
-        // A single pack is clear; it waits for the one that the other side is asked to name.
+        // A single pack is not ambiguous; only the side with several packs is asked to name one.
         let Some(first) = paths.first().filter(|_| paths.len() > 1 || most == 1) else { continue };
         let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID).with("kind", "pack");
         let finding = finding.with("side", side.as_str()).with("count", paths.len()).with("paths", paths);
@@ -87,7 +87,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
     }
 }
 
-/// Items for packs that have no readable partner: nothing was compared.
+/// Adds an item per checker for packs without a readable partner, of which nothing was compared.
 fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>, damaged: bool) {
     let packs: Vec<&Pack> = packs.collect();
     for checker in Checker::ALL {
@@ -109,10 +109,10 @@ fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>,
     }
 }
 
-fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &Policy, label: &str) {
-    let redactor = Redactor::new(named(ours).chain(named(theirs)));
-    let reports = msprobe::compare(ours, theirs, &redactor);
-    let context = Context { baseline: ours, candidate: theirs, policy: &policy.config, redactor: &redactor };
+fn judge_pair(outcome: &mut CheckOutcome, baseline: &Pack, candidate: &Pack, policy: &Policy, label: &str) {
+    let redactor = Redactor::new(named(baseline).chain(named(candidate)));
+    let reports = msprobe::compare(baseline, candidate, &redactor);
+    let context = Context { baseline, candidate, policy: &policy.config, redactor: &redactor };
     add_judged(outcome, config::judge(&context), &reports, label);
     let summary = msprobe::summary(&reports);
     let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
@@ -142,7 +142,7 @@ fn suffix(label: &str) -> String {
     if safe.is_empty() { safe } else { format!("_{safe}") }
 }
 
-/// Adds an item, or joins it with that of an earlier pair of packs; gives its place.
+/// Adds an item, or merges it with that of an earlier pair of packs; returns its place among the items.
 fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report>, state: ItemState) -> usize {
     let item = ConfigItem {
         name: checker.as_str().into(),

@@ -1,7 +1,7 @@
 //! Discovery: what lies in a folder, recognised by content.
 //!
-//! A file's first bytes say which check it belongs to; its name never does. Each check brings a [`Recogniser`]. What is not
-//! recognised is listed with the reason, and what is recognised and cannot be read is damage, not absence.
+//! A file's first bytes decide which check it belongs to; its name never does. Each check has a [`Recogniser`]. A file that
+//! is not recognised is listed with the reason; one that is recognised and cannot be read is damaged, not absent.
 
 mod digest;
 pub(super) mod mistaken;
@@ -41,13 +41,13 @@ const UNKNOWN: &str = "unknown format";
 /// Reason for not reading a text that looks like a training log.
 const UNREAD_LOG: &str = "no loss values recognised; set `loss.log-pattern` to read it";
 
-/// Reason for not judging an answer of msprobe, which is shown.
+/// Reason for not judging an output of msprobe's `overflow_check`; it is only shown.
 const OVERFLOW_CHECK: &str = "an answer of msprobe's overflow_check";
 
-/// Reason for not reading a file of no bytes.
+/// Reason for not reading an empty file.
 const EMPTY: &str = "empty file";
 
-/// Reason for not reading JSON without an end.
+/// Reason for not reading truncated JSON.
 const CUT_JSON: &str = "JSON that is cut before its kind can be recognised";
 
 /// Advice for a damaged file.
@@ -104,7 +104,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
     let data_folders = dump::data_folders(files.as_ref());
-    // Their names alone tell neither order nor partner: that is in the records beside the folder.
+    // The names of tensor files show neither order nor partner; the records beside the folder hold both.
     let are_tensors_alone = mistaken::is_tensor_folder(files.location());
     let entries: Vec<&FileEntry> =
         files.list().iter().filter(|entry| !are_tensors_alone && !is_tensor_data(&entry.path, &data_folders)).collect();
@@ -121,7 +121,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
     for (entry, found) in entries.into_iter().zip(found) {
         inventory.take(entry.path.clone(), found);
     }
-    // A tool's dump lies in many files; which are of one step and rank shows when all were seen.
+    // A tool's dump consists of many files; only all of them together show which belong to one step and rank.
     for folder in dump::of_tools(&files, inventory.artifacts.all::<ToolPart>()) {
         inventory.artifacts.push(folder);
     }
@@ -136,9 +136,9 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
 
 /// Kind of a file.
 enum Found {
-    /// A check's.
+    /// File of a check.
     Of(CheckId, Recognised),
-    /// Nobody's, and why.
+    /// File of no check, with the reason.
     Ignored(&'static str),
     Unreadable(Error),
 }
@@ -164,7 +164,7 @@ pub(super) fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Asks every check, those with the surest evidence first.
+/// Asks the recognisers of all checks in turn, those with the surest evidence first.
 fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
     let ask = |by| {
         let mut asked = recognisers.iter().filter(|recogniser| recogniser.by == by);
@@ -186,10 +186,12 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
         ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
     });
     found.unwrap_or_else(|| {
-        Found::Ignored(match () {
-            () if is_cut_json(sample) => CUT_JSON,
-            () if log::resembles(sample.head) => UNREAD_LOG,
-            () => UNKNOWN,
+        Found::Ignored(if is_cut_json(sample) {
+            CUT_JSON
+        } else if log::resembles(sample.head) {
+            UNREAD_LOG
+        } else {
+            UNKNOWN
         })
     })
 }
@@ -208,8 +210,8 @@ fn is_cut_json(sample: &Sample<'_>) -> bool {
         && ends_early(sample.head)
 }
 
-/// Whether a text is wrong JSON at its end only: a line of a log may begin as JSON, `[rank0] step 1`. Numbers that are none
-/// make a text wrong where they stand.
+/// Whether a text is JSON up to its end. A log line may begin like JSON (`[rank0] step 1`), and is invalid early on. A text
+/// with NaN or Infinity counts as JSON too, although the parser rejects it where they stand.
 fn ends_early(text: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
     let read = serde_json::from_slice::<serde::de::IgnoredAny>(text);
@@ -253,13 +255,13 @@ impl Inventory {
         self.artifacts.all()
     }
 
-    /// Answers of msprobe's `overflow_check`, which are shown and never judged.
+    /// Outputs of msprobe's `overflow_check`, which are shown and never judged.
     pub(super) fn overflow_checks(&self) -> Vec<Source> {
         let is_answer = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == OVERFLOW_CHECK);
         self.seen.iter().filter(is_answer).filter_map(|seen| self.files.open(&seen.path).ok()).collect()
     }
 
-    /// The same with one more file, which cannot be read.
+    /// Adds a file that cannot be read.
     #[must_use]
     pub(super) fn with_damaged(mut self, path: &str, error: Error) -> Self {
         self.note(path.to_owned(), None, "archive", Outcome::Damaged(error));
@@ -292,8 +294,8 @@ impl Inventory {
         self.files.as_ref()
     }
 
-    /// A single file that was given for one check belongs to it: what is not recognised is damage then, for the reason that
-    /// `explain` gives; where it gives none of an unread file, a finding of its own says so.
+    /// Assigns a single file, given for one check, to that check, so that an unrecognised file counts as damaged. `explain`
+    /// may give the error; `Some(None)` from it leaves the file as it is, because another finding reports it.
     pub fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Option<Error>>) {
         let [entry] = self.files.list() else { return };
         let named = self.files.location().ends_with(&entry.path);
@@ -316,12 +318,12 @@ impl Inventory {
         seen.check = Some(check);
     }
 
-    /// A file that is empty or cut, and under whose path the other side has an artifact, is damage: it would be one.
+    /// Marks empty and truncated files as damaged where the other side has an artifact at the same path.
     pub fn expect_like(&mut self, other: &Self) {
-        let theirs: HashMap<&str, &Seen> = other.seen.iter().map(|seen| (seen.path.as_str(), seen)).collect();
+        let by_path: HashMap<&str, &Seen> = other.seen.iter().map(|seen| (seen.path.as_str(), seen)).collect();
         for seen in &mut self.seen {
             let Outcome::Ignored(reason) = &seen.outcome else { continue };
-            let twin = theirs.get(seen.path.as_str()).filter(|twin| matches!(twin.outcome, Outcome::Read(_)));
+            let twin = by_path.get(seen.path.as_str()).filter(|twin| matches!(twin.outcome, Outcome::Read(_)));
             let Some((twin, check)) = twin.and_then(|twin| Some((twin, twin.check?))) else { continue };
             if reason == EMPTY || reason == CUT_JSON {
                 let message = format!("{reason}; in the other run it is a {}", twin.kind);
@@ -336,17 +338,17 @@ impl Inventory {
         self.files.location()
     }
 
-    /// Number of files that were looked at.
+    /// Number of files of the side.
     pub fn files(&self) -> usize {
         self.files.list().len()
     }
 
-    /// Answer of `explain` for the first text that looks like a training log and is none.
+    /// The first result of `explain` for a text that looks like a training log and was not recognised as one.
     pub fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
         self.unread_logs().find_map(|file| explain(&file))
     }
 
-    /// Texts that look like a training log and are none.
+    /// Texts that look like a training log and were not recognised as one; at most 16.
     pub fn unread_logs(&self) -> impl Iterator<Item = Source> {
         /// Files that are looked at once more.
         const MOST_FILES: usize = 16;
@@ -372,12 +374,12 @@ impl Inventory {
         self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
-    /// Digest of what was judged. Once the checks have read the files, it costs little.
+    /// Digest of what was judged. It is cheap once the checks have read the files.
     pub fn digest(&self) -> String {
         self.files.whole(self.extents())
     }
 
-    /// Takes the digests of the files that the checks may ask for; those of remote tensors follow as they are read.
+    /// Computes the digests that the checks may ask for; those of remote tensors follow when the tensors are read.
     pub(super) fn take_digests(&self) {
         self.files.take_first(self.extents());
     }
@@ -389,11 +391,11 @@ impl Inventory {
             None => Extent::Name,
         };
         let extents: HashMap<&str, Extent> = self.seen.iter().map(|seen| (seen.path.as_str(), extent(seen))).collect();
-        // What was not looked at is tensor data of a dump.
+        // Files that discovery skipped are tensor data of a dump.
         move |entry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory)
     }
 
-    /// The files of `check`; those of no check that were not looked at are the data of its dumps.
+    /// The files of `check`. Files that discovery skipped are tensor data, and belong to the dump check.
     pub(super) fn files_of(&self, check: CheckId) -> Vec<&FileEntry> {
         let checks: HashMap<&str, Option<CheckId>> =
             self.seen.iter().map(|seen| (seen.path.as_str(), seen.check)).collect();
@@ -401,12 +403,12 @@ impl Inventory {
         self.files.list().iter().filter(|entry| of(entry) == Some(check)).collect()
     }
 
-    /// Whether the file at `path` holds the same bytes on the `other` side, where digests of all content say so.
+    /// Whether the file at `path` holds the same bytes on the `other` side; `None` where the digests taken do not decide it.
     pub(super) fn has_same_content(&self, other: &Self, path: &str) -> Option<bool> {
-        let [ours, theirs] = [self, other].map(|side| side.files.known(path));
-        let (ours, theirs) = (ours?, theirs?);
-        let is_whole = ours.extent == Extent::Content && theirs.extent == Extent::Content;
-        (is_whole || ours.digest != theirs.digest).then_some(ours.digest == theirs.digest)
+        let [left, right] = [self, other].map(|side| side.files.known(path));
+        let (left, right) = (left?, right?);
+        let is_whole = left.extent == Extent::Content && right.extent == Extent::Content;
+        (is_whole || left.digest != right.digest).then_some(left.digest == right.digest)
     }
 
     /// The table of what was found.

@@ -70,7 +70,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     }
 }
 
-/// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
+/// Measures every unit. A unit that cannot be read is skipped here, and reported when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let (pairs, _) = crate::pair::unit::units(baseline.all(), candidate.all());
@@ -94,7 +94,7 @@ fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>)
     check(baseline, candidate, shared, Others { noise, reference })
 }
 
-/// The noise that the policy names: of a recorded file, or of repeats; without one, that of the baseline's manifest.
+/// The noise that the policy names, from a recorded file or from repeats; else that of the baseline's manifest.
 fn known_noise(surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<Option<Known>> {
     let policy = &shared.request.policy;
     let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: shared.recognisers };
@@ -192,7 +192,7 @@ pub fn check(
     let renaming = renaming::of(shared.request);
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
     let units = steps.values().map(Vec::len).sum::<usize>();
-    // One step and rank alone tells nothing of copies and motion.
+    // A single step and rank shows nothing about copies between ranks or about changes between steps.
     let watch = (units > 1 && arranged.whole.is_none()).then(|| Both::new(&policy.health.replicas));
     let mut aids = Aids { noise, reference, without_noise: Vec::new(), watch, signs: None };
     aids.signs = (outcome.layout.is_none() && units > 1).then(|| PerSide::of(|_| Signs::new()));
@@ -217,7 +217,7 @@ pub fn check(
     Ok(outcome)
 }
 
-/// Other runs than the two that are compared.
+/// Runs beside the two that are compared.
 #[derive(Clone, Copy, Default)]
 pub struct Others<'a> {
     /// Repeats of the baseline.
@@ -226,15 +226,15 @@ pub struct Others<'a> {
     pub reference: Option<&'a [DumpFolder]>,
 }
 
-/// Other runs while units are judged, and what they lack.
+/// Other runs while units are judged, and the gaps found in them.
 struct Aids<'a> {
     noise: Noise<'a>,
     reference: Option<Reference<'a>>,
     /// Records of the baseline's dumps without recorded noise.
     without_noise: Vec<String>,
-    /// Each of the two runs, held against itself.
+    /// Watch over each of the two runs by itself.
     watch: Option<Both>,
-    /// Signs of the layouts of both sides in the first step, where ranks are paired as they are.
+    /// Signs of both sides' layouts in the first step; `None` where ranks are put together, or there is one unit only.
     signs: Option<PerSide<Signs>>,
 }
 
@@ -249,23 +249,24 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// The step before, as causes may know it.
+    /// The step before, as the search for causes takes it; `None` where nothing was recorded of it.
     fn before(&self) -> Option<Before<'_>> {
         let (step, gradients) = self.recorded.as_ref()?;
         Some(Before { step: *step, parameters: &self.parameters, gradients })
     }
 }
 
-/// A unit that was judged, and where it is to be found again.
+/// A judged unit, with its place among the units of the step.
 struct Judged<'a> {
     place: usize,
     pair: &'a UnitPair<'a>,
     unit: JudgedUnit,
-    /// For the next step; `None` of the last one.
+    /// Gradients for judging the next step; `None` in the last one.
     gradients: Option<Gradients>,
 }
 
-/// Judges the units of a step, one after the other. What only a later step asks for is not kept of the last one.
+/// Judges the units of a step one after the other; returns which limits each one used. Gradients are kept for a later step
+/// only, so not of the last one.
 fn step(
     pairs: &[UnitPair<'_>],
     is_last: bool,
@@ -374,14 +375,14 @@ fn fall_back(pair: &UnitPair<'_>, evidence: &mut Evidence) {
     if baseline.step != candidate.step {
         evidence.fall_back("other-step", format!("step {} against step {}", baseline.step, candidate.step));
     }
-    if let (Some(ours), Some(theirs)) = (baseline.rank, candidate.rank)
-        && ours != theirs
+    if let (Some(baseline_rank), Some(candidate_rank)) = (baseline.rank, candidate.rank)
+        && baseline_rank != candidate_rank
     {
-        evidence.fall_back("other-rank", format!("rank {ours} against rank {theirs}"));
+        evidence.fall_back("other-rank", format!("rank {baseline_rank} against rank {candidate_rank}"));
     }
 }
 
-/// Judges a unit and writes its lines; what grows with the unit goes with it.
+/// Judges a unit and writes its lines to the sink, so that nothing that grows with the unit stays in memory.
 fn judge_unit(input: &UnitInput<'_>, context: &Context, shared: &Shared<'_>, noise: Noise<'_>) -> Result<JudgedUnit> {
     let mut judged = judge(input, context, &shared.request.policy);
     let flows = std::mem::take(&mut judged.flows);
@@ -392,8 +393,8 @@ fn judge_unit(input: &UnitInput<'_>, context: &Context, shared: &Shared<'_>, noi
     Ok(judged)
 }
 
-/// Looks for causes at the first culprit of the step, with the other ranks beside it; says what its operations weigh, and
-/// where in the culprit's tensor of which unit the error lies.
+/// Looks for causes at the first culprit of the step, with the same operation of the other ranks. Returns the sizes of the
+/// operations involved, and the place of the error within the culprit's tensor, with the place of its unit.
 fn diagnose_first<'a>(
     judged: &[Judged<'a>],
     units: &mut Units<'a>,
@@ -405,10 +406,10 @@ fn diagnose_first<'a>(
     let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
     let Some(Judged { place, pair, unit, .. }) = guilty else { return nothing() };
     let peers = units.peers(&culprit.op, *place);
-    // What cannot be read again has been judged all the same; its cause stays unnamed.
+    // A unit that can no longer be read was judged before; only its cause stays unnamed.
     let Ok(compared) = units.get(*place, pair) else { return nothing() };
     let before = earlier.get(&pair.candidate.rank).and_then(Earlier::before);
-    // What was said of units without a culprit does not explain this one.
+    // Causes found in units without a culprit do not explain this one.
     diagnoses.values_mut().flatten().for_each(Diagnosis::doubt);
     diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
     let location = compared.location(unit).map(|location| (*place, location));
@@ -439,20 +440,20 @@ fn refuse_uncounted(judged: &JudgedUnit, policy: &Policy) -> Result<()> {
         .with_help("dump both runs with `task: tensor`, or limit these operations by `noise` and `wrong`, which statistics have too"))
 }
 
-/// A limit rule of the policy that fits nothing protects nothing.
+/// Findings about limits of the policy that fitted no operation, and so protect nothing.
 fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
     let unused = policy.dump.limits.iter().zip(used).filter(|(_, used)| !**used);
     unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())).collect()
 }
 
-/// A unit whose records cannot be read is there, and incomplete.
+/// Adds a unit whose records cannot be read, as incomplete.
 fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], outcome: &mut CheckOutcome) {
     let mut unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
     unit.tool = pair.candidate.tool().map(str::to_owned);
     outcome.add_unit(Unit::Dump(Box::new(unit)), errors.iter().map(|(side, error)| damaged(ID, *side, error)));
 }
 
-/// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.
+/// Notes in every unit without a culprit of its own where its error came from, and keeps what later steps inherit.
 fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier>) {
     let place = |culprit: &Culprit| Place { step: culprit.step, rank: culprit.rank, op: culprit.op.clone() };
     let first = first_of_dumps(judged.iter().map(|unit| &unit.unit)).map(place);

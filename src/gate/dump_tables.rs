@@ -54,8 +54,8 @@ pub fn table<'a>(
     dump::table(&pair, lookup, name(candidate))
 }
 
-/// Numbers that the comparison for the verdict measured of pairs of tensors of one shape, by their places, candidate
-/// first; pairs whose data was not read are absent.
+/// Measurements that the comparison for the verdict took of pairs of tensors of one shape, by their places, candidate
+/// first. Pairs whose data was not read are absent.
 pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairStats> {
     let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place::new(operation?, leaf?));
     let operations = comparison.operations.iter().flat_map(|operation| {

@@ -55,22 +55,25 @@ pub(super) fn check(
         return outcome;
     }
     progress.begin("comparing evaluations", 0);
-    let (ours, theirs) = rayon::join(|| found(baseline), || found(candidate));
-    // A side without any evaluation is told as such.
+    let (baseline_found, candidate_found) = rayon::join(|| found(baseline), || found(candidate));
+    // A side without any evaluation is reported elsewhere, as a check with artifacts on one side only.
     if has == (true, true) {
-        let (our_files, their_files) = (KeptOpen::new(baseline.all_files()), KeptOpen::new(candidate.all_files()));
-        let texts = |ours: &TextPlace, theirs: &TextPlace| {
-            let baseline = read::texts(&our_files, ours).ok()?;
-            Some(TextPair { baseline, candidate: read::texts(&their_files, theirs).ok()? })
+        let (baseline_files, candidate_files) =
+            (KeptOpen::new(baseline.all_files()), KeptOpen::new(candidate.all_files()));
+        let texts = |baseline_place: &TextPlace, candidate_place: &TextPlace| {
+            let baseline = read::texts(&baseline_files, baseline_place).ok()?;
+            Some(TextPair { baseline, candidate: read::texts(&candidate_files, candidate_place).ok()? })
         };
-        judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
-        judge_generations(&mut outcome, &ours, &theirs, policy);
-        rollouts::judge(&mut outcome, &ours.rollouts, &theirs.rollouts, policy);
+        judge_runs(&mut outcome, &baseline_found, &candidate_found, policy, &texts);
+        judge_generations(&mut outcome, &baseline_found, &candidate_found, policy);
+        rollouts::judge(&mut outcome, &baseline_found.rollouts, &candidate_found.rollouts, policy);
         let broken = broken(&outcome);
-        outcome.judge_unread(accounts(&ours), accounts(&theirs), &broken);
+        outcome.judge_unread(accounts(&baseline_found), accounts(&candidate_found), &broken);
         let missing = required(&outcome, policy);
         outcome.say(missing);
-        for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
+        for (side, inventory, of_side) in
+            [(Side::Baseline, baseline, &baseline_found), (Side::Candidate, candidate, &candidate_found)]
+        {
             // Parts of evaluations without one that could be judged.
             if of_side.runs.is_empty() && of_side.generations.is_empty() && of_side.rollouts.is_empty() {
                 let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
@@ -84,22 +87,22 @@ pub(super) fn check(
 
 fn judge_runs<'a>(
     outcome: &mut CheckOutcome,
-    ours: &'a Found,
-    theirs: &'a Found,
+    baseline: &'a Found,
+    candidate: &'a Found,
     policy: &Policy,
     texts: &run::Texts<'_>,
 ) {
-    let (models, _) = pair::models(&ours.runs, &theirs.runs);
+    let (models, _) = pair::models(&baseline.runs, &candidate.runs);
     let paired: HashSet<*const Run> =
         models.iter().flat_map(|model| [model.baseline, model.candidate]).map(std::ptr::from_ref).collect();
-    // Whatever found no partner is told, for whichever reason.
+    // Every run without a partner is reported, whatever the reason.
     let of_side = |side: Side, runs: &'a [Run]| {
         runs.iter()
             .filter(|run| !paired.contains(&std::ptr::from_ref(*run)))
             .map(move |run| (side, run))
             .collect::<Vec<_>>()
     };
-    let lonely = [of_side(Side::Baseline, &ours.runs), of_side(Side::Candidate, &theirs.runs)].concat();
+    let lonely = [of_side(Side::Baseline, &baseline.runs), of_side(Side::Candidate, &candidate.runs)].concat();
     let judged = run::judge(&models, &lonely, policy, texts);
     let unused = unused(&judged, policy);
     add(outcome, judged);
@@ -113,7 +116,7 @@ fn accounts(side: &Found) -> impl Iterator<Item = &Account> {
     side.runs.iter().map(|run| &run.account).chain(rollouts::accounts(&side.rollouts))
 }
 
-/// Metrics of which it is told that they are not finite, by their canonical names.
+/// Canonical names of the metrics that a finding already reports as not finite.
 fn broken(outcome: &CheckOutcome) -> BTreeSet<String> {
     let told = outcome.observations.iter().map(|said| &said.finding).filter(|finding| finding.is(&rules::NON_FINITE));
     let metric = |finding: &Finding| match finding.facts.get("metric") {
@@ -129,7 +132,7 @@ fn unused(judged: &Judged, policy: &Policy) -> Vec<Finding> {
     keys.filter(|key| !judged.used.contains(*key)).map(|key| Finding::new(&SELECTOR_UNUSED, key)).collect()
 }
 
-/// Takes judged units over; what is said of a task is said of each of its units.
+/// Adds judged units to the outcome; a finding about a task is attached to each unit of the task.
 fn add(outcome: &mut CheckOutcome, judged: Judged) {
     let Judged { units, tasks, rest, .. } = judged;
     let first = outcome.check.units.len();
@@ -149,9 +152,9 @@ fn add(outcome: &mut CheckOutcome, judged: Judged) {
     outcome.say(rest);
 }
 
-fn judge_generations(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy) {
+fn judge_generations(outcome: &mut CheckOutcome, baseline: &Found, candidate: &Found, policy: &Policy) {
     let is_judged = |task: &str| policy.evaluation.judges(task);
-    let (paired, names) = pair::generations(&ours.generations, &theirs.generations);
+    let (paired, names) = pair::generations(&baseline.generations, &candidate.generations);
     for paired in paired.iter().filter(|paired| is_judged(&paired.candidate.task)) {
         let JudgedGenerations { unit, findings } = generations::judge(paired, policy);
         outcome.add_unit(Unit::Generation(Box::new(unit)), findings);

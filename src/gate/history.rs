@@ -1,4 +1,4 @@
-//! A run's result to the record that its history keeps.
+//! Conversion of a run's result into the record that its history keeps.
 //!
 //! Everything that reaches a record passes the redactor: a record lives longer than a log, and is read by more people.
 
@@ -36,7 +36,7 @@ const MOST_CASES: usize = 1_000;
 /// Characters of a text from an artifact.
 const MOST_CHARS: usize = 300;
 
-/// Facts of a run that its result does not hold.
+/// Circumstances of a run that its result does not hold.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
     /// The suite.
@@ -47,7 +47,7 @@ pub struct Moment<'a> {
     pub run: &'a str,
     /// The baseline's manifest, where it was named by one.
     pub manifest: Option<&'a Manifest>,
-    /// Versions that no artifact tells; they go before those that one does.
+    /// Versions that no artifact holds; they take precedence over those from artifacts.
     pub versions: &'a [(String, String)],
 }
 
@@ -62,7 +62,7 @@ pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
     Facts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
 }
 
-/// Digests of all packages, settings and recorded inputs, in an order that no file decides.
+/// Digests of all packages, settings and recorded inputs, independent of the order in the files.
 fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let redactor = Redactor::default();
     let packs = || candidate.all::<Pack>().iter();
@@ -115,7 +115,7 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
     }
 }
 
-/// Puts what the history says into the result. What its trends warn of counts as every finding does.
+/// Adds the history's summary to the result; warnings of its trends count like any finding.
 pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
     let told = summary.trends.iter().flat_map(finding::of);
     result.measured.extend(told.map(|finding| Observation::of_check(CheckId::History, finding)));
@@ -219,8 +219,8 @@ impl Clean {
         rules.chain(counts).chain(measured).collect()
     }
 
-    /// Blocking cases: of each unit its rules that block, else its culprit's code, else the unit itself; findings of
-    /// checks of which no unit blocks.
+    /// Blocking cases: for each blocking unit its blocking rules, else its culprit's code, else the unit itself; and blocking
+    /// findings of checks without a blocking unit.
     fn failing(&self, result: &GateResult) -> Vec<Case> {
         let mut cases: Vec<Case> = result.checks.iter().flat_map(|check| self.of_check(check)).collect();
         let told: BTreeSet<CheckId> = cases.iter().map(|case| case.check).collect();

@@ -1,7 +1,7 @@
-//! Are the files of both sides the same bytes? A folder that was copied, or given twice, compares as perfect agreement.
+//! Detects sides with identical bytes: a folder that was copied, or given twice, would compare as perfect agreement.
 //!
-//! Sizes tell most pairs apart. Of files with the same name the digests that were taken of both sides decide; the bytes of
-//! the rest are compared, block by block, up to the first difference.
+//! Sizes rule most pairs out. For files with the same name, the digests that were taken of both sides decide. The bytes of
+//! the rest are compared block by block, up to the first difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ const MOST_BLOCKS: u64 = 256;
 /// The check that synchronisations of weights belong to.
 const SYNCHRONISED: CheckId = CheckId::Checkpoint;
 
-/// Says that both locations are one and the same.
+/// Finding that both locations are the same.
 pub(super) fn same_location(sides: &Sides, policy: &Policy) -> Option<Finding> {
     let [baseline, candidate] = [&sides.baseline, &sides.candidate].map(|side| side.location());
     if !is_same_location(baseline, candidate) || sides.baseline.files() == 0 {
@@ -35,16 +35,16 @@ pub(super) fn same_location(sides: &Sides, policy: &Policy) -> Option<Finding> {
     Some(finding(candidate, "location", sides.baseline.files(), policy).with("line", format!("`{advice}`")))
 }
 
-/// Says that all files of `check` are the same bytes on both sides.
+/// Finding that all files of `check` hold the same bytes on both sides.
 pub(super) fn same_files(check: CheckId, sides: &Sides, policy: &Policy) -> Option<Finding> {
     if is_same_location(sides.baseline.location(), sides.candidate.location()) {
         return None;
     }
-    // Of files that nothing could be read from, being equal says nothing.
+    // Files that could not be read may be equal without any meaning.
     if !sides.baseline.has_read(check) || !sides.candidate.has_read(check) {
         return None;
     }
-    // Both ends of a synchronisation hold the same bytes where all is well.
+    // Both ends of a correct synchronisation hold the same bytes.
     let is_of_sync = [&sides.baseline, &sides.candidate].into_iter().any(|side| !side.all::<SyncFile>().is_empty());
     if is_of_sync && check == SYNCHRONISED {
         return None;
@@ -56,7 +56,7 @@ pub(super) fn same_files(check: CheckId, sides: &Sides, policy: &Policy) -> Opti
     Some(said.with("bytes", bytes).with("compared", compared))
 }
 
-/// A release needs two runs; anywhere else a deterministic run may repeat itself.
+/// The finding, which fails under the release profile only: elsewhere, a deterministic run may repeat itself.
 fn finding(place: &str, how: &str, files: usize, policy: &Policy) -> Finding {
     let severity = if policy.profile == Profile::Release { Severity::Fail } else { SIDES_IDENTICAL.severity };
     Finding::new(&SIDES_IDENTICAL, place).with_severity(severity).with("how", how).with("files", files)
@@ -81,25 +81,30 @@ struct Pair<'a> {
 /// The files of `check` with their partners: by name where both sides have the same names, else by length. `None` where
 /// they cannot all be equal.
 fn pairs<'a>(check: CheckId, baseline: &'a Inventory, candidate: &'a Inventory) -> Option<Vec<Pair<'a>>> {
-    let [mut ours, mut theirs] = [baseline, candidate].map(|side| side.files_of(check));
-    if ours.is_empty() || ours.len() != theirs.len() {
+    let [mut baseline_files, mut candidate_files] = [baseline, candidate].map(|side| side.files_of(check));
+    if baseline_files.is_empty() || baseline_files.len() != candidate_files.len() {
         return None;
     }
-    let by_path: BTreeMap<&str, &FileEntry> = ours.iter().map(|entry| (entry.path.as_str(), *entry)).collect();
-    let has_same_names = theirs.iter().all(|entry| by_path.contains_key(entry.path.as_str()));
-    for files in [&mut ours, &mut theirs] {
+    let by_path: BTreeMap<&str, &FileEntry> =
+        baseline_files.iter().map(|entry| (entry.path.as_str(), *entry)).collect();
+    let has_same_names = candidate_files.iter().all(|entry| by_path.contains_key(entry.path.as_str()));
+    for files in [&mut baseline_files, &mut candidate_files] {
         let name = |entry: &FileEntry| entry.path.rsplit('/').next().unwrap_or_default().to_owned();
         match has_same_names {
             true => files.sort_by(|a, b| a.path.cmp(&b.path)),
             false => files.sort_by_cached_key(|entry| (entry.len, name(entry))),
         }
     }
-    let pair = |(ours, theirs): (&'a FileEntry, &'a FileEntry)| {
-        let known = if has_same_names { baseline.has_same_content(candidate, &ours.path) } else { None };
-        let can_be_equal = ours.len == theirs.len && known != Some(false);
-        can_be_equal.then_some(Pair { baseline: ours, candidate: theirs, is_known: known == Some(true) })
+    let pair = |(baseline_file, candidate_file): (&'a FileEntry, &'a FileEntry)| {
+        let known = if has_same_names { baseline.has_same_content(candidate, &baseline_file.path) } else { None };
+        let can_be_equal = baseline_file.len == candidate_file.len && known != Some(false);
+        can_be_equal.then_some(Pair {
+            baseline: baseline_file,
+            candidate: candidate_file,
+            is_known: known == Some(true),
+        })
     };
-    ours.into_iter().zip(theirs).map(pair).collect()
+    baseline_files.into_iter().zip(candidate_files).map(pair).collect()
 }
 
 /// The bytes that were compared; `None` where a difference was found or a file cannot be read.
@@ -114,10 +119,10 @@ fn compare(files: &[Pair<'_>], sides: &Sides) -> Option<u64> {
         let due: Vec<u64> = (0..blocks).filter(|block| is_due(before + block, total)).collect();
         before += blocks;
         if !due.is_empty() {
-            let ours = sides.baseline.all_files().open(&pair.baseline.path).ok()?;
-            let theirs = sides.candidate.all_files().open(&pair.candidate.path).ok()?;
+            let baseline = sides.baseline.all_files().open(&pair.baseline.path).ok()?;
+            let candidate = sides.candidate.all_files().open(&pair.candidate.path).ok()?;
             for block in due {
-                compared += equal_block(&ours, &theirs, block)?;
+                compared += equal_block(&baseline, &candidate, block)?;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A first policy file, written from what lies in two folders.
+//! A first policy file, made from the artifacts in two folders.
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
@@ -49,7 +49,7 @@ pub fn policy_text(
         Language::En => include_str!("../../templates/precision-gate.yml.j2"),
         Language::Zh => include_str!("../../templates/precision-gate.zh.yml.j2"),
     };
-    // A template's last line break is none of its text; without it a line that is appended would go on with a comment.
+    // Templates are rendered without their last line break; without it, an appended line would continue a comment.
     let text = environment.render_str(template, context).map(|text| text + "\n");
     text.map_err(|error| Error::new(ErrorKind::Internal, "precision-gate.yml.j2", error))
 }
@@ -65,7 +65,7 @@ fn yaml_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Names of files stand in a comment: they may not end it.
+/// Removes control characters from a file name, which stands in a YAML comment and must not end it.
 fn one_line(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).collect()
 }

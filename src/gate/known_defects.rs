@@ -1,8 +1,8 @@
 //! Limits so wide that a known defect passes.
 //!
-//! A limit replaces the built-in one, and may be wider where one operation is known to need it. One that fits every
-//! operation and lets a defect of known size pass switches the check off, and is refused; one that fits named
-//! operations is told. Defects are sized on a tensor of unit scale, so that `absolute` counts too.
+//! A limit replaces the built-in one, and may be wider for an operation that is known to need it. A limit that applies to
+//! every operation and lets a defect of known size pass would switch the check off, so it is refused. Such a limit for named
+//! operations is only reported. Defects are sized on a tensor of unit scale, so that `absolute` can be compared too.
 
 mod defect;
 mod evaluation;
@@ -25,7 +25,7 @@ use names::{MANY, OPERATIONS, PARAMETERS};
 
 pub(super) use defect::{DEFECTS, KnownDefect};
 
-/// Types whose limits are held against the defects. One of eight bits rounds as coarsely as some of the defects are large.
+/// Types whose limits are compared with the defects. Types of eight bits are missing: they round as coarsely as some defects.
 const DTYPES: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16];
 
 /// The keys of the policy with limits, in the order of [`KnownDefect::cases`].
@@ -34,14 +34,14 @@ const DUMP: &str = "dump.limits";
 const CHECKPOINT: &str = "checkpoint.limits";
 const MONITOR: &str = "monitor.limits";
 
-/// A limit of the policy, whatever it is for.
+/// A limit of the policy for dumps, checkpoints or monitors.
 struct Limit {
     /// The key of the policy that holds it: the check, and `limits`.
     key: &'static str,
     name: String,
     is_named: bool,
     dtypes: Vec<Dtype>,
-    /// Limits of errors relative to scale, `noise`, `wrong` and `absolute`; those not judged at all where others decide.
+    /// Limits `noise`, `wrong` and `absolute` of errors relative to scale.
     given: [Option<Tolerance>; 3],
     by_scale: bool,
     /// Limits that count elements.
@@ -114,7 +114,7 @@ fn names_tensors(pattern: Option<&Pattern>) -> bool {
 }
 
 impl Limit {
-    /// Verdict on a defect in the type that judges it mildest.
+    /// Mildest verdict on a defect over all types of the limit.
     fn verdict(&self, defect: &KnownDefect) -> Verdict {
         self.dtypes.iter().map(|dtype| self.verdict_in(defect, *dtype)).min().unwrap_or(Verdict::Fail)
     }
@@ -129,7 +129,7 @@ impl Limit {
         if misses(&self.elements, defect) { Verdict::Fail } else { of_scale }
     }
 
-    /// The largest defect that passes.
+    /// The largest known defect that the limit lets pass.
     fn passes(&self) -> Option<&'static KnownDefect> {
         DEFECTS.iter().rev().find(|defect| self.verdict(defect) == Verdict::Pass)
     }
@@ -145,10 +145,12 @@ fn misses(limit: &LimitRule, defect: &KnownDefect) -> bool {
 fn verdict(size: f64, band: Band, [noise, wrong]: [Option<Tolerance>; 2]) -> Verdict {
     let noise = noise.map_or(band.noise, Tolerance::get);
     let wrong = wrong.map_or(band.wrong, Tolerance::get).max(noise);
-    match () {
-        () if size <= noise => Verdict::Pass,
-        () if size > wrong => Verdict::Fail,
-        () => Verdict::Warn,
+    if size <= noise {
+        Verdict::Pass
+    } else if size > wrong {
+        Verdict::Fail
+    } else {
+        Verdict::Warn
     }
 }
 
@@ -172,7 +174,7 @@ pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
     ))
 }
 
-/// Says which limits for named operations or parameters are so wide, of those that fitted something.
+/// Findings about limits for named operations or parameters that let a known defect pass, of those limits that were used.
 pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
     let is_idle = |name: &str| {
         part.observations

@@ -1,11 +1,11 @@
-//! Names of the two runs for people: what the policy calls them, or the device that their packs or locations speak for.
+//! Names of the two runs for people: the policy's labels, else the device that their packs or locations show.
 
 use super::discover::Inventory;
 use crate::judge::config::device_of;
 use crate::policy::Policy;
 use crate::read::pack::Pack;
 
-/// Names of devices that a folder or file is called after.
+/// Names of devices that folders and files are commonly named after.
 const DEVICES: [&str; 19] = [
     "gpu", "npu", "cpu", "cuda", "ascend", "v100", "a10", "a100", "a800", "h20", "h100", "h200", "h800", "b200",
     "l40s", "910a", "910b", "910c", "950",
@@ -24,14 +24,14 @@ pub(super) fn labels(baseline: &Inventory, candidate: &Inventory, policy: &Polic
     [label(declared[0], of_baseline, "baseline"), label(declared[1], of_candidate, "candidate")]
 }
 
-/// The device that all packs of a side speak for.
+/// The device of all packs of a side; `None` where they differ or show none.
 fn of_packs(side: &Inventory) -> Option<String> {
     let packs = side.all::<Pack>();
     let device = device_of(packs.first()?)?;
     packs.iter().all(|pack| device_of(pack) == Some(device)).then(|| device.as_str().to_uppercase())
 }
 
-/// The device that a folder or file is called after: `runs/npu`, `gpu.zip`.
+/// The device that a folder or file is named after: `runs/npu`, `gpu.zip`.
 fn of_location(location: &str) -> Option<String> {
     let path = location.split(['#', '?']).next().unwrap_or(location);
     let name = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\', ':']).next()?;

@@ -55,7 +55,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
         return Some(read);
     }
     let Readable { source, notes } = match curve::readable(sample.head, sample.source) {
-        // A packed file that is no text is not this check's, and neither is one that cannot be unpacked.
+        // A compressed file that is no text, or that cannot be unpacked, does not belong to this check.
         Ok(readable) => readable,
         Err(error) if error.kind() == ErrorKind::LimitExceeded => return Some(damaged(error)),
         Err(_) => return None,
@@ -93,7 +93,7 @@ fn results_beside_state(sample: &Sample<'_>) -> Option<Recognised> {
 /// End of the name of a database's log of writes.
 const LOG: &str = "-wal";
 
-/// The file, and where it is a database with a log of writes beside it, the database as that log leaves it.
+/// The file itself; a database with a log of writes beside it is returned with those writes applied.
 fn with_log(sample: &Sample<'_>) -> Source {
     let log = || sample.files.open(&format!("{}{LOG}", sample.path)).ok();
     let log = sqlite::recognise(sample.head).then(log).flatten();
@@ -101,7 +101,7 @@ fn with_log(sample: &Sample<'_>) -> Source {
     merged.unwrap_or_else(|| sample.source.clone())
 }
 
-/// A log of writes as part of the database beside it.
+/// Recognises a log of writes as part of the database beside it.
 fn database_of_log(sample: &Sample<'_>) -> Option<Recognised> {
     let database = sample.path.strip_suffix(LOG)?;
     sample.files.open(database).is_ok().then(|| Recognised::part("SQLite log of writes", "read with its database"))
@@ -132,8 +132,8 @@ pub(super) enum UnreadLog {
 }
 
 impl UnreadLog {
-    /// Looks at some lines of a file; `None` for what is no text. A pattern is advised where it reads all lines of their shape in
-    /// it, and in each of `others`, such texts of the other side.
+    /// Inspects some lines of a file; `None` where it is no text. A pattern is suggested where it reads all lines of that shape
+    /// in the file and in each of `others`, the unread texts of the other side.
     pub(super) fn of(file: &Source, pattern: Option<&LogPattern>, others: &[Source]) -> Option<Self> {
         /// Characters of a line that are shown.
         const WIDTH: usize = 200;
@@ -184,7 +184,8 @@ impl UnreadLog {
     }
 }
 
-/// Judges the candidate's curves without a baseline. Its files, paired with themselves, give each metric its file and its role.
+/// Judges the candidate's curves without a baseline. The files are paired with themselves, which finds each metric's file and
+/// role.
 fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
     let files: &[CurveFile] = candidate.all();
     if files.is_empty() {
@@ -205,7 +206,7 @@ fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Resul
     let pairing = paired(files, files, &policy.loss)?;
     let [.., updates] = &pairing.updates;
     let growth = loss::growth::alone(files);
-    // The end leads: what stands before it may follow from it.
+    // The finding about the end comes first, because the others may follow from it.
     let mut general: Vec<Finding> =
         loss::ending::finding(files).or_else(|| loss::ending::early(files)).into_iter().collect();
     general.extend(loss::sources::unclear(&pairing, &policy.loss.metrics));
@@ -224,7 +225,7 @@ fn of_run(files: &[CurveFile], settings: Settings<'_>, policy: &Policy) -> Resul
     Ok(outcome)
 }
 
-/// Settings that the logs of a run declare; where none tells the size of the vocabulary, the policy may.
+/// Settings that the logs of a run declare; the policy gives the size of the vocabulary where no log does.
 fn declared(files: &[CurveFile], policy: &HealthPolicy) -> Declared {
     let vocabulary = policy.vocabulary.map(Vocabulary::get);
     let told = files.iter().map(|file| &file.told.declared).fold(Declared::default(), |known, file| Declared {
@@ -281,7 +282,7 @@ pub fn judge(
         &mut curves,
     )?;
     let growth = loss::growth::pair(baseline, candidate);
-    // The end leads: what stands before it may follow from it.
+    // The finding about the end comes first, because the others may follow from it.
     general.splice(0..0, loss::ending::finding_of_pair(baseline, candidate));
     general.extend(loss::updates::overflowed_in_pair(&pairing));
     general.extend(growth.as_ref().and_then(|(_, finding)| finding.clone()));
@@ -311,8 +312,8 @@ fn accounts(files: &[CurveFile]) -> impl Iterator<Item = &Account> {
     files.iter().map(|file| &file.account)
 }
 
-/// Judged curves, and findings that belong to none of them: those in `general`, and those about what was not read, which follow
-/// from whatever a curve lacks.
+/// Builds the outcome from judged curves and from findings that belong to no curve: first those in `general`, last those
+/// about values that were not read.
 fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, unread: Vec<Finding>) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let is_told = general.iter().chain(&unread).any(|finding| finding.severity >= Severity::Incomplete);
@@ -342,7 +343,7 @@ const OTHER_RUN: &str = "a band of runs that differ hides every difference as la
                          settings; record it with `precision-gate noise --allow-different-runs`; or give the runs as several \
                          baselines";
 
-/// The noise band the policy names: a recorded file, or repeats to record one from. A file of dumps alone says nothing here.
+/// The noise band that the policy names, from a recorded file or recorded now from repeats; `None` where it holds dumps only.
 fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
     let band = match policy.noise.0.as_slice() {
         [] => return Ok(None),
@@ -356,7 +357,7 @@ fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBan
 }
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Runs that
-/// are not repeats of each other are refused, unless `any_runs` are taken.
+/// are not repeats of each other are refused, unless `any_runs` is set.
 ///
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves, or two are not repeats of one case.
@@ -369,7 +370,7 @@ pub fn record(runs: &[Held], policy: &LossPolicy, repeats: Repeats<'_>, any_runs
     as_band(record_of(&found, policy, any_runs)?)
 }
 
-/// A file of runs that are no repeats of each other is no band.
+/// Refuses a record of runs that are not repeats of each other, which is no noise band.
 fn as_band(band: NoiseBand) -> Result<NoiseBand> {
     if band.no_band.is_empty() {
         return Ok(band);
@@ -377,8 +378,8 @@ fn as_band(band: NoiseBand) -> Result<NoiseBand> {
     Err(Error::new(ErrorKind::Usage, "noise", band.no_band).with_help(OTHER_RUN))
 }
 
-/// The band of the curves of `runs`; of runs that are not repeats of each other the reason why there is none, unless
-/// `any_runs` are taken.
+/// The noise band of the curves of `runs`. For runs that are not repeats of each other, it holds the reason why there is no
+/// band, unless `any_runs` is set.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.

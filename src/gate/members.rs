@@ -13,7 +13,7 @@ fn members(sample: &Sample<'_>) -> Option<Recognised> {
     recognise_members(sample.path, sample.head, sample.source).map(part)
 }
 
-/// The part of a tool's dump that a file is by its name or first bytes; `None` for any other file.
+/// Recognises a part of a tool's dump by the file's name or first bytes; `None` for any other file.
 pub(super) fn of_tool(sample: &Sample<'_>) -> Option<Recognised> {
     recognise_tool(sample.path, sample.head, sample.source).map(part)
 }

@@ -1,4 +1,4 @@
-//! Files that people give in place of a run's artifacts, and the command that works with them.
+//! Files that people give by mistake in place of a run's artifacts, with the command that they need instead.
 
 use std::path::Path;
 
@@ -20,23 +20,23 @@ const PAIRS: [[&str; 2]; 6] = [
     ["golden", "target"],
 ];
 
-/// `finding` about a side that holds nothing to judge, with the mistake that its files show and the command that works.
+/// Adds to a finding about a side without anything to judge the mistake that its files show, and the command to use instead.
 pub(super) fn told(finding: Finding, sides: &Sides, side: Side) -> Finding {
     let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
     let location = inventory.location();
-    let found = match () {
-        () if inventory.holds_tensors_alone() => Some(("tensors", of_dumps(sides))),
-        () if inventory.has_ignored(COMPARE_TABLE) => {
-            Some(("compare-table", Advice::new(["run", "GPU_DUMP", "NPU_DUMP"])))
-        }
-        () if inventory.has_ignored(OTHER_PACKER) => Some(("packed", Advice::new(["run", "GPU_FOLDER", "NPU_FOLDER"]))),
-        () if inventory.has_ignored(LAUNCH_SCRIPT) => {
-            let script = inventory.first_ignored(LAUNCH_SCRIPT).unwrap_or_default();
-            let script = if location.ends_with(script) { location.to_owned() } else { format!("{location}/{script}") };
-            let out = if side == Side::Baseline { "gpu_pack.zip" } else { "npu_pack.zip" };
-            Some(("script", Advice::new(["config-pack", "--out", out, script.as_str()])))
-        }
-        () => None,
+    let found = if inventory.holds_tensors_alone() {
+        Some(("tensors", of_dumps(sides)))
+    } else if inventory.has_ignored(COMPARE_TABLE) {
+        Some(("compare-table", Advice::new(["run", "GPU_DUMP", "NPU_DUMP"])))
+    } else if inventory.has_ignored(OTHER_PACKER) {
+        Some(("packed", Advice::new(["run", "GPU_FOLDER", "NPU_FOLDER"])))
+    } else if inventory.has_ignored(LAUNCH_SCRIPT) {
+        let script = inventory.first_ignored(LAUNCH_SCRIPT).unwrap_or_default();
+        let script = if location.ends_with(script) { location.to_owned() } else { format!("{location}/{script}") };
+        let out = if side == Side::Baseline { "gpu_pack.zip" } else { "npu_pack.zip" };
+        Some(("script", Advice::new(["config-pack", "--out", out, script.as_str()])))
+    } else {
+        None
     };
     match found {
         Some((mistake, advice)) => finding.with("mistake", mistake).with("line", format!("`{advice}`")),

@@ -1,4 +1,4 @@
-//! The check of training monitors: tables of both sides to a verdict per rank.
+//! The check of training monitors: the tables of both sides are judged rank by rank.
 
 mod alone;
 mod layouts;
@@ -65,7 +65,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     }
 }
 
-/// Judges the candidate's monitors, and tells the anomalies that its own monitor reported.
+/// Judges the candidate's monitors, and reports the anomalies that its own monitor found.
 fn of_candidate(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = alone::check(candidate, policy, progress);
     outcome.say(anomalies(None, candidate));
@@ -75,9 +75,10 @@ fn of_candidate(candidate: &Inventory, policy: &Policy, progress: &dyn Progress)
 /// Judges the monitors of both sides.
 pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    let (ours, theirs) = (ranks(baseline), ranks(candidate));
-    let both: Vec<u64> = ours.keys().filter(|rank| theirs.contains_key(*rank)).copied().collect();
-    let (sides, numbered) = (PerSide { baseline, candidate }, PerSide { baseline: &ours, candidate: &theirs });
+    let (baseline_ranks, candidate_ranks) = (ranks(baseline), ranks(candidate));
+    let both: Vec<u64> = baseline_ranks.keys().filter(|rank| candidate_ranks.contains_key(*rank)).copied().collect();
+    let (sides, numbered) =
+        (PerSide { baseline, candidate }, PerSide { baseline: &baseline_ranks, candidate: &candidate_ranks });
     let numbers = PerSide::of(|side| numbered[side].keys().copied().collect());
     let arguments = PerSide::of(|side| Arguments::beside(sides[side].all_files()));
     let signs = || PerSide::of(|side| Signs::of_tables(&open_all(sides[side], numbered[side], &Taken::default())));
@@ -97,13 +98,14 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
         accounts.push(of_sides);
         outcome.add_unit(Unit::Monitor(Box::new(unit)), findings);
     }
-    let (ours_left, theirs_left) = (accounts.iter().map(|[ours, _]| ours), accounts.iter().map(|[_, theirs]| theirs));
-    outcome.judge_unread(ours_left, theirs_left, &BTreeSet::new());
+    let (baseline_left, candidate_left) =
+        (accounts.iter().map(|[baseline, _]| baseline), accounts.iter().map(|[_, candidate]| candidate));
+    outcome.judge_unread(baseline_left, candidate_left, &BTreeSet::new());
     let mut findings = Vec::new();
-    // A side without any rank is told as such.
-    if !ours.is_empty() && !theirs.is_empty() && arranged.whole.is_none() {
-        findings.extend(missing(&ours, &theirs, Side::Candidate));
-        findings.extend(missing(&theirs, &ours, Side::Baseline));
+    // A side without any rank is reported elsewhere, as a check with artifacts on one side only.
+    if !baseline_ranks.is_empty() && !candidate_ranks.is_empty() && arranged.whole.is_none() {
+        findings.extend(missing(&baseline_ranks, &candidate_ranks, Side::Candidate));
+        findings.extend(missing(&candidate_ranks, &baseline_ranks, Side::Baseline));
     }
     if !both.is_empty() || arranged.whole.is_some() {
         let rules = policy.monitor.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
@@ -129,9 +131,9 @@ fn rank_by_rank(
     let taken = Taken::default();
     let judge = |number: &u64| {
         let tables = |side: Side| Some(open(sides[side], *number, ranks[side].get(number)?, (&taken, both.len())));
-        let (ours, theirs) = (tables(Side::Baseline)?, tables(Side::Candidate)?);
-        let models = models::of_sides(&PerSide { baseline: &ours, candidate: &theirs });
-        let tables = (ours.with_models(models.baseline), theirs.with_models(models.candidate));
+        let (baseline, candidate) = (tables(Side::Baseline)?, tables(Side::Candidate)?);
+        let models = models::of_sides(&PerSide { baseline: &baseline, candidate: &candidate });
+        let tables = (baseline.with_models(models.baseline), candidate.with_models(models.candidate));
         let tables = (Tables::from(tables.0), Tables::from(tables.1));
         let judged = rank::judge((&tables.0, &tables.1), policy, &ranks_of);
         progress.advance(1);
@@ -140,7 +142,7 @@ fn rank_by_rank(
     both.par_iter().filter_map(judge).collect()
 }
 
-/// Judges the whole model that the ranks of each side are put together to.
+/// Judges the whole model, into which the ranks of each side are merged.
 fn whole(
     sides: &PerSide<&Inventory>,
     ranks: &PerSide<&Ranks>,
@@ -161,7 +163,7 @@ fn whole(
     judged
 }
 
-/// Opens the tables of all ranks of a side, beside those that `taken` counts.
+/// Opens the tables of all ranks of a side; `taken` counts the memory of all open tables.
 fn open_all(side: &Inventory, ranks: &Ranks, taken: &Taken) -> Vec<RankTables> {
     ranks.par_iter().map(|(rank, places)| open(side, *rank, places, (taken, ranks.len()))).collect()
 }
@@ -175,15 +177,15 @@ fn missing(has: &BTreeMap<u64, Vec<Place>>, lacks: &BTreeMap<u64, Vec<Place>>, s
     Some(finding.with("count", ranks.len()).with("ranks", shown))
 }
 
-/// Anomalies that the candidate's monitor reported and the baseline's, where there is one, did not. They decide nothing.
+/// Finding about anomalies that only the candidate's monitor reported. It does not affect the verdict.
 fn anomalies(baseline: Option<&Inventory>, candidate: &Inventory) -> Option<Finding> {
     let all =
         |side: &Inventory| side.all::<Alerts>().iter().flat_map(|alerts| alerts.0.clone()).collect::<BTreeSet<_>>();
-    let (ours, theirs) = (baseline.map(all).unwrap_or_default(), all(candidate));
-    let mut only: Vec<&(String, u64, String)> = theirs.difference(&ours).collect();
+    let (baseline_alerts, candidate_alerts) = (baseline.map(all).unwrap_or_default(), all(candidate));
+    let mut only: Vec<&(String, u64, String)> = candidate_alerts.difference(&baseline_alerts).collect();
     only.sort_by_key(|(tag, step, rule)| (*step, tag, rule));
     let (tag, step, _) = only.first()?;
     let shown = only.iter().take(SHOWN).map(|(tag, step, rule)| format!("{tag} ({rule}, {step})")).collect::<Vec<_>>();
     let finding = Finding::new(&rules::ANOMALIES, tag.clone()).with("count", only.len()).with("step", *step);
-    Some(finding.with("both", theirs.intersection(&ours).count()).with("names", shown))
+    Some(finding.with("both", candidate_alerts.intersection(&baseline_alerts).count()).with("names", shown))
 }

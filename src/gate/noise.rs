@@ -8,7 +8,7 @@ use crate::policy::location::Held;
 use crate::policy::loss::LossPolicy;
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Curves of
-/// runs that are not repeats of each other are refused, unless `any_runs` are taken; dumps of such runs always are.
+/// runs that are not repeats of each other are refused, unless `any_runs` is set; dumps of such runs are always refused.
 ///
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves or dumps, or two are not repeats of one case.

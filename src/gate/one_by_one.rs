@@ -1,4 +1,4 @@
-//! Checks whose runs are no sample: each candidate is judged by itself against the first baseline.
+//! Checks that do not judge several runs as a sample: each candidate run is judged by itself against the first baseline run.
 
 use super::outcome::CheckOutcome;
 use super::sides::Sides;
@@ -54,7 +54,7 @@ pub(super) fn judge(
     Ok(joined)
 }
 
-/// Puts a run in the candidate's place, or back; the first one stands there already.
+/// Swaps a further run with the candidate; a second call swaps it back. Run 0 is the candidate itself.
 fn exchange(sides: &mut Sides, run: usize) {
     let Some(sampled) = &mut sides.samples else { return };
     if let Some(other) = run.checked_sub(1).and_then(|place| sampled.more.candidate.get_mut(place)) {
@@ -62,7 +62,7 @@ fn exchange(sides: &mut Sides, run: usize) {
     }
 }
 
-/// Adds what was made of one run.
+/// Adds the outcome of one run, whose name is noted in its findings.
 fn join(joined: &mut CheckOutcome, one: CheckOutcome, name: Option<&str>) {
     let (units_before, items_before) = (joined.check.units.len(), joined.check.items.len());
     joined.check.units.extend(one.check.units);

@@ -1,4 +1,4 @@
-//! Both sides of a run, opened: each looked through, and the baseline held against its manifest.
+//! Opening both sides of a run: the artifacts of each are listed, and the baseline is compared with its manifest.
 
 use super::baseline;
 use super::baseline::manifest::Manifest;
@@ -17,7 +17,7 @@ use crate::fetch::progress::Progress;
 use crate::policy::Policy;
 use crate::verdict::{CheckId, Side};
 
-/// Looks at both locations, and holds the baseline against its manifest.
+/// Opens both locations, and compares the baseline with its manifest.
 pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress: &dyn Progress) -> Result<Sides> {
     let Surroundings { fetcher, manifest, training, .. } = *surroundings;
     let policy = &request.policy;
@@ -57,7 +57,7 @@ pub(super) fn open(request: &Request, surroundings: &Surroundings<'_>, progress:
     Ok(sides)
 }
 
-/// Holds the baseline, or the `whole` location with all of its runs, against its manifest.
+/// Compares the baseline, or the `whole` location with all of its runs, with its manifest.
 fn hold(
     sides: &mut Sides,
     whole: Option<&Inventory>,
@@ -71,7 +71,7 @@ fn hold(
     Ok(())
 }
 
-/// Looks at the candidate's location.
+/// Opens the candidate's location only; the baseline is an empty side.
 fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Sides> {
     let candidate = side::open_candidate(&request.candidate, opening, training)?;
     let baseline = side::nothing("", opening)?;

@@ -1,7 +1,7 @@
-//! Whether the operations that `--ops` asks for are there.
+//! Check that the operations that `--ops` asks for exist.
 //!
-//! Lines go through to the sink behind; their operations are held against the pattern. A pattern that fits none of them
-//! would leave all data unread, and the result would not say that anything was asked for.
+//! Lines pass through to another sink, and their operations are matched against the pattern. A pattern that fits none of them
+//! would leave all data unread, and the result would not show that anything was asked for.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Hands everything on to `sink`.
+    /// Passes everything on to `sink`.
     pub(super) fn new(measurements: &'a Measurements, sink: &'a dyn Sink) -> Self {
         Self { measurements, sink, matched: AtomicBool::new(false), other: OnceLock::new() }
     }

@@ -1,4 +1,4 @@
-//! The check of operator tests: tables of both sides, or of the candidate alone, to a verdict per test.
+//! The check of operator tests: the tables of both sides, or of the candidate alone, are judged test by test.
 
 mod files;
 mod listing;
@@ -54,22 +54,25 @@ fn tests_of(inventory: &Inventory, is_of_test: bool) -> Vec<Test> {
 /// Judges the operator tests of both sides.
 fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    // A side without any table is told as such.
+    // A side without any table is reported elsewhere, as a check with artifacts on one side only.
     if !baseline.has(ID) || !candidate.has(ID) {
         return outcome;
     }
-    let (ours, theirs) = (tests_of(baseline, true), tests_of(candidate, true));
-    let paired = pair_tests(&ours, &theirs);
+    let (baseline_tests, candidate_tests) = (tests_of(baseline, true), tests_of(candidate, true));
+    let paired = pair_tests(&baseline_tests, &candidate_tests);
     progress.begin("comparing operator tests", paired.both.len() as u64);
     let (mut judged, mut names) = (Vec::new(), Names::default());
     for (our, their) in paired.both {
-        let (Some(our), Some(their)) = (ours.get(our), theirs.get(their)) else { continue };
+        let (Some(our), Some(their)) = (baseline_tests.get(our), candidate_tests.get(their)) else { continue };
         let named = Named { baseline_file: our.path().to_owned(), ..names.name(their) };
         judged.push(of_both((baseline, our), (candidate, their), &named, policy));
         progress.advance(1);
     }
     let mut findings = Vec::new();
-    let lonely = [(Side::Candidate, &paired.only_baseline, &ours), (Side::Baseline, &paired.only_candidate, &theirs)];
+    let lonely = [
+        (Side::Candidate, &paired.only_baseline, &baseline_tests),
+        (Side::Baseline, &paired.only_candidate, &candidate_tests),
+    ];
     for (side, places, tests) in lonely {
         let paths: Vec<String> = places.iter().filter_map(|nth| Some(tests.get(*nth)?.path().to_owned())).collect();
         findings.extend(lacking(side, &paths, None));
@@ -89,7 +92,7 @@ pub(super) fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Prog
         return outcome;
     }
     let tested = tests_of(candidate, true);
-    // What the tool compared itself is repeated only where its own tests are not there.
+    // The tool's own comparisons are judged only where the tests themselves are missing.
     let compared = if tested.is_empty() { tests_of(candidate, false) } else { Vec::new() };
     progress.begin("judging operator tests", (tested.len() + compared.len()) as u64);
     let mut names = Names::default();
@@ -118,12 +121,13 @@ fn of_both(
     named: &Named,
     policy: &Policy,
 ) -> Judged {
-    let ours = Tested::read(baseline, our, Side::Baseline, &named.table);
-    let theirs = Tested::read(candidate, their, Side::Candidate, &named.table);
-    let (our_tables, their_tables): (Tables<'_>, Tables<'_>) = (ours.tables(), theirs.tables());
-    let paired = rows(our_tables.details, their_tables.details);
-    let content = paired::content(our_tables, their_tables, &paired, msprobe::status, &policy.operators);
-    let damage = [ours.damage.clone(), theirs.damage.clone()].concat();
+    let tested_baseline = Tested::read(baseline, our, Side::Baseline, &named.table);
+    let tested_candidate = Tested::read(candidate, their, Side::Candidate, &named.table);
+    let (baseline_tables, candidate_tables): (Tables<'_>, Tables<'_>) =
+        (tested_baseline.tables(), tested_candidate.tables());
+    let paired = rows(baseline_tables.details, candidate_tables.details);
+    let content = paired::content(baseline_tables, candidate_tables, &paired, msprobe::status, &policy.operators);
+    let damage = [tested_baseline.damage.clone(), tested_candidate.damage.clone()].concat();
     judge(named, Content { damage, ..content }, policy)
 }
 
@@ -144,12 +148,12 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<Judged>, mut findings: Vec<Fin
     outcome.say(findings);
 }
 
-/// Names of tests, each given once.
+/// Names of tests, each used once.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// The name of a test: its rank, its folder, or a word; the second of equal ones has a number.
+    /// The name of a test: its rank, its folder, or a fixed word. Further tests of the same name get a number.
     fn name(&mut self, test: &Test) -> Named {
         let plain = match test.rank {
             Some(rank) => format!("rank {rank}"),

@@ -44,7 +44,7 @@ pub struct CheckOutcome {
     pub layout: Option<Layouts>,
 }
 
-/// Records of a check that cannot be read.
+/// Finding about records of a check that cannot be read.
 pub(super) fn damaged(check: CheckId, side: Side, error: &Error) -> Finding {
     let finding = Finding::new(&DAMAGED, error.subject()).of_check(check).with("side", side.as_str());
     finding.with("reason", error.message()).with("help", error.help().unwrap_or_default())
@@ -87,7 +87,7 @@ impl CheckOutcome {
         self.observations.extend(findings.into_iter().map(|finding| Observation::of_unit(id, place, finding)));
     }
 
-    /// Judges numbers of both sides that their readers left; `broken` are metrics that are told to be not finite already.
+    /// Judges numbers of both sides that their readers left unread; `broken` are metrics already reported as not finite.
     pub(super) fn judge_unread<'a>(
         &mut self,
         baseline: impl Iterator<Item = &'a Account>,
@@ -103,7 +103,7 @@ impl CheckOutcome {
         self.say(unread::of_cells(unread.findings, self.check.id));
     }
 
-    /// Decides it by `policy`: its findings, and the verdicts of its units and its own.
+    /// Applies `policy` to the findings, and decides the verdicts of the units and of the check.
     pub fn settle(&mut self, policy: &Policy) -> AppliedPolicy {
         settle_check(&mut self.check, &self.observations.iter().collect::<Vec<_>>(), policy)
     }

@@ -1,9 +1,9 @@
-//! A run in parts: each part measures its share of the tensors and judges nothing; joined, the parts are judged as one
-//! run, into the same result to the byte.
+//! Judging a run in parts: each part measures its share of the tensors and judges nothing. Joined, the parts are judged as
+//! one run, with exactly the same result.
 //!
-//! A part file is JSON lines: a header that says what was measured, then one measurement per line. Judging opens both
-//! sides again for everything but measurements (records, curves, packs), so that parts stay small and what is judged
-//! is checked against what was measured: the digests of both sides have to be those of the parts.
+//! A part file is JSON lines: a header with the settings of the measurement, then one measurement per line. Judging opens
+//! both sides again for everything but measurements (records, curves, packs), so that parts stay small. The digests of both
+//! sides have to equal those of the parts, which proves that the judged files are the measured ones.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -98,7 +98,7 @@ pub fn measure(
     let measuring = Measuring { baseline, candidate, request, measurements: &measurements, progress };
     let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
     measures.into_iter().try_for_each(|measure| measure(&measuring))?;
-    // By now most of the digests are taken.
+    // Digests come last, because measuring has computed most of them.
     let of = |inventory: &Inventory| Measured { location: inventory.location().to_owned(), digest: inventory.digest() };
     let header = Header {
         tool: this_tool(),
@@ -123,7 +123,8 @@ fn preset(policy: &Policy) -> Option<String> {
     policy.dump.preset.map(|preset| preset.as_str().to_owned())
 }
 
-/// Everything of the limits that decides how elements are counted: which limit fits a tensor depends on all of them.
+/// Text of every limit that decides how elements are counted. All limits are listed, because which one fits a tensor depends
+/// on all of them.
 fn limits(policy: &Policy) -> Vec<String> {
     let rules = policy.dump.limits.iter().filter(|_| policy.dump.counts_elements());
     rules.map(|rule| format!("{} {:?} {}", rule.name(), rule.tolerance(), rule.max_relative.is_some())).collect()
@@ -155,8 +156,11 @@ impl Parts {
         let header = first.header.clone();
         header.expect_all(&parts)?;
         if header.tool != this_tool() {
-            let (theirs, ours) = (&header.tool.version, this_tool().version);
-            return Err(refused("merge", format!("the parts are of version {theirs}, this is version {ours}")));
+            let (parts_version, own_version) = (&header.tool.version, this_tool().version);
+            return Err(refused(
+                "merge",
+                format!("the parts are of version {parts_version}, this is version {own_version}"),
+            ));
         }
         Ok(Self { header, noted: parts.into_iter().flat_map(|part| part.noted).collect() })
     }
@@ -220,7 +224,7 @@ impl Parts {
 }
 
 impl Header {
-    /// Demands every part of one run, each once; they are in order.
+    /// Refuses parts of different runs, and sorted parts of which one is missing or occurs twice.
     fn expect_all(&self, parts: &[Part]) -> Result<()> {
         let mut expected = 1..=self.parts;
         for Part { name, header, .. } in parts {

@@ -1,4 +1,4 @@
-//! The check of performance: profiles of both sides to a verdict per rank.
+//! The check of performance: profiles of both sides are judged rank by rank.
 
 use std::collections::BTreeSet;
 
@@ -64,20 +64,22 @@ fn check(
     shared: &Shared<'_>,
 ) -> Result<CheckOutcome> {
     let (policy, mut outcome) = (&shared.request.policy, CheckOutcome::new(ID));
-    // A side without any profile is told as such.
+    // A side without any profile is reported elsewhere, as a check with artifacts on one side only.
     if !baseline.has(ID) || !candidate.has(ID) {
         return Ok(outcome);
     }
     shared.progress.begin("comparing profiles", 0);
-    let (ours, theirs) = rayon::join(|| runs(baseline), || runs(candidate));
+    let (baseline_runs, candidate_runs) = rayon::join(|| runs(baseline), || runs(candidate));
     let repeats = repeats(policy, surroundings.fetcher, shared.recognisers)?;
     let numbers = |runs: &[Run]| runs.iter().map(|run| run.rank).collect::<BTreeSet<_>>();
-    let paired = ranks(&numbers(&ours), &numbers(&theirs));
+    let paired = ranks(&numbers(&baseline_runs), &numbers(&candidate_runs));
     let find = |runs: &'_ [Run], rank: Option<u64>| runs.iter().position(|run| run.rank == rank);
     let pairs: Vec<(&Run, &Run)> = paired
         .both
         .iter()
-        .filter_map(|(our, their)| Some((ours.get(find(&ours, *our)?)?, theirs.get(find(&theirs, *their)?)?)))
+        .filter_map(|(our, their)| {
+            Some((baseline_runs.get(find(&baseline_runs, *our)?)?, candidate_runs.get(find(&candidate_runs, *their)?)?))
+        })
         .collect();
     for pair in &pairs {
         check_repeats(*pair, &repeats, policy)?;
@@ -123,9 +125,9 @@ fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
     let Some(place) = place.or_else(grown_most) else { return };
     let slow_rank = standing.filter(|standing| standing.place == place);
     let slow_rank = slow_rank.and_then(|standing| culprit::slow_rank(judged, standing));
-    let (Some(rank), Some((ours, theirs))) = (judged.get_mut(place), pairs.get(place)) else { return };
+    let (Some(rank), Some((baseline, candidate))) = (judged.get_mut(place), pairs.get(place)) else { return };
     if let Some(measures) = rank.measures.as_ref().filter(|_| rank.unit.equal_hardware) {
-        let found = causes::of_growth(&profile_place(rank.unit.rank), [ours, theirs], measures);
+        let found = causes::of_growth(&profile_place(rank.unit.rank), [baseline, candidate], measures);
         rank.findings.extend(found);
     }
     rank.findings.extend(slow_rank);
@@ -162,7 +164,7 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
     outcome.say(rest);
 }
 
-/// The culprit of a rank, as documents name it.
+/// The culprit of a rank, as reports show it.
 fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culprit {
     let mut culprit = Culprit {
         rank,
@@ -195,7 +197,7 @@ fn repeats(policy: &Policy, fetcher: &Fetcher, recognisers: &[Recogniser]) -> Re
     policy.performance.repeats.iter().map(open).collect()
 }
 
-/// Refuses repeats that are none: a wide noise would hide what the candidate lost.
+/// Refuses runs that are not repeats of the baseline, because their wide noise would hide a slower candidate.
 fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy: &Policy) -> Result<()> {
     let warmup = policy.performance.warmup;
     let most = policy.performance.step_time.fail.get() - 1.0;
@@ -208,8 +210,11 @@ fn check_repeats((baseline, candidate): (&Run, &Run), repeats: &[Repeat], policy
         if let Some(why) = other_work(baseline, run, policy) {
             return refuse(why);
         }
-        let (own, theirs) = (periods(run, baseline, warmup), periods(candidate, baseline, warmup));
-        if own == theirs && !own.is_empty() && own != periods(baseline, baseline, warmup) {
+        let (own_periods, candidate_periods) = (periods(run, baseline, warmup), periods(candidate, baseline, warmup));
+        if own_periods == candidate_periods
+            && !own_periods.is_empty()
+            && own_periods != periods(baseline, baseline, warmup)
+        {
             return refuse("its steps are those of the candidate");
         }
         let ratio =
@@ -230,11 +235,14 @@ fn other_work(baseline: &Run, run: &Run, policy: &Policy) -> Option<&'static str
     }
     let judged = rank::judge(baseline, run, baseline.rank, None, policy);
     let has = |rule| judged.findings.iter().any(|finding| finding.is(rule));
-    match () {
-        () if has(&rules::WORKLOAD_DIFFERS) => Some("its shapes are of another batch or sequence length"),
-        () if has(&rules::SETTINGS_DIFFER) => Some("its profiler had other settings"),
-        () if judged.measures.is_none() => Some("it holds no steps that can be compared with the baseline's"),
-        () => None,
+    if has(&rules::WORKLOAD_DIFFERS) {
+        Some("its shapes are of another batch or sequence length")
+    } else if has(&rules::SETTINGS_DIFFER) {
+        Some("its profiler had other settings")
+    } else if judged.measures.is_none() {
+        Some("it holds no steps that can be compared with the baseline's")
+    } else {
+        None
     }
 }
 

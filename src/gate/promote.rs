@@ -1,4 +1,4 @@
-//! Taking a run over as the baseline, as a reviewed act.
+//! Promotion of a run to the baseline, as a change that is reviewed.
 
 use std::path::{Path, PathBuf};
 
@@ -76,11 +76,11 @@ pub fn promote(
     promote_for_review(promotion, policy, fetcher, progress)
 }
 
-/// The same in a job that runs for a change: for files that go to a branch of their own, to be reviewed there, and judge
-/// nothing until then.
+/// [`promote`] without the check of the job: for files that go to a branch of their own to be reviewed there, and that
+/// judge nothing until they are merged.
 ///
 /// # Errors
-/// As [`promote`]'s.
+/// As [`promote`], except for jobs that judge.
 pub fn promote_for_review(
     promotion: &Promotion,
     policy: &Policy,
@@ -173,7 +173,7 @@ fn refused(location: &str, finding: &Finding) -> Error {
 }
 
 impl Recorded {
-    /// Replaces the fields that `said` holds; its empty fields change nothing.
+    /// Replaces fields by those of `said` that are not empty.
     fn take(&mut self, said: &Self) {
         let pairs = [
             (&mut self.commit, &said.commit),
@@ -190,7 +190,8 @@ impl Recorded {
     }
 }
 
-/// Judges the new baseline against the old one, with the old one's band: the verdict, and what it says.
+/// Judges the new baseline against the old one, with the noise band of the old one. Returns the verdict, and lines that
+/// describe it.
 pub fn old_against_new(
     old: &Manifest,
     new: &Manifest,

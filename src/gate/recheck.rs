@@ -1,8 +1,8 @@
-//! A result that is read again: identity, limits, and whether it is as it was written. Its verdict is decided again, by
-//! [`settle`], from what was measured; the one that it claims is not used.
+//! Rechecking a result that was read from a file: its identity, its limits, and whether it was edited. [`settle`] decides the
+//! verdict again from the measurements; the verdict in the file is not used.
 //!
-//! Whoever wrote the file may have written anything, so it is read with limits ([`read`]) first. What cannot be known is whether
-//! its numbers were measured: for that the artifacts have to be judged again.
+//! The file may hold anything, so it is read with limits ([`read`]) first. Whether its numbers were really measured cannot be
+//! checked here; that needs judging the artifacts again.
 
 mod caps;
 mod identity;
@@ -49,8 +49,8 @@ pub struct Rechecked {
 }
 
 /// Decides `result` again under the policy that it carries; messages call it `name`, and `operations` is the digest of the
-/// lines beside it. What cannot be decided again, because it lacks them or is of an earlier version, is told as claimed, and
-/// is incomplete at best.
+/// lines beside it. A result without those lines, or of an earlier version, cannot be decided again. Its verdict is then
+/// marked as claimed, and is incomplete at best.
 ///
 /// # Errors
 /// `Usage` where it was edited, or beyond what is drawn; `Policy` where the policy that it carries cannot be read.
@@ -85,7 +85,7 @@ pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecke
     settle(&mut result, against.policy);
     result.profile = against.policy.profile;
     result.today = against.policy.today.to_string();
-    // A rank is judged up to its culprit; what this policy lets through has to have been judged beyond.
+    // Judging a rank stops at its culprit. If this policy lets the culprit pass, what follows it was never judged.
     let judged_on = demand(before == culprits(&result), "culprit", || {
         "is one that the target's policy lets through, and what comes behind it was not judged".into()
     });
@@ -93,13 +93,13 @@ pub fn recheck(mut result: GateResult, against: &Against<'_>) -> Result<Rechecke
     Ok(Rechecked { result, claimed })
 }
 
-/// Whether what was measured is as it was written.
+/// Refuses a result whose measurements do not fit its seal, because it was edited after it was written.
 fn sealed(result: &GateResult) -> Checked {
     let holds = result.claimed_version.is_some() || result.seal.as_deref() == Some(seal(result).as_str());
     demand(holds, "seal", || "does not fit what was measured: the result was edited after it was written".into())
 }
 
-/// The verdict that a result claims, although it is not used, is at least as severe as those of its checks.
+/// Refuses a result whose verdict is milder than that of one of its checks.
 fn claims_no_less(result: &GateResult) -> Checked {
     let worst = Verdict::of_all(result.checks.iter().map(|check| check.verdict));
     demand(result.verdict >= worst, "verdict", || {
@@ -121,7 +121,7 @@ fn unproved(result: &GateResult, operations: Option<&str>) -> Option<&'static st
     }
 }
 
-/// Says that a result's verdict is claimed, and lets it be incomplete at best.
+/// Adds a finding that the result's verdict is only claimed, and makes it incomplete at best.
 fn claim(result: &mut GateResult, reason: &str) {
     let finding = Finding::new(&CLAIMED, "result.json").with("reason", reason);
     let finding = finding.with("verdict", result.verdict.as_str());
@@ -131,7 +131,7 @@ fn claim(result: &mut GateResult, reason: &str) {
     identify(result);
 }
 
-/// The policy that a result carries, as of its day.
+/// The policy that a result carries, as of the result's date.
 fn carried(result: &GateResult, name: &str) -> Result<Policy> {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let policy = Policy::from_canonical(name, result.policy.as_ref().unwrap_or(&Value::Null), &codes)?;
@@ -139,27 +139,29 @@ fn carried(result: &GateResult, name: &str) -> Result<Policy> {
     Ok(Policy { today, profile: result.profile, report_only: result.report_only, ..policy })
 }
 
-/// Sections of a policy that are applied to what was measured; all others decide what is measured.
+/// Sections of a policy that apply to finished measurements; all others influence the measuring itself.
 const APPLIED: [&str; 8] =
     ["severity", "waivers", "waiver-max-days", "required", "report-only", "health", "baseline", "candidate"];
 
-/// Whether the result was measured by the limits of the target's policy.
+/// Refuses a result that was measured under other limits than those of the target's policy.
 fn same_limits(result: &GateResult, policy: &Policy) -> Checked {
     let limits = |policy: &Value| -> Vec<(String, Value)> {
         let fields = policy.as_object().cloned().unwrap_or_default();
         fields.into_iter().filter(|(name, _)| !APPLIED.contains(&name.as_str())).collect()
     };
-    let ours = limits(&policy.canonical());
-    let theirs = limits(result.policy.as_ref().unwrap_or(&Value::Null));
-    let other =
-        ours.iter().find(|entry| !theirs.contains(entry)).or_else(|| theirs.iter().find(|one| !ours.contains(one)));
+    let policy_limits = limits(&policy.canonical());
+    let result_limits = limits(result.policy.as_ref().unwrap_or(&Value::Null));
+    let other = policy_limits
+        .iter()
+        .find(|entry| !result_limits.contains(entry))
+        .or_else(|| result_limits.iter().find(|one| !policy_limits.contains(one)));
     demand(other.is_none(), "policy", || {
         let section = other.map_or("", |(name, _)| name);
         format!("has another section {} than the target branch's policy", shown(section))
     })
 }
 
-/// Whether each monitor has a culprit, at which its walk ended.
+/// Whether each monitor unit has a culprit, at which judging it stopped.
 fn culprits(result: &GateResult) -> Vec<bool> {
     monitors(&result.checks).map(|unit| unit.culprit.is_some()).collect()
 }

@@ -59,7 +59,7 @@ pub struct Renewed {
     pub because: String,
 }
 
-/// Judges every suite under `policy`; `place` makes a location of the request one that opens.
+/// Judges every suite under `policy`; `place` turns a location of the request into one that can be opened.
 pub fn judge(
     request: &RenewRequest,
     policy: &Policy,

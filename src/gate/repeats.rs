@@ -1,4 +1,4 @@
-//! Repeats of a baseline: runs that are opened to record its noise, and bands that were recorded already.
+//! Repeats of a baseline: runs that are opened to record its noise, and noise bands that were recorded before.
 
 use super::discover::{Recogniser, Search};
 use super::entries::entries;
@@ -16,7 +16,7 @@ use crate::read::dump::DumpFolder;
 /// Size of a recorded band, in bytes, up to which it is read.
 pub const LARGEST_BAND: u64 = 64 << 20;
 
-/// Opens repeats of a run and reads what lies there.
+/// Opener of a baseline's repeats, which reads their curves and dumps.
 #[derive(Clone, Copy)]
 pub struct Repeats<'a> {
     /// Opens them.
@@ -37,8 +37,8 @@ pub struct Repeat {
 }
 
 impl Repeats<'_> {
-    /// Opens the locations of several runs, or of one folder with a run in each entry; and gives the locations as documents
-    /// may show them.
+    /// Opens the locations of several runs, or of one folder with a run in each entry. Returns the repeats, and the locations
+    /// as documents may show them.
     ///
     /// # Errors
     /// Errors of opening them.
@@ -60,19 +60,19 @@ impl Repeats<'_> {
     }
 }
 
-/// Too few repeats, of which `found` says what was there.
+/// The error about too few repeats; `found` says how many there were.
 pub fn too_few(locations: &[String], found: &str) -> Error {
     let message = format!("noise needs two repeats at least, better three; {found} were found");
     Error::new(ErrorKind::Usage, locations.join(", "), message)
         .with_help("give several runs of the same case, or a folder with one run per entry")
 }
 
-/// Two runs that are not repeats of one case, and why.
+/// The error about two runs that are not repeats of one case, with the reason `why`.
 pub fn other_run([first, second]: [&str; 2], why: &str, help: &str) -> Error {
     Error::new(ErrorKind::Usage, second, format!("is not a repeat of {first}: {why}")).with_help(help)
 }
 
-/// A recorded band, where one lies at `location`.
+/// Reads the recorded noise band at `location`; `None` where something else lies there.
 ///
 /// # Errors
 /// Errors of opening it; `Policy` where it is damaged, or holds a number that no limit can be made of.

@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::policy::location::{Held, Holder};
 use crate::verdict::CheckId;
 
-/// A request as somebody asks for it: nothing says yet that the locations it names count.
+/// A request as a user states it. Nothing has confirmed yet that the locations it names may be trusted.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Location of the trusted run.
@@ -24,7 +24,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The request of a job whose files are all its own.
+    /// The request of a job that trusts all of its files.
     pub fn of_own_files(self) -> Request {
         let Self { baseline, candidate, several, checks, policy, matching } = self;
         let baselines = several.baseline.iter().map(Held::own).collect();
@@ -32,10 +32,10 @@ impl Asked {
         Request { baseline: Held::own(baseline), candidate, several, checks, policy: policy.of_own_files(), matching }
     }
 
-    /// The request, once `by` has held each location that decides.
+    /// The request, after `by` has resolved each location that can affect the verdict.
     ///
     /// # Errors
-    /// As `by` says.
+    /// Errors of `by`.
     pub fn hold(self, by: &mut Holder<'_>) -> Result<Request> {
         let Self { baseline, candidate, several, checks, mut policy, matching } = self;
         policy.baseline.location = [vec![baseline], several.baseline.clone()].concat().into();
@@ -88,7 +88,7 @@ impl<L> Default for Several<L> {
 }
 
 impl<L> Several<L> {
-    /// The same with other locations of the baseline's runs.
+    /// Replaces the locations of the baseline's runs.
     fn with<M>(self, baseline: Vec<M>) -> Several<M> {
         let Self { candidate, are_runs, node, reruns, .. } = self;
         Several { baseline, candidate, are_runs, node, reruns }

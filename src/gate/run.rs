@@ -1,4 +1,4 @@
-//! A run of the gate: both sides opened, every check run that has something to judge, and the verdicts added up.
+//! A run of the gate: opens both sides, runs every check that has something to judge, and combines the verdicts.
 
 use super::checks::{self, recognisers};
 use super::discover::Inventory;
@@ -148,7 +148,7 @@ fn summary(runs: &Runs, setting: Setting<'_>, tests: usize) -> Samples {
     }
 }
 
-/// Judges the runs that were made again, where the first one blocks, and decides by all of them.
+/// Judges the reruns of a candidate whose first run blocks, and decides by all runs together.
 ///
 /// # Errors
 /// As [`run_by`].
@@ -274,7 +274,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
 fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
     let candidate = &sides.candidate;
     let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));
-    // First of all, so that it begins the report.
+    // The finding about the training job comes first, so that it begins the report.
     let mut findings: Vec<Finding> =
         training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
     let is_training_told = !findings.is_empty();
@@ -300,8 +300,8 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
     findings
 }
 
-/// Finding about a text on a side without curves whose lines hold a loss that no rule reads. A pattern that it advises reads
-/// such texts of both sides.
+/// Finding about a text on a side without curves, whose lines hold a loss that no rule reads. Any pattern that it suggests
+/// reads such texts of both sides.
 fn unknown_format(check: CheckId, request: &Request, sides: &Sides, side: Side) -> Option<Finding> {
     let (inventory, other) = match side {
         Side::Baseline => (&sides.baseline, &sides.candidate),
@@ -315,7 +315,7 @@ fn unknown_format(check: CheckId, request: &Request, sides: &Sides, side: Side) 
     inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref(), &others)?.finding(side))
 }
 
-/// Finding of a side that holds nothing to judge: files of another command, or a log that cannot be read, say what to do.
+/// Finding about a side that holds nothing to judge. It suggests another command, a log pattern, or a way out of a mistake.
 fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
     let finding = Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
@@ -342,7 +342,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     }
 }
 
-/// A check with artifacts on one side only is incomplete, whatever it made of them.
+/// Makes a check incomplete that has artifacts on one side only.
 fn block_one_sided(part: &mut CheckOutcome, sides: &Sides) {
     let id = part.check.id;
     let side = match (sides.baseline.has(id), sides.candidate.has(id)) {

@@ -34,23 +34,28 @@ pub(super) fn open(request: &Request, opening: Opening<'_>) -> Result<Sides> {
     let baselines: Vec<&str> = [&request.baseline].into_iter().chain(&several.baseline).map(|held| &**held).collect();
     let candidates: Vec<&str> =
         [&request.candidate].into_iter().chain(&several.candidate).map(String::as_str).collect();
-    let [are_runs_ours, are_runs_theirs] = several.are_runs;
-    let ours = match &recorded {
+    let [are_baseline_runs, are_candidate_runs] = several.are_runs;
+    let baseline_runs = match &recorded {
         Some(_) => Vec::new(),
-        None => side_of(&baselines, are_runs_ours, Side::Baseline, opening)?,
+        None => side_of(&baselines, are_baseline_runs, Side::Baseline, opening)?,
     };
-    let theirs = side_of(&candidates, are_runs_theirs, Side::Candidate, opening)?;
+    let candidate_runs = side_of(&candidates, are_candidate_runs, Side::Candidate, opening)?;
     let names = |runs: &[Run]| runs.iter().map(|run| named(&run.name)).collect::<Vec<_>>();
     let of_baseline = match &recorded {
         Some(recorded) => recorded.iter().map(|run| SampledRun { seed: run.seed, ..named(&run.name) }).collect(),
-        None => names(&ours),
+        None => names(&baseline_runs),
     };
-    let named = PerSide { baseline: of_baseline, candidate: names(&theirs) };
+    let named = PerSide { baseline: of_baseline, candidate: names(&candidate_runs) };
     let runs = Runs::of(named, opening.policy.samples.pair);
-    let (baseline, ours) = first(ours, &request.baseline, opening)?;
-    let (candidate, theirs) = first(theirs, &request.candidate, opening)?;
+    let (baseline, baseline_runs) = first(baseline_runs, &request.baseline, opening)?;
+    let (candidate, candidate_runs) = first(candidate_runs, &request.candidate, opening)?;
     let locations = PerSide { baseline: shown(&baselines), candidate: shown(&candidates) };
-    let samples = Some(Sampled { locations, more: PerSide { baseline: ours, candidate: theirs }, runs, recorded });
+    let samples = Some(Sampled {
+        locations,
+        more: PerSide { baseline: baseline_runs, candidate: candidate_runs },
+        runs,
+        recorded,
+    });
     Ok(Sides { baseline, candidate, reference: None, verified: None, is_alone: false, samples })
 }
 

@@ -1,4 +1,4 @@
-//! Do these limits catch known defects?
+//! The self-test: whether the limits of a policy catch known defects.
 //!
 //! Runs made on the spot, some healthy and some with a defect of known kind and size, are judged by the user's own
 //! policy. A policy that lets a defect pass, or that blocks a healthy run, is reported: limits without a test
@@ -112,7 +112,7 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
     };
     let mut cases = Vec::new();
     for (name, what, noise) in HEALTHY {
-        // Declared as free of randomness, a run with dropout is rightly refused.
+        // A policy that excludes randomness refuses a run with dropout, and rightly so.
         if noise != Noise::Dropout || policy.loss.mode != Mode::SameWeights {
             cases.push(judged(name, what, false, &Run::healthy(STEPS, SEED).with_noise(noise, SEED + 1))?);
         }

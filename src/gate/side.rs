@@ -1,4 +1,4 @@
-//! One side of a run: its location, opened and looked through.
+//! Opening one side of a run: its location is opened, and its artifacts are listed.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ pub(super) struct Opening<'a> {
     pub(super) progress: &'a dyn Progress,
 }
 
-/// Opens `location` and looks through it. A location somewhere else that has nothing, or not what it has to have, is an
-/// empty side with a finding.
+/// Opens `location` and lists its artifacts. A remote location that is missing or refused becomes an empty side with a
+/// finding.
 ///
 /// # Errors
-/// A path that is not there, and an outside world that fails.
+/// A local path that does not exist, and failures of the network.
 pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
     if let Some(name) = location.strip_prefix(baseline_name::SCHEME) {
         return unpinned(location, name, side, opening);
@@ -47,7 +47,7 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     }
 }
 
-/// [`open`] for the candidate: one that is not there is an empty side, where what became of `training` explains it.
+/// [`open`] for the candidate: a missing one is an empty side, where the outcome of the training job explains that.
 pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Option<Training>) -> Result<Inventory> {
     match open(location, Side::Candidate, opening) {
         Err(error) if error.kind() == ErrorKind::NotFound && training.is_some_and(Training::explains_absence) => {
@@ -60,13 +60,13 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
 /// Opens the third run, which both sides are measured against.
 ///
 /// # Errors
-/// Whatever keeps it from being opened: without it, the question that was asked has no answer.
+/// Any error of opening it, because the comparison that was asked for needs it.
 pub(super) fn open_reference(location: &Held, opening: Opening<'_>) -> Result<Inventory> {
     let files = opening.fetcher.open(location, Trust::Baseline, opening.progress)?.files;
     look(files, opening.fetcher, opening.search, opening.progress)
 }
 
-/// A baseline that no lock file pins: whoever resolves names has not found it.
+/// The empty side for a baseline name that no lock file pins, so that it was not resolved before.
 fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
     let help = format!("record it: `{}`", baseline_name::record_command(name));
     let reason = format!("{} pins no such baseline for this branch", LOCK);
@@ -78,14 +78,14 @@ pub(super) fn nothing(location: &str, opening: Opening<'_>) -> Result<Inventory>
     discover::look(Arc::new(Nothing { location: location.to_owned() }), opening.search, opening.progress)
 }
 
-/// A side without files, and why.
+/// A side without files, with the finding that explains it.
 fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
     let mut inventory = nothing(location, opening)?;
     inventory.about = vec![finding];
     Ok(inventory)
 }
 
-/// The empty side that stands for a location without what is wanted; `None` where the error ends the run.
+/// The empty side for a remote location that is missing or refused; `None` where the error ends the run.
 fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Option<Result<Inventory>> {
     let location = Location::parse(location).ok().filter(Location::is_remote)?.to_string();
     let rule = match error.kind() {
@@ -117,7 +117,7 @@ fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
     rules::of_origin(location, &facts, policy.profile, policy.today)
 }
 
-/// Looks through `files`; a single file that is an archive of others is looked into.
+/// Lists the artifacts in `files`; a single archive is opened as the folder that it holds.
 pub(super) fn look(
     files: Arc<dyn Files>,
     fetcher: &Fetcher,
@@ -129,7 +129,7 @@ pub(super) fn look(
     match folder::open(source, files.location(), fetcher.disk()) {
         Ok(members) => {
             let inventory = discover::look(Arc::new(members), search, progress)?;
-            // A zip archive with nothing of ours in it is judged as the file it is.
+            // A zip archive without any known artifact in it is treated as a plain file.
             let is_other = head.starts_with(b"PK") && inventory.is_unknown();
             if is_other { discover::look(files, search, progress) } else { Ok(inventory) }
         }
@@ -154,7 +154,7 @@ pub(super) fn unpacked(files: Arc<dyn Files>, disk: &Arc<Disk>) -> Result<Arc<dy
 
 /// The one file of a location, where it is an archive that is neither a config pack nor a file of tensors.
 fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
-    /// Enough for the mark of a tar archive.
+    /// Bytes that hold the magic of a tar archive.
     const HEAD: u64 = 512;
     let [FileEntry { path, .. }] = files.list() else { return None };
     let source = files.open(path).ok()?;

@@ -1,4 +1,4 @@
-//! The sides of a run, with what lies there.
+//! The sides of a run, with their artifacts.
 
 use sha2::{Digest, Sha256};
 
@@ -49,7 +49,7 @@ impl Sides {
         })
     }
 
-    /// Digest of a side: of several runs that of their digests.
+    /// Digest of a side; for several runs, the digest of their digests.
     pub(super) fn digest(&self, side: Side) -> String {
         let first = if side == Side::Baseline { &self.baseline } else { &self.candidate };
         let more = self.samples.iter().flat_map(|sampled| &sampled.more[side]);

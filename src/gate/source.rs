@@ -41,7 +41,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Source;
 /// Bytes of memory that the tree of a file takes for each of its bytes: 216 for a list of single digits, the densest there is.
 const COST: u64 = 220;
-/// Files that are taken at once; only what they break is kept.
+/// Most files that one task looks at in a row.
 const AT_ONCE: usize = 256;
 
 /// Judges the tree of a run, if the policy asks for it.
@@ -81,14 +81,14 @@ fn judge(tree: &SourceTree, policy: &Policy, memory: u64, progress: &dyn Progres
     };
     let mut outcome = CheckOutcome::new(ID);
     let (mut read, mut total) = (0_usize, 0_usize);
-    // Of files that are not Python those are told that have something to tell.
+    // Files that are not Python become units only where there is something to report.
     let others = look_at_others(&found, tree, source, memory)?;
     let others = others.into_iter().filter(|at| at.looked.is_told());
     for LookedAt { file, looked, touched } in looked.into_iter().chain(others) {
         if !looked.is_judged {
             continue;
         }
-        // Without any Python nothing was judged, whatever lies beside it.
+        // Only Python files count as read: without any, nothing was judged.
         if matches!(Kind::of(file), None | Some(Kind::Python)) {
             total += 1;
             read += usize::from(looked.is_read());
@@ -121,7 +121,7 @@ fn look_at_all<'a>(
 ) -> Result<Vec<LookedAt<'a>>> {
     let threads = rayon::ThreadPoolBuilder::new().stack_size(STACK).num_threads(rayon::current_num_threads()).build();
     let threads = threads.map_err(|error| Error::new(ErrorKind::Unavailable, "threads", error))?;
-    // Large files one after the other: their trees take several times their size.
+    // Large files are parsed one after the other, because their trees take many times their size.
     let large = std::sync::Mutex::new(());
     let look_at = |file: &'a String| {
         let is_large = found.size(file) > LARGE;
@@ -136,7 +136,8 @@ fn look_at_all<'a>(
     Ok(threads.install(|| found.files.par_iter().with_max_len(AT_ONCE).map(look_at).collect()))
 }
 
-/// Looks at the files that are not Python, in the order of their paths; what is too large, or no text, holds data.
+/// Looks at the files that are not Python, in the order of their paths. Files that are too large, or no text, hold data and
+/// are skipped.
 fn look_at_others<'a>(
     found: &'a Found,
     tree: &'a SourceTree,
@@ -165,7 +166,7 @@ fn look_at_others<'a>(
 /// Bytes above which a file is large.
 const LARGE: u64 = 1 << 20;
 
-/// Says where nothing could be read, or the lines of the change are not known.
+/// Adds findings where nothing could be read, or where the lines of the change are unknown.
 fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, usize)) {
     if read == 0 {
         outcome.say([nothing_read(tree, total, "")]);

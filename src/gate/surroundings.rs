@@ -13,7 +13,7 @@ use crate::read::source::change::Change;
 use crate::report::sink::Sink;
 use crate::result::finding::Finding;
 
-/// Inputs of a run that its request does not hold, and the sink of everything that grows with the run.
+/// Inputs of a run that its request does not hold, and the sink for the outputs that grow with the run.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Opens both locations.

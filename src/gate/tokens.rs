@@ -1,4 +1,4 @@
-//! The check of log-probabilities: records of both sides, or of the candidate alone, to a verdict per comparison.
+//! The check of log-probabilities: records of both sides, or of the candidate alone, are judged comparison by comparison.
 
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::outcome::{CheckOutcome, damaged};
@@ -61,7 +61,7 @@ fn is_explained(measured: &Measured) -> bool {
 /// Judges the records of both sides.
 fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
-    // A side without any record is told as such.
+    // A side without any record is reported elsewhere, as a check with artifacts on one side only.
     if !baseline.has(ID) || !candidate.has(ID) {
         return outcome;
     }
@@ -93,7 +93,7 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
     outcome
 }
 
-/// Judges what both sides have; where a side's own comparison carries the verdict, other answers are no fault.
+/// Judges the answers that both sides have. Where the candidate's own comparison decides, different answers are no fault.
 fn judge_shared<'a>(
     outcome: &mut CheckOutcome,
     records: &Records,
@@ -104,15 +104,15 @@ fn judge_shared<'a>(
     let (mut is_told, mut is_any) = (false, false);
     for (across, is_own) in all {
         is_any = true;
-        let [ours, theirs] = across.answers;
-        let is_most = across.shared > 0 && 2 * across.shared >= ours.min(theirs);
+        let [candidate, baseline] = across.answers;
+        let is_most = across.shared > 0 && 2 * across.shared >= candidate.min(baseline);
         if is_most || (!is_own && across.shared > 0) {
             add(outcome, records, judge_across(across, is_own, context));
         } else if !is_told {
             is_told = true;
             let rule = if is_own { &rules::RESAMPLED } else { &rules::NOT_COMPARABLE };
             let finding = Finding::new(rule, ID.as_str()).with("shared", across.shared);
-            outcome.say([finding.with("answers", ours).with("baseline_answers", theirs)]);
+            outcome.say([finding.with("answers", candidate).with("baseline_answers", baseline)]);
         }
     }
     if !is_any && !is_of_differences && outcome.check.units.is_empty() {
@@ -152,14 +152,14 @@ struct Records {
 }
 
 impl Records {
-    /// Opens them; says what cannot be opened.
+    /// Opens the records of a side; adds findings about those that cannot be opened.
     fn open(inventory: &Inventory, side: Side, outcome: &mut CheckOutcome) -> Self {
         let opened = read::open_all(inventory.all_files(), inventory.all::<TokensFile>());
         outcome.say(opened.damaged.iter().map(|(_, error)| damaged(ID, side, error)));
         Self { opened, side }
     }
 
-    /// Their own comparison.
+    /// The comparison of engine and trainer within the side.
     fn own(&self, noise: Noise) -> Measured {
         compare::own(&self.opened.tables, noise.nats)
     }

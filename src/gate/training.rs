@@ -34,7 +34,7 @@ impl Training {
         }
     }
 
-    /// Whether a candidate that is not there follows from it, and is not a slip in a path.
+    /// Whether the outcome explains a missing candidate, which is otherwise taken for a wrong path.
     pub(super) fn explains_absence(self) -> bool {
         self != Self::Success
     }

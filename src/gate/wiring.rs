@@ -1,4 +1,4 @@
-//! Entry of a check in the gate: which files are its own, and how it judges them.
+//! Entry of a check in the gate: its recogniser, and the functions by which it judges.
 
 use super::discover::{Inventory, Recogniser};
 use super::outcome::CheckOutcome;
@@ -29,9 +29,9 @@ pub(super) struct GateCheck {
     pub(super) health: Option<Health>,
     /// Judges several runs of each side together; `None` where each candidate is judged by itself.
     pub(super) several: Option<Several>,
-    /// Judges what no side holds; `None` where a check judges the runs, as all others do.
+    /// Judges a tree of source instead of runs; `None` where a check judges runs.
     pub(super) of_tree: Option<Tree>,
-    /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
+    /// Measures one part of a run that is measured in parts; `None` where judging always reads the data itself.
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }
 

@@ -9,12 +9,12 @@ use crate::result::history::{Change, ChangeKind};
 use crate::result::number::Number;
 use crate::verdict::CheckId;
 
-/// Limits that are listed: a new preset changes every one.
+/// Most changed limits that are listed: a new preset changes all of them.
 const MOST_LIMITS: usize = 20;
 /// Characters of a digest that are shown: `sha256:` and enough to tell two apart.
 const SHOWN_DIGEST: usize = 19;
 
-/// Everything that differs between two runs, as far as their records tell.
+/// All differences between two runs that their records show, the likeliest reason first.
 pub fn changes(before: &Record, after: &Record) -> Vec<Change> {
     let mut list = List(Vec::new());
     list.add(ChangeKind::Commit, "", &before.commit, &after.commit);
@@ -43,7 +43,7 @@ impl List {
         }
     }
 
-    /// Facts that one run does not tell at all (no config pack that night) are unknown, not gone.
+    /// Adds differences between facts. Where one run has no facts at all (no config pack that night), they are unknown, not removed.
     fn add_all(&mut self, kind: ChangeKind, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
         if before.is_empty() || after.is_empty() {
             return;
@@ -71,7 +71,7 @@ fn key(measure: &Measure) -> (CheckId, &str, &str) {
     (measure.check, &measure.unit, &measure.rule)
 }
 
-/// `warn 0.002, fail 0.01`
+/// Limits of a measure as text: `warn 0.002, fail 0.01`.
 fn limits(measure: &Measure) -> String {
     let limit = |word: &str, limit: Option<Number>| limit.map(|limit| format!("{word} {}", limit.0));
     let limits = [limit("warn", measure.warn), limit("fail", measure.fail)];
@@ -86,7 +86,7 @@ fn short(digest: &str) -> &str {
     digest.get(..SHOWN_DIGEST).unwrap_or(digest)
 }
 
-/// The word a value is written as.
+/// The word that a value is serialised as.
 fn word(value: impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -6,22 +6,22 @@ use jiff::tz::Offset;
 
 use crate::result::time::{Day, Time};
 
-/// The time of a record as a result writes it; the first there is for one before the years that people count.
+/// The time of a record in the form of a result; the default time for one that results cannot express.
 pub fn written(time: Timestamp) -> Time {
     Time::try_from(time.to_string()).unwrap_or_default()
 }
 
-/// The moment that a result writes.
+/// The moment of a time in a result.
 pub fn instant(time: &Time) -> Timestamp {
     time.as_str().parse().unwrap_or_default()
 }
 
-/// A day as a result writes it.
+/// A day in the form of a result.
 pub fn day(date: Date) -> Day {
     Day::try_from(date.to_string()).unwrap_or_default()
 }
 
-/// The middle of a day that a result writes.
+/// Noon (UTC) of a day in a result.
 pub fn noon(day: &Day) -> Option<Timestamp> {
     let date: Date = day.as_str().parse().ok()?;
     Offset::UTC.to_timestamp(date.at(12, 0, 0, 0)).ok()

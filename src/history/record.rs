@@ -25,7 +25,7 @@ pub const LARGEST: u64 = 16 << 20;
 const COMMIT_DIGITS: usize = 12;
 /// Digits of the content's digest in a file's name.
 const DIGEST_DIGITS: usize = 12;
-/// Part of a file's name where the commit is not known.
+/// Part of a file's name in place of an unknown commit.
 const NO_COMMIT: &str = "unknown";
 
 /// Record of one run.
@@ -95,7 +95,7 @@ pub struct Facts {
     pub digests: BTreeMap<String, String>,
 }
 
-/// The culprit, as far as another run can be compared with it.
+/// The culprit, reduced to what can be compared between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Culprit {
     /// The step.
@@ -153,7 +153,7 @@ pub struct Found {
 }
 
 impl Record {
-    /// Whether the run blocked.
+    /// Whether the run's verdict blocks.
     pub fn blocks(&self) -> bool {
         self.verdict.blocks()
     }
@@ -212,7 +212,7 @@ impl Record {
     }
 }
 
-/// A record that is not read yet: what its path tells.
+/// A record that is not read yet, with the facts from its path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     /// The suite.
@@ -237,12 +237,12 @@ impl Entry {
     }
 }
 
-/// `20261121T020000.000Z`
+/// A time as in file names: `20261121T020000.000Z`.
 fn stamp(time: Timestamp) -> String {
     time.strftime("%Y%m%dT%H%M%S%.3fZ").to_string()
 }
 
-/// The time of a stamp, and of nothing that looks alike.
+/// The time of a stamp; `None` for any other text, even one that denotes a time.
 fn of_stamp(text: &str) -> Option<Timestamp> {
     let part = |from: usize, to: usize| text.get(from..to);
     let spelled = format!(

@@ -1,4 +1,4 @@
-//! The records of a place: found, read, written, removed.
+//! Lists, reads, writes and removes the records in a place.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Records<'a> {
 /// The records that lie in a place, not read yet.
 pub struct Listing {
     files: Arc<dyn Files>,
-    /// Folder that the files' paths are below.
+    /// Folder that the paths of `files` are relative to.
     folder: String,
     /// Entries, sorted by suite, then time.
     entries: Vec<Entry>,
@@ -26,7 +26,7 @@ pub struct Listing {
 /// Records that were read.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// The sound ones, in the order of their entries.
+    /// Records that could be read, in the order of their entries.
     pub records: Vec<Record>,
     /// Errors of the records that could not be read.
     pub damaged: Vec<Error>,
@@ -63,7 +63,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Writes a record and gives its path. One that is there already says the same, and stays.
+    /// Writes a record and returns its path. An existing record of that name has the same content, and stays.
     ///
     /// # Errors
     /// Where the place cannot be written.
@@ -89,12 +89,12 @@ impl Listing {
         &self.entries
     }
 
-    /// Leaves the entries that fit.
+    /// Keeps the entries for which `fits` is true.
     pub fn retain(&mut self, fits: impl FnMut(&Entry) -> bool) {
         self.entries.retain(fits);
     }
 
-    /// Leaves the latest `most` of each suite.
+    /// Keeps the latest `most` entries of each suite.
     pub fn latest(&mut self, most: usize) {
         let mut left: Vec<Entry> = Vec::new();
         for of_suite in self.entries.chunk_by(|a, b| a.suite == b.suite) {
@@ -103,7 +103,7 @@ impl Listing {
         self.entries = left;
     }
 
-    /// Reads all entries; a damaged one hides no other.
+    /// Reads all entries. Damaged records do not keep the others from being read.
     pub fn read(&self) -> Reading {
         let one = |entry: &Entry| {
             let path = entry.path.strip_prefix(&self.folder).unwrap_or(&entry.path);

@@ -1,4 +1,4 @@
-//! One rule of one unit over the runs of a suite: what a trend is read from.
+//! Values of one rule of one unit over the runs of a suite, from which trends are computed.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::verdict::{CheckId, Verdict};
 /// The measured values of one rule, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The suite whose runs these are.
+    /// The suite of the runs.
     pub suite: String,
-    /// The check the rule belongs to.
+    /// The check that the rule belongs to.
     pub check: CheckId,
     /// The unit, as [`AnyUnit::name`](crate::result::unit::AnyUnit::name) calls it: a metric, a step and rank, a checkpoint, a
     /// checker.
     pub unit: String,
     /// The rule's stable name.
     pub rule: String,
-    /// On which side of its limits a value has to lie, in the latest run.
+    /// Side of its limits on which a value has to lie, in the latest run.
     pub direction: LimitDirection,
-    /// The latest run's limit beyond which it warns.
+    /// Limit beyond which the rule warns, in the latest run.
     pub warn: Option<f64>,
-    /// The latest run's limit beyond which it fails.
+    /// Limit beyond which the rule fails, in the latest run.
     pub fail: Option<f64>,
     /// Points of the runs in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,
@@ -35,9 +35,9 @@ pub struct Series {
 pub struct Point {
     /// Time at which the run was judged.
     pub time: Timestamp,
-    /// The commit judged; empty where it is not known.
+    /// The judged commit; empty where it is unknown.
     pub commit: String,
-    /// The value, in the rule's own unit; not finite where that is what was measured.
+    /// The measured value, in the rule's own unit; it may be infinite or NaN.
     pub value: f64,
     /// The rule's verdict.
     pub verdict: Verdict,

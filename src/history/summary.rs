@@ -1,4 +1,4 @@
-//! One run in the light of the runs before it.
+//! Summary of one run compared with the runs before it.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -11,7 +11,7 @@ use super::trend::trends;
 use crate::result::history::{Case, Past, Since, Summary};
 use crate::result::trend::Trend;
 
-/// Trends that a summary holds, the worst of those that move.
+/// Most trends in a summary: the worst of those that move.
 const MOST_TRENDS: usize = 12;
 
 impl From<&Record> for Past {
@@ -23,9 +23,8 @@ impl From<&Record> for Past {
 
 /// Summarises the `earlier` records of a suite, oldest first, for the `current` one.
 ///
-/// A case is a rule of a unit, or what stands in its place. Cases that fail in the current run are followed back as long as
-/// one of them has failed in every run; a run that failed for another reason ends the row as a green one does. So one flaky
-/// night is never more than a row of one.
+/// A case is a rule of a unit, or its equivalent. The cases that fail in the current run are followed back as long as one of them failed in
+/// every run. A run that failed for another reason ends the row, as a passing one does, so a single flaky night is a row of one.
 pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_after: NonZeroU32) -> Summary {
     let row = Row::of(earlier, current);
     let since = row.first.map(|first| Since { green: row.green.map(Past::from), red: Past::from(first) });
@@ -52,6 +51,7 @@ pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_aft
 /// A row of runs in which the same case failed, up to the current one.
 struct Row<'a> {
     length: u32,
+    /// Cases that failed in every run of the row.
     cases: BTreeSet<&'a Case>,
     first: Option<&'a Record>,
     /// The last run before it that did not block.

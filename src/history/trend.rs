@@ -1,7 +1,7 @@
 //! Trend of a rule's values over the runs of a suite: steps and drifts that no single run shows.
 //!
-//! A run that passes says nothing of the way there: a value that doubled three weeks ago and a value that creeps
-//! towards its limit both pass. [`trend_of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
+//! A passing run shows no history: a value that doubled three weeks ago and a value that creeps towards its limit both
+//! pass. [`trend_of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
 //! ([`change`]), and a *drift* since then ([`drift`]) with the day on which a limit would be crossed. Both are
 //! rank tests with stated significance, on the values alone: nothing is assumed of their distribution, single wild
 //! nights do not count, and the same series gives the same answer everywhere. `docs/trend.md` measures both.
@@ -32,11 +32,11 @@ use drift::Line;
 use sample::Sample;
 use side::Side;
 
-/// Runs that a trend looks back.
+/// Most runs that a trend looks back.
 pub const WINDOW: usize = 60;
-/// Days a drift is followed ahead, at most.
+/// Most days ahead that a drift is extrapolated.
 pub const HORIZON_DAYS: f64 = 60.0;
-/// Time ahead that a drift is followed for, in lengths of the time it was watched for.
+/// Most time ahead that a drift is extrapolated, in multiples of the time that it was observed.
 pub const HORIZON_SPANS: f64 = 2.0;
 
 /// The trend of a series. A series that is empty or too short has neither step nor drift.
@@ -77,8 +77,8 @@ pub fn closeness(trend: &Trend) -> f64 {
     }
 }
 
-/// The trends of several series, those with something to say first, then by [`closeness`]; what a document has
-/// room for stands in front.
+/// The trends of several series, sorted by the severity of their findings, then by [`closeness`], so that a document can show the first
+/// ones.
 pub fn trends(series: &[Series]) -> Vec<Trend> {
     let mut trends: Vec<Trend> = series.par_iter().map(trend_of).collect();
     let key = |trend: &Trend| Reverse(finding::of(trend).into_iter().map(|finding| finding.severity).max());

@@ -9,7 +9,7 @@ use crate::verdict::{Profile, Severity};
 pub struct Decision<'a> {
     /// Severity by the policy.
     pub severity: Severity,
-    /// The waiver that covers it; one of information is never covered.
+    /// The waiver that covers it; a finding of mere information is never covered.
     pub waiver: Option<&'a Waiver>,
 }
 
@@ -30,9 +30,9 @@ pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Polic
     Decision { severity, waiver: if severity > Severity::Info { waivers.next() } else { None } }
 }
 
-/// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`
-/// that one covers, and whatever is to be `kept`; of those that may follow from a covered one the worst `most` as well. Nothing
-/// that a waiver covers, or that may follow from it, takes the place of what counts.
+/// Places of the findings that are shown of a list of decisions, in rising order. They are the worst `most` that no waiver covers, the
+/// first `most` that a waiver covers, the worst `most` of those that may follow from a covered one, and all places in `kept`. The
+/// groups are counted separately, so that waived findings and their consequences never displace findings that count.
 pub fn shown(
     decisions: &[Decision<'_>],
     may_follow: impl Fn(usize) -> bool,

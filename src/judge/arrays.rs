@@ -1,4 +1,4 @@
-//! Judging arrays: numbers by their relative error as a dump's tensors are, embeddings by their rows, pictures by their
+//! Judging arrays: numbers by their relative error, like the tensors of a dump; embeddings by their rows; pictures by their
 //! signal-to-noise ratio (`docs/arrays.md`).
 
 pub mod rules;
@@ -13,10 +13,10 @@ use crate::verdict::{CheckId, Profile, Severity, Side};
 
 pub use rules::RULES;
 
-/// Ratio in dB from which a picture is the same, and from which it may be.
+/// Signal-to-noise ratio in dB from which a picture passes, and from which it only warns.
 const SAME: f64 = 40.0;
 const ALIKE: f64 = 30.0;
-/// Names of the channels.
+/// Names of the channels of a picture, in their usual order.
 const CHANNELS: [&str; 3] = ["red", "green", "blue"];
 
 /// A judged array.
@@ -28,7 +28,7 @@ pub struct JudgedArray {
     pub findings: Vec<Finding>,
 }
 
-/// Everything that was compared of an array.
+/// Result of comparing an array.
 #[derive(Debug)]
 pub enum Compared {
     /// Shapes differ.
@@ -48,13 +48,13 @@ pub enum Compared {
 /// An array that is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Its file, and behind a colon its name in it.
+    /// Its file, then a colon and its name in the file.
     pub name: &'a str,
-    /// Its own name: that in its file, else that of the file.
+    /// Its name in the file, or the name of the file if it has none.
     pub short: &'a str,
     /// Its place among the arrays of the run.
     pub order: u64,
-    /// Rows of the baseline's.
+    /// Number of rows of the baseline's array.
     pub rows: u64,
     /// The profile.
     pub profile: Profile,
@@ -98,7 +98,7 @@ impl Judge<'_> {
         self.findings.push(finding);
     }
 
-    /// Counts all rows as compared, of which `trivial` say nothing.
+    /// Counts all rows as compared; `trivial` of them are equal without showing anything.
     fn compared(&mut self, trivial: u64) {
         let rows = self.subject.rows;
         self.unit.evidence =
@@ -116,7 +116,7 @@ impl Judge<'_> {
         self.say(self.finding(&rules::SHAPE_DIFFERS).with("baseline", baseline).with("candidate", candidate));
     }
 
-    /// Whether there is nothing to compare, or NaN and infinity lie at other places, which is told.
+    /// Whether there is nothing to compare, or NaN and infinity lie at different places; adds the finding about that.
     fn is_without_numbers(&mut self, measure: &TensorMeasure) -> bool {
         let stats = &measure.stats;
         if measure.has_no_number() {
@@ -146,9 +146,9 @@ impl Judge<'_> {
             let finding = self.finding(rule).with("error", error).with("limit", band.noise);
             finding.with("unequal", measure.stats.unequal).with("elements", measure.stats.elements)
         };
-        let [ours, theirs] = measure.dtypes;
+        let [baseline, candidate] = measure.dtypes;
         // Integers have no rounding.
-        let is_exact = !is_number(ours) && !is_number(theirs);
+        let is_exact = !is_number(baseline) && !is_number(candidate);
         if is_exact || error > band.wrong || error > band.noise && self.subject.profile == Profile::Strict {
             self.say(finding(&rules::DIFFERS));
         } else if error > band.noise {
@@ -245,7 +245,7 @@ impl Judge<'_> {
     }
 }
 
-/// Rows that a finding names.
+/// Most rows that a finding names.
 const SHOWN: usize = 20;
 
 fn is_number(dtype: crate::dtype::Dtype) -> bool {
@@ -254,8 +254,8 @@ fn is_number(dtype: crate::dtype::Dtype) -> bool {
 
 /// The band of the looser of both types.
 fn band_of(measure: &TensorMeasure) -> Band {
-    let [ours, theirs] = measure.dtypes.map(|dtype| Some(dtype).filter(|dtype| is_number(*dtype)));
-    band(looser(ours, theirs))
+    let [baseline, candidate] = measure.dtypes.map(|dtype| Some(dtype).filter(|dtype| is_number(*dtype)));
+    band(looser(baseline, candidate))
 }
 
 /// Names of the candidate's channels in the order of red, green and blue.

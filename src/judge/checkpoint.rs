@@ -1,8 +1,8 @@
 //! Judging checkpoints, parameter by parameter.
 //!
-//! A parameter's error is ‖c−b‖₂/‖b‖₂ over its finite elements. Two bands as for tensors of a dump: up to the noise of
-//! its element type it agrees; up to what another precision or algorithm makes it drifts (`warn`); above it is wrong
-//! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
+//! A parameter's error is ‖c−b‖₂/‖b‖₂ over its finite elements. It has two limits, like tensors of a dump: up to the noise of its
+//! element type it agrees; up to the error of another precision or algorithm it drifts (`warn`); above that it is wrong (`fail`).
+//! Integers, shapes, and the places and signs of NaN and infinity must be equal.
 
 pub mod rules;
 mod settings;
@@ -22,12 +22,12 @@ use crate::result::unit::{CheckpointUnit, Evidence};
 use crate::verdict::{Profile, Severity, Side};
 use told::Told;
 
-/// Rules a unit shows; a model has hundreds of parameters, and only the worst tell something.
+/// Most outcomes of rules that a unit shows: a model has hundreds of parameters, and only the worst ones matter.
 const SHOWN: usize = 20;
-/// Outcomes that are gathered before the worst of them are taken.
+/// Number of outcomes that are gathered before only the worst ones are kept.
 const GATHERED: usize = 1000;
 
-/// Codes that are beyond rounding from which on they are a part that was lost; fewer are single bits.
+/// Number of quantised codes beyond rounding from which on a part of the parameter is lost; fewer are single flipped bits.
 const FEW_CODES: u64 = 4;
 
 pub use rules::RULES;
@@ -127,8 +127,8 @@ pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> Judge
     JudgedCheckpoint { unit, findings: told.finish() }
 }
 
-/// Counts a parameter of both sides by its outcome. One without an element, or without a finite one in the baseline, offers
-/// what cannot be compared.
+/// Counts a parameter of both sides by its outcome. A parameter without elements, or without a finite one in the baseline, counts as
+/// not compared.
 fn count(comparison: &ParameterComparison<'_>, evidence: &mut Evidence) {
     evidence.offered += u64::from(!matches!(comparison.outcome, ParameterOutcome::LeftOut));
     match &comparison.outcome {
@@ -148,15 +148,15 @@ fn count(comparison: &ParameterComparison<'_>, evidence: &mut Evidence) {
     }
 }
 
-/// Whether the baseline has an element that the candidate's can be held against.
+/// Whether the baseline has a finite element to compare the candidate with.
 fn is_measured(stats: &PairStats) -> bool {
     stats.elements > stats.nan_baseline.saturating_add(stats.inf_baseline)
 }
 
-/// Whether a comparison is one whose cause is worth looking for: it differs by more than noise, or in its shape.
+/// Whether the cause of a difference is worth looking for: the parameter differs by more than noise, or in its shape.
 pub fn is_beyond_noise(comparison: &ParameterComparison<'_>, settings: Settings<'_>) -> bool {
     match &comparison.outcome {
-        // Codes show none of the causes that are looked for in elements.
+        // The causes that are looked for in elements do not show in quantised codes.
         ParameterOutcome::Compared { quantised: Some(_), .. } => false,
         ParameterOutcome::Compared { dtypes, stats, .. } if is_measured(stats) => {
             let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
@@ -197,12 +197,12 @@ impl Judge<'_> {
         self.told.add(finding);
     }
 
-    /// A property that has to be the same and is not.
+    /// Adds the finding about a property that must be equal and is not.
     fn exact(&mut self, rule: &crate::judge::rule::Rule, parameter: &str, baseline: &str, candidate: &str) {
         self.say(Finding::new(rule, parameter).with("baseline", baseline).with("candidate", candidate));
     }
 
-    /// Tells which states of generators are there, and how many of them differ; a healthy run's do.
+    /// Adds a note about the states of random generators, with the number of those that differ; they differ in healthy runs too.
     fn states(&mut self, pairs: &ParameterPairs<'_>, states: &[&ParameterComparison<'_>], evidence: &mut Evidence) {
         let differs = |outcome: &ParameterOutcome| !matches!(outcome, ParameterOutcome::Compared { stats, .. } if stats.unequal == 0);
         let names: Vec<String> = states
@@ -255,7 +255,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Says of a quantised parameter what its codes show, and whether there was something to say.
+    /// Adds the finding about the codes of a quantised parameter; returns whether there was one.
     fn codes(
         &mut self,
         parameter: &str,
@@ -266,7 +266,7 @@ impl Judge<'_> {
         if quantised.beyond == 0 && quantised.rows == 0 {
             return false;
         }
-        // Codes have fewer bits than what they are held against.
+        // The codes are on the side with fewer bits.
         let dtype = if dtypes.1.size() <= dtypes.0.size() { dtypes.1 } else { dtypes.0 };
         let is_single = quantised.rows == 0 && quantised.beyond < FEW_CODES;
         let severity = if is_single { Severity::Warn } else { Severity::Fail };
@@ -369,7 +369,7 @@ impl Judge<'_> {
     }
 }
 
-/// The side that holds zeros alone where the other does not.
+/// The side that holds only zeros while the other does not.
 fn zeroed(stats: &PairStats) -> Option<Side> {
     match (stats.sum_sq_baseline > 0.0, stats.sum_sq_candidate > 0.0) {
         (true, false) => Some(Side::Candidate),
@@ -378,7 +378,7 @@ fn zeroed(stats: &PairStats) -> Option<Side> {
     }
 }
 
-/// Names of the ranks that files are of; none for files that hold a whole model.
+/// Names of the ranks that files belong to; none for files that hold a whole model.
 fn ranks_of(files: &[String]) -> Vec<String> {
     let rank = |file: &String| {
         let mut parts = file.rsplit('/');
@@ -390,8 +390,8 @@ fn ranks_of(files: &[String]) -> Vec<String> {
     ranks.into_iter().collect()
 }
 
-/// ‖c−b‖₂/‖b‖₂: 0 where nothing differs, infinite where only the baseline is all zero. 0 too where no element differs
-/// by more than the rule's absolute tolerance.
+/// The error ‖c−b‖₂/‖b‖₂: 0 if no element differs by more than the absolute tolerance of the rule (0 without one), infinite if only
+/// the baseline is all zero.
 fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
     let absolute = rule.and_then(|rule| rule.absolute).map_or(0.0, |tolerance| tolerance.get());
     if stats.max_abs_diff <= absolute {
@@ -404,7 +404,8 @@ fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
     }
 }
 
-/// The limits of a parameter: those of its element type, and of a quantised one what rounding makes of the noise that bfloat16 has.
+/// The limits of a parameter: those of its element type; for a quantised one those of bfloat16, widened by the rounding to its
+/// codes.
 fn limits(dtype: Dtype, rule: Option<&ParameterRule>, stats: &PairStats, quantised: Option<&QuantisedStats>) -> Band {
     let Some(quantised) = quantised else { return band_of(dtype, rule) };
     let (typical, most) = quantised.rounding(stats);

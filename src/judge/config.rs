@@ -1,8 +1,7 @@
-//! Config packs: what two packs differ in, checker by checker.
+//! Config packs: differences of two packs, checker by checker.
 //!
-//! Each area has a file of its own. A judge gives findings and no verdict: the policy's severities and waivers
-//! are applied to them afterwards. Values of variables are shown only for those on a watch list, and no value
-//! whose name looks secret is shown at all.
+//! Each area has a file of its own. A judge returns findings and no verdict: the severities and waivers of the policy are applied
+//! to them afterwards. Only values of variables on a watch list are shown, and no value whose name looks secret.
 
 pub mod alone;
 mod context;
@@ -47,7 +46,7 @@ pub fn judge(context: &Context<'_>) -> Judged {
     let mut checkers: Vec<(Checker, Option<Vec<Finding>>)> =
         Checker::ALL.into_iter().map(|checker| (checker, judge_checker(checker, context))).collect();
     let seeds = seed::judge(context);
-    // Seeds belong to the random checker; where there is none, to the environment they were read from.
+    // Seeds belong to the random checker, or, without one, to the environment that they were read from.
     for wanted in [Checker::Random, Checker::Env] {
         let place = checkers.iter_mut().find(|(checker, findings)| *checker == wanted && findings.is_some());
         if let Some((_, Some(findings))) = place {

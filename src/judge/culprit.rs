@@ -1,4 +1,4 @@
-//! The culprit that documents name, of all units that have one.
+//! The culprit that documents name, chosen from the culprits of all units.
 
 use std::cmp::Ordering;
 
@@ -7,23 +7,23 @@ use super::performance::culprit;
 use crate::result::unit::{Check, Culprit, DumpUnit, MonitorUnit, arrays, dumps, monitors, operators, profiles};
 use crate::verdict::CheckId;
 
-/// The first of all: the earliest step, and of one step the finer check.
+/// The first culprit of all checks: that of the earliest step, and of one step that of the finer check.
 pub fn first(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [first_of_dumps(dumps(checks)).cloned(), of_monitors(checks)];
     let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
-    // An operator test replays generated inputs; what the run itself computed goes before it.
+    // An operator test replays generated inputs, so a culprit of the run itself goes before it.
     first.or_else(|| of_operators(checks)).or_else(|| of_profiles(checks)).or_else(|| of_arrays(checks))
 }
 
-/// That of the first array that has one; arrays have no order, so that any is as good.
+/// The culprit of the first array that has one; arrays have no order, so any of them will do.
 fn of_arrays(checks: &[Check]) -> Option<Culprit> {
     arrays(checks).find_map(|unit| unit.culprit.clone())
 }
 
-/// Of the earliest step that has one, the first in execution order, lowest rank first.
+/// The first culprit of the earliest step, in execution order; of equal ones that of the lowest rank.
 pub fn first_of_dumps<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
     let culprits = units.filter_map(|unit| unit.culprit.as_ref());
-    // Of one step, what happened before fewer collectives happened earlier; comparisons follow those otherwise.
+    // Within a step of several ranks, an operation with fewer collectives before it ran earlier.
     let place = |culprit: &&Culprit| {
         let collectives = culprit.metrics.get(COLLECTIVES).map_or(0.0, |count| count.0);
         (culprit.kind.is_minor(), culprit.step, collectives, culprit.order, culprit.rank)
@@ -31,7 +31,7 @@ pub fn first_of_dumps<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&
     culprits.min_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal))
 }
 
-/// The earliest over all ranks, by the order in which a step computes its rows; of equal ones that of the lowest rank.
+/// The earliest culprit over all ranks, by the order in which a step computes its rows; of equal ones that of the lowest rank.
 fn of_monitors(checks: &[Check]) -> Option<Culprit> {
     let culprits = monitors(checks).filter_map(|unit| Some((unit, unit.culprit.as_ref()?)));
     let place = |(unit, culprit): &(&MonitorUnit, &Culprit)| {
@@ -43,13 +43,13 @@ fn of_monitors(checks: &[Check]) -> Option<Culprit> {
     culprits.min_by_key(place).map(|(_, culprit)| culprit.clone())
 }
 
-/// That of the first test that has one.
+/// The culprit of the operator test of the lowest rank that has one.
 fn of_operators(checks: &[Check]) -> Option<Culprit> {
     let culprits = operators(checks).filter_map(|unit| unit.culprit.as_ref());
     culprits.min_by_key(|culprit| culprit.rank).cloned()
 }
 
-/// That of the rank that stands out, else of any, without a rank.
+/// The culprit of the rank that stands out; if none stands out, that of any rank, without its rank.
 fn of_profiles(checks: &[Check]) -> Option<Culprit> {
     let check = checks.iter().find(|check| check.id == CheckId::Performance)?;
     let chosen = check.culprit.as_ref()?;
@@ -60,7 +60,7 @@ fn of_profiles(checks: &[Check]) -> Option<Culprit> {
     Some(Culprit { rank: chosen.rank, ..found.clone() })
 }
 
-/// Names the culprit of the check of performance by those of its units.
+/// Sets the culprit of the performance check from those of its units; leaves other checks alone.
 pub fn name_of_check(check: &mut Check) {
     if check.id == CheckId::Performance {
         let units: Vec<_> = profiles(std::slice::from_ref(&*check)).collect();

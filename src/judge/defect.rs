@@ -1,8 +1,8 @@
-//! Defects: what is wrong at its root, and what follows from it.
+//! Defects: root findings, and the findings that are their consequences.
 //!
-//! A waiver covers a defect with its consequences. What follows is not judged behind it; a fault of another, exact kind (a NaN,
-//! another shape or type) never follows, and neither does what receives nothing from the root: another rank, task, parameter
-//! or metric that parts earlier.
+//! A waiver covers a defect together with its consequences, which are then not judged. An exact fault (a NaN, another shape or type)
+//! is never a consequence of an error of numbers, and neither is a finding that receives nothing from the root: of another rank,
+//! task or parameter, or of a metric that diverges earlier.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::result::observation::Observation;
 use crate::result::unit::{Check, CurveUnit, EvaluationScope, EvaluationUnit, MonitorUnit, Unit, profiles};
 use crate::verdict::{CheckId, Severity};
 
-/// Findings about numbers, which may be off because something before them is.
+/// Findings about numbers, which may be consequences of an earlier finding.
 const NUMERIC: [&Rule; 40] = [
     &dump::rules::OUTPUT_DIVERGES,
     &dump::rules::OTHER_PRECISION,
@@ -65,7 +65,7 @@ const NUMERIC: [&Rule; 40] = [
 pub struct Accepted<'a> {
     roots: Vec<Root<'a>>,
     places: Places,
-    /// The rank that the others of a profile wait for.
+    /// Place of the rank that the other ranks of a profile wait for.
     standing: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Accepted<'a> {
         Self { roots, places, standing }
     }
 
-    /// Place of the first one that `observation` is a consequence of.
+    /// Place of the first accepted defect that `observation` is a consequence of.
     pub fn first_before(&self, observation: &Observation, check: &Check) -> Option<usize> {
         if self.roots.is_empty() {
             return None;
@@ -95,17 +95,18 @@ impl<'a> Accepted<'a> {
     }
 }
 
-/// Whether a finding is about numbers, which may be off because something before them is.
+/// Whether a finding is about numbers, and so may be a consequence of an earlier finding.
 fn is_numeric(finding: &Finding) -> bool {
     finding.is_any(&NUMERIC) || finding.is_any(&operators::rules::NUMERIC)
 }
 
-/// Place of the rank that the others of a profile wait for.
+/// Place of the rank that the other ranks of a profile wait for.
 fn standing(check: &Check) -> Option<usize> {
     standing_out(profiles(std::slice::from_ref(check))).map(|standing| standing.place)
 }
 
-/// The same, where it is known which of both are about numbers, and which rank the others wait for.
+/// Whether `other` is a consequence of `root`. The flags say which of the two are about numbers; `standing` gives the place of the
+/// rank that the others wait for.
 fn is_behind(
     [root, other]: [&Observation; 2],
     [is_root_numeric, is_other_numeric]: [bool; 2],
@@ -119,7 +120,8 @@ fn is_behind(
     if is_uncovered_by(root, other) {
         return true;
     }
-    // Numbers may follow from a fault of an exact kind where values flow, and in a row so does the fault itself.
+    // An exact fault may cause errors of numbers in dumps and monitors, where values flow; in a monitor it may also cause the same
+    // exact fault in later rows.
     let may_begin = is_root_numeric || matches!(first, Unit::Dump(_) | Unit::Monitor(_));
     let is_same = matches!(first, Unit::Monitor(_)) && root.finding.code == other.finding.code;
     if !(is_other_numeric || is_same) || !may_begin {
@@ -140,21 +142,21 @@ fn is_behind(
     }
 }
 
-/// Places that are not judged where a waiver covers `root`: those that `other`, which follows from it, is about.
+/// Number of places that are not judged because a waiver covers `root`: those of its consequence `other`.
 pub fn places_behind(root: &Finding, other: &Finding) -> u64 {
     if root.facts.contains_key(dump::rules::BEHIND) {
-        // Counted with the root.
+        // They are counted with the root.
         return 0;
     }
     if is_about_coverage(root, other) { count(root, "count") } else { 1 }
 }
 
-/// Values behind `root` that are not judged where a waiver covers it; those behind a later root are among them.
+/// Number of values after `root` that are not judged because a waiver covers it; they include those after a later root.
 pub fn values_behind(root: &Finding) -> u64 {
     count(root, dump::rules::BEHIND)
 }
 
-/// Places without numbers to compare that a waiver of `finding` accepts: they have no partner, or one of another shape.
+/// Number of places without comparable numbers that a waiver of `finding` accepts: they have no partner, or one of another shape.
 pub fn places_without_numbers(finding: &Finding) -> u64 {
     const RULES: [&Rule; 3] =
         [&operators::rules::MISSING, &checkpoint::rules::MISSING, &checkpoint::rules::SHAPE_DIFFERS];
@@ -173,7 +175,7 @@ fn is_about_coverage(root: &Finding, other: &Finding) -> bool {
     root.is(&loss::code::NON_FINITE) && other.is(&loss::code::COVERAGE)
 }
 
-/// Whether steps of a curve are not covered because they are not finite, which `root` says.
+/// Whether the steps that `other` calls not covered are those that `root` calls not finite.
 fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
     let numbers = || {
         let [both, baseline, limit] = ["both", "baseline", "limit"].map(|name| number(&other.finding, name));
@@ -184,8 +186,8 @@ fn is_uncovered_by(root: &Observation, other: &Observation) -> bool {
         && numbers().is_some_and(|(seen, needed)| seen >= needed)
 }
 
-/// The findings of `result` that block and are the root of a defect, in the order in which they were measured. An absence is
-/// none: no waiver covers it.
+/// The findings of `result` that block and are the root of a defect, in the order in which they were measured. Absences are left out,
+/// because no waiver covers them.
 pub fn roots(result: &GateResult) -> Vec<&Finding> {
     let mut roots = Roots::default();
     let blocking = Blocking::of(result);
@@ -197,14 +199,14 @@ pub fn roots(result: &GateResult) -> Vec<&Finding> {
     roots.found.into_iter().flatten().map(|root| root.finding).collect()
 }
 
-/// Roots among what was seen so far.
+/// Roots among the observations so far.
 #[derive(Default)]
 struct Roots<'a> {
     /// In the order in which they were measured; `None` for one that follows from a later one.
     found: Vec<Option<Root<'a>>>,
-    /// Their places, of each check.
+    /// Places of the roots in `found`, by check.
     places: BTreeMap<CheckId, Places>,
-    /// The rank that the others wait for, of each check that was asked for it.
+    /// Place of the rank that the others wait for, by check, as far as it was determined.
     standing: BTreeMap<CheckId, Option<usize>>,
 }
 
@@ -212,7 +214,7 @@ struct Roots<'a> {
 #[derive(Clone, Copy)]
 struct Root<'a> {
     observation: &'a Observation,
-    /// As it is told.
+    /// The finding as the result lists it.
     finding: &'a Finding,
     is_numeric: bool,
 }
@@ -222,7 +224,7 @@ impl<'a> Root<'a> {
         Self { observation, finding: &observation.finding, is_numeric: is_numeric(&observation.finding) }
     }
 
-    /// Whether `other` is a consequence of it, which both belong to `check`.
+    /// Whether `other` is a consequence of this observation; both belong to `check`.
     fn is_before(self, other: Root<'_>, check: &Check, standing: impl FnOnce() -> Option<usize>) -> bool {
         let numeric = [self.is_numeric, other.is_numeric];
         is_behind([self.observation, other.observation], numeric, check, standing)
@@ -261,7 +263,7 @@ impl<'a> Roots<'a> {
     }
 }
 
-/// Places of observations of a check, by what may relate them: of tens of thousands only a few can be.
+/// Places of the observations of a check, indexed by possible relations: of tens of thousands only a few can be related.
 #[derive(Default)]
 struct Places {
     by_name: BTreeMap<String, Vec<usize>>,
@@ -274,13 +276,13 @@ impl Places {
         kin.step.into_iter().for_each(|step| self.by_step.entry(step).or_default().push(place));
     }
 
-    /// Places of those that an observation may follow from, in lists.
+    /// Lists of the places of observations that may be a cause of one with this kin.
     fn causes(&self, kin: &Kin) -> impl Iterator<Item = &Vec<usize>> {
         let named = kin.causes.iter().filter_map(|name| self.by_name.get(name));
         named.chain(kin.step.into_iter().flat_map(|step| self.by_step.range(..step).map(|(_, list)| list)))
     }
 
-    /// Shows the places of all that may follow from an observation, and keeps those of which `stays` says so.
+    /// Keeps only those places of possible consequences of an observation for which `stays` returns true.
     fn keep_consequences(&mut self, kin: &Kin, mut stays: impl FnMut(usize) -> bool) {
         for name in &kin.consequences {
             if let Some(list) = self.by_name.get_mut(name) {
@@ -294,19 +296,18 @@ impl Places {
     }
 }
 
-/// Names under which an observation is found by those that may be related to it, and under which its possible causes and
-/// consequences are found.
+/// Keys of an observation in [`Places`]: its own ones, and those of its possible causes and consequences.
 #[derive(Default)]
 struct Kin {
     own: Vec<String>,
     causes: Vec<String>,
     consequences: Vec<String>,
-    /// The step of a monitor's row, which all earlier ones may have caused, whatever their names.
+    /// The step of a monitor's row, which any earlier step may have caused, whatever the names.
     step: Option<u64>,
 }
 
 impl Kin {
-    /// All that have one name may be related.
+    /// The kin of an observation that may be related to all others of the same name.
     fn of(name: String) -> Self {
         Self { own: vec![name.clone()], causes: vec![name.clone()], consequences: vec![name], step: None }
     }
@@ -350,7 +351,7 @@ impl<'a> Blocking<'a> {
         Self { by_place }
     }
 
-    /// The finding of what was measured, where it blocks and a waiver may cover it.
+    /// The blocking finding of the result that belongs to a measured one; `None` if it does not block, or no waiver may cover it.
     fn find(&self, measured: &Finding) -> Option<&'a Finding> {
         let is_absence = register::find(&measured.code).is_some_and(|rule| rule.is_absence);
         if is_absence && measured.severity == Severity::Incomplete {
@@ -374,30 +375,31 @@ fn number(finding: &Finding, name: &str) -> Option<f64> {
     }
 }
 
-/// All rules of a metric are one defect; another metric moves with it where it parts at the same step or later.
+/// Whether two curves belong to one defect: all findings of one metric do, and another metric does if it diverges at the same step or
+/// later.
 fn moves_with(root: &CurveUnit, other: &CurveUnit) -> bool {
     let same = root.run == other.run && root.rank == other.rank;
     let onset = root.first_diverging_step.zip(other.first_diverging_step);
     same && (root.metric == other.metric || onset.is_some_and(|(root, other)| root <= other))
 }
 
-/// Whether an error enters the operation of a finding that rounding at the root does not explain. It reaches other ranks by
-/// collectives, and later steps by parameters.
+/// Whether the operation of a finding received an error larger than the noise at the root. Errors reach other ranks through
+/// collectives, and later steps through parameters.
 fn receives(root: &Finding, other: &Finding) -> bool {
     let noise = number(root, "limit").unwrap_or(0.0);
     number(other, "received").is_some_and(|received| received > noise)
 }
 
-/// A later row of the same rank follows, and a later step of any other.
+/// Whether a row of a monitor comes later: a later step of any rank, or the same step of the same rank.
 fn is_later((before, root): (&MonitorUnit, &Finding), (after, other): (&MonitorUnit, &Finding)) -> bool {
     match (step_of_row(root), step_of_row(other)) {
         (Some(first), Some(second)) => first < second || first == second && before.rank == after.rank,
-        // What is said of a rank as a whole.
+        // Findings about a rank as a whole have no step.
         _ => before.rank == after.rank,
     }
 }
 
-/// The step that a finding about a row of a monitor is of; `None` for what is said of a rank as a whole.
+/// The step of a finding about a row of a monitor; `None` for a finding about a rank as a whole.
 fn step_of_row(finding: &Finding) -> Option<u64> {
     match finding.facts.get("unit") {
         Some(Fact::Text(unit)) => unit.strip_prefix("step ")?.split(' ').next()?.parse().ok(),
@@ -405,12 +407,12 @@ fn step_of_row(finding: &Finding) -> Option<u64> {
     }
 }
 
-/// Whether a unit sums several tasks up, whose drops make its own.
+/// Whether a unit pools several tasks, so that their drops cause its own.
 fn is_pooled(unit: &EvaluationUnit) -> bool {
     unit.scope != EvaluationScope::Task
 }
 
-/// Whether the rank of `other` waits for that of `root`, which stands out.
+/// Whether the rank of `other` waits for the rank of `root`.
 fn waits_for(standing: Option<usize>, root: &Observation, other: &Observation) -> bool {
     standing.is_some_and(|place| root.units.contains(&place) && !other.units.contains(&place))
 }

@@ -1,9 +1,9 @@
 //! Judging a dump: which operation adds error, and how bad it is.
 //!
-//! An operation is suspected when the error of an output exceeds the noise of the loosest dtype it was computed from
-//! plus a small multiple of its inputs' error: what arrives is inherited, what is added counts. A leaf input, one
-//! that nothing dumped produced, is suspected when it differs while nothing before it does. Exact properties are
-//! exact. The first suspect in execution order is the culprit.
+//! An operation is suspected if the error of an output exceeds the noise of the loosest dtype it was computed from plus a small
+//! multiple of the error of its inputs: inherited error does not count, added error does. A leaf input is an input that no
+//! dumped operation produced; it is suspected if it differs while nothing before it does. Exact properties (type, shape,
+//! integers) must be equal. The first suspect in execution order is the culprit.
 
 pub mod alone;
 mod coverage;

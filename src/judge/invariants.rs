@@ -1,6 +1,7 @@
-//! The rules that every sound run keeps, whatever it trains: with what breaks each of them, and why one is not looked at.
+//! The invariants of every sound run, whatever it trains: with the findings that break each one, and the reasons why it was not
+//! checked.
 //!
-//! The checks look at them where their artifacts show them; all are listed here, so that none can be forgotten.
+//! Each check looks at the invariants that its artifacts show. All are listed here, so that none is forgotten.
 
 use super::evaluation::rules as evaluation;
 use super::loss::code as loss;
@@ -11,11 +12,11 @@ use crate::result::run::{Invariant, InvariantState, Looked};
 /// An invariant as the result lists it.
 #[derive(Debug)]
 pub struct Row {
-    /// Its name.
+    /// The invariant.
     pub invariant: Invariant,
     /// Codes of findings that break it. `curve-non-finite` breaks that of the metric it is about.
     pub rules: &'static [&'static Rule],
-    /// Reasons why it is not looked at; the first one holds for a run that has nothing of the kind.
+    /// Reasons why it is not checked; the first one applies to a run that has nothing of the kind.
     pub reasons: &'static [&'static str],
 }
 
@@ -103,8 +104,8 @@ pub const ALL: [Row; 14] = [
     },
 ];
 
-/// Every invariant once, in the order of reports: what any check looked at counts before what another could not, and what is
-/// broken before all.
+/// Every invariant once, in the order of reports, with the states of all checks joined: broken goes before held, and held before not
+/// checked.
 pub fn all_of(looked: &[Looked]) -> Vec<Looked> {
     let of = |row: &Row| {
         let mut told = looked.iter().filter(|one| one.invariant == row.invariant);
@@ -115,7 +116,7 @@ pub fn all_of(looked: &[Looked]) -> Vec<Looked> {
     ALL.iter().map(of).collect()
 }
 
-/// Two words about one invariant as one.
+/// Joins two states of one invariant.
 fn joined(mut one: Looked, other: &Looked) -> Looked {
     if other.state != InvariantState::NotLooked {
         one.reason.clear();

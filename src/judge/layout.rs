@@ -1,4 +1,4 @@
-//! Parallel layouts of both sides: whether they are known, and whether what is there fits them.
+//! Parallel layouts of both sides: whether they are known, and whether the recorded ranks and values fit them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, unit_place};
 use crate::verdict::{PerSide, Side};
 
-/// Missing ranks that a finding names.
+/// Most missing ranks that a finding names.
 const MOST_RANKS: usize = 16;
 
 rules! {
@@ -33,13 +33,13 @@ rules! {
     NOT_MERGEABLE = "layout-not-mergeable", Incomplete;
 }
 
-/// The finding that both sides cut the model otherwise.
+/// The finding that the two sides cut the model differently.
 pub fn differs(layouts: &PerSide<Layout>) -> Finding {
     let finding = Finding::new(&DIFFERS, "layout").with("baseline", layouts.baseline.to_string());
     finding.with("candidate", layouts.candidate.to_string())
 }
 
-/// The finding that a size is another one than is declared.
+/// The finding that a size of the layout contradicts the declared one.
 pub fn contradicted(contradiction: &Contradiction) -> Finding {
     let Contradiction { side, size, declared, found } = *contradiction;
     let finding = Finding::new(&CONTRADICTED, "layout").with("side", side.as_str()).with("size", size);
@@ -58,7 +58,7 @@ pub fn of_ranks(side: Side, layout: &Layout, there: &BTreeSet<u64>) -> Option<Fi
     (!missing.is_empty()).then(|| finding(&RANKS_MISSING).with("found", found).with("ranks", missing))
 }
 
-/// The first value of the model whose copies differ between ranks.
+/// The finding about the first value of the model whose copies differ between ranks; `None` if none do.
 pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
     let differing = parts.differing.first()?;
     let ranks: Vec<String> = differing.ranks.iter().map(u64::to_string).collect();
@@ -69,7 +69,7 @@ pub fn of_copies(parts: &Parts, side: Side, step: u64) -> Option<Finding> {
     Some(if differing.is_tied { finding.with("tied", 1_u64) } else { finding })
 }
 
-/// The culprit of a step whose values agree with the baseline's, and whose copies part.
+/// The culprit of a step whose values agree with the baseline's, but whose copies differ between ranks.
 pub fn culprit(differing: &Differing, operations: &Operations, step: u64) -> Culprit {
     let names = operations.iter().map(|operation| operation.name);
     let metrics = [("error", differing.error), ("limit", COPIES)];

@@ -30,7 +30,7 @@ rules! {
     /// The baseline or limits that a stranger's change is judged against are part of that change.
     IN_CHANGE = "input-in-change", Incomplete;
 }
-/// Days before a forge deletes a baseline that deserve a warning.
+/// Number of days before a forge deletes a baseline from which on there is a warning.
 const EXPIRES_SOON: i32 = 14;
 
 /// Facts about a forge's artifact, as its transport found them.
@@ -44,7 +44,7 @@ pub struct OriginFacts {
     pub created: Option<String>,
     /// The day it is deleted.
     pub expires: Option<String>,
-    /// Newer runs without it.
+    /// Number of newer runs without the artifact.
     pub passed_over: usize,
     /// Whether its bytes were proved against a digest.
     pub is_proved: bool,
@@ -77,7 +77,7 @@ pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: 
     findings
 }
 
-/// Nothing is there, or not what has to be; `reason` and `help` say why and what to do.
+/// The finding that a location holds nothing, or not the required content; `reason` and `help` explain it.
 pub fn absent(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
     Finding::new(rule, location).with("side", side.as_str()).with("reason", reason).with("help", help)
 }

@@ -1,9 +1,10 @@
 //! Judging training curves.
 //!
-//! In this order, as each step decides whether the next makes sense: were both curves there ([`completeness`]), do the
-//! learning rates agree, do both runs start from the same weights ([`mode`]), how far do the losses lie apart
-//! ([`level`]), and the metrics beside them ([`secondary_metrics`]). A published rule ([`preset`]) may decide in place of
-//! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
+//! The questions come in this order, because each one decides whether the next makes sense: are both curves there
+//! ([`completeness`]), do the learning rates agree, do both runs start from the same weights ([`mode`]), how far apart are
+//! the losses ([`level`]), and how do the other metrics compare ([`secondary_metrics`]). A published rule ([`preset`]) may
+//! decide in place of `level`. It never replaces `completeness`, because a rule that skips missing steps would pass a curve
+//! that nobody saw.
 
 pub mod alone;
 pub mod both;
@@ -70,7 +71,8 @@ use scattered::Scattered;
 pub use settings::{Settings, own_policy};
 use start::Start;
 
-/// Judges every pair; the second part belongs to no unit. As many pairs as there is room for have their points in memory.
+/// Judges every pair. Returns the judged curves, and the findings that belong to no curve. Only as many pairs as fit into
+/// memory have their points loaded at a time.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
@@ -80,7 +82,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
     for run in runs {
         let of_run = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
         let mut of_run = Run::new(of_run, settings)?.judge()?;
-        // What rollouts are like under a reward that teaches nothing says nothing about the engines.
+        // A dead reward explains the other differences of the run, so its curve comes first.
         of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.is(&code::RL_REWARD_DEAD)));
         judged.extend(of_run);
     }
@@ -96,7 +98,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<
 /// Errors of the disk, where points lie there.
 pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>> {
     let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
-    // No floor: what is recorded is what the case does, however small.
+    // Without a floor: the record keeps every difference of the case, however small.
     let scale = Scale { floor: 0.0, resolution: 0.0, steps: None };
     let of = |pair: &PairedSources<'_>| {
         let pair = pair.load()?;
@@ -111,7 +113,7 @@ pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>
     due.map(of).filter_map(Result::transpose).collect()
 }
 
-/// Metrics of rollout and training that the candidate alone logs: they have a limit that needs no baseline.
+/// Judges the mismatch metrics of rollout and training that only the candidate logs: their limits need no baseline.
 fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
     if !pairing.has_rl() {
         return Ok(Vec::new());
@@ -124,24 +126,24 @@ fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<Ju
 /// Place of a curve among those of its run.
 #[derive(Clone, Copy)]
 struct Beside<'p> {
-    /// Whether it is the first that is judged.
+    /// Whether it is the first curve of the run that is judged.
     is_first: bool,
-    /// The gradient norm, beside a loss.
+    /// The gradient norm of the run; only for a loss.
     gradients: Option<&'p CurvePair<'p>>,
 }
 
-/// The curves of one run with what they have in common.
+/// The curves of one run, with the facts that they share.
 struct Run<'r, 'a> {
     pairs: Vec<&'r PairedSources<'a>>,
-    /// The loss of supervised training and the reward of reinforcement learning, with the steps that were there.
+    /// The loss of supervised training and the reward of reinforcement learning, with their coverage.
     leads: Vec<(&'r PairedSources<'a>, Coverage)>,
     mode: ResolvedMode,
     schedules_differ: bool,
-    /// Evidence that the training loss is of other batches.
+    /// Evidence that the two sides log the training loss of different batches.
     other_batches: Option<OtherBatches>,
-    /// Whether the training losses are of other data, from own weights.
+    /// Whether the runs start from different weights and their training losses are of different data.
     is_apart: bool,
-    /// Whether a metric beside the reward says that the run went another way.
+    /// Whether a metric other than the reward shows that the candidate took another path, and is not just late.
     agreed: bool,
     settings: Settings<'r>,
 }
@@ -173,7 +175,7 @@ impl<'r, 'a> Run<'r, 'a> {
         Ok(Self { pairs, leads, mode, schedules_differ, other_batches, is_apart, agreed, settings })
     }
 
-    /// Whether a metric beside the reward says that the run went another way.
+    /// Whether a metric other than the reward shows that the candidate took another path, and is not just late.
     fn agreed(pairs: &[&PairedSources<'_>], settings: Settings<'_>) -> Result<bool> {
         let ignored = |metric: &str| own_policy(&settings.policy.metrics, metric).is_some_and(|own| own.ignore);
         for pair in pairs.iter().filter(|pair| rl::is_witness(pair) && !ignored(&pair.metric)) {
@@ -226,7 +228,7 @@ impl<'r, 'a> Run<'r, 'a> {
         if !counts && !left_out {
             unjudged(pair, measures, &mut results);
         }
-        // What is said of a metric that nothing else judges is its verdict.
+        // A metric that no rule judges counts all the same once there is a finding about it.
         let counts = counts || !results.findings.is_empty();
         let judged = results.rules.iter().any(|outcome| outcome.verdict != Verdict::Skipped);
         let has_own_limits = own.is_some_and(|own| own.mean.or(own.difference).or(own.worse).is_some());
@@ -241,7 +243,7 @@ impl<'r, 'a> Run<'r, 'a> {
         JudgedCurve { unit, findings: results.findings, counts }
     }
 
-    /// Whether a metric is the first of the run that is judged: what concerns all of them is said with it.
+    /// Whether a metric is the first of the run that is judged. Findings that concern the whole run are added to it.
     fn is_first(&self, sources: &PairedSources<'_>) -> bool {
         let counted = |pair: &&&PairedSources<'_>| {
             self.counts(pair.role, own_policy(&self.settings.policy.metrics, &pair.metric))
@@ -296,12 +298,12 @@ impl<'r, 'a> Run<'r, 'a> {
                 let room = self.apart_from(pair).map(|scattered| scattered.score_room());
                 secondary_metrics::score(pair, measures, room.unwrap_or_default(), results);
             }
-            // Performance and what is only shown, and roles of reinforcement learning alone.
+            // Performance, metrics that are only shown, and roles that only reinforcement learning has.
             _ => {}
         }
     }
 
-    /// Own scatter of a metric beside a loss of other data.
+    /// Scatter of a secondary metric, where the runs see different data; `None` elsewhere.
     fn apart_from(&self, pair: &CurvePair<'_>) -> Option<Scattered> {
         if self.is_apart { Scattered::of(pair, true, Limits::NONE) } else { None }
     }
@@ -374,14 +376,15 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// Own scatter of a loss where it decides: of own weights, unless the policy or recorded repeats say how far they are apart.
+    /// Scatter of a loss whose runs start from different weights; `None` where the policy or recorded repeats set the limit of
+    /// its mean instead.
     fn scattered(&self, pair: &CurvePair<'_>, limits: &CurveLimits, noise: Option<&MetricNoise>) -> Option<Scattered> {
         let is_set = self.settings.policy.limits.mean.is_some() || noise.is_some();
         let due = self.mode.weights == Weights::Own && !is_set;
         if due { Scattered::of(pair, self.is_apart, limits.mean) } else { None }
     }
 
-    /// Coverage of the run's loss, unless `pair` is it.
+    /// Coverage of the run's loss, or of its reward; `None` where `pair` itself is that metric.
     fn lead(&self, pair: &CurvePair<'_>) -> Option<&Coverage> {
         let role = if pair.is_rl { Role::Reward } else { Role::Loss };
         let lead = self.leads.iter().find(|(lead, _)| lead.role == role);
@@ -426,7 +429,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// The mode that a metric is judged in, and who says so.
+    /// The mode that a metric is judged in, and the source of it: `declared` or `inferred`.
     fn mode_of(&self, pair: &CurvePair<'_>) -> (&'static str, &'static str) {
         let levels = [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::ValueLoss, Role::GradNorm];
         match pair.is_rl {
@@ -438,8 +441,8 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 }
 
-/// Findings about a metric that no rule judges: that it is broken on the candidate alone, that its name is that of a loss or
-/// reward, which a pass would have to rest on, or that it moved.
+/// Adds findings about a metric that no rule judges: it is not finite on the candidate alone, its name suggests a loss or reward
+/// that a pass should rest on, or its mean moved.
 fn unjudged(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, results: &mut RuleResults) {
     completeness::broken(pair, results);
     let moved = secondary_metrics::moved(pair, measures);
@@ -458,7 +461,7 @@ fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limit
     departure.into_iter().chain(completeness::lasting_failure(&pair.points)).min()
 }
 
-/// Points of both sides that gave way to later ones of the same step.
+/// Number of points of both sides that later points of the same step replaced.
 fn replaced(pair: &CurvePair<'_>) -> Replaced {
     let orders = [&pair.baseline.series.order, &pair.candidate.series.order];
     let sum = |of: fn(&Order) -> u64| orders.iter().map(|order| of(order)).sum();
@@ -468,8 +471,8 @@ fn replaced(pair: &CurvePair<'_>) -> Replaced {
 /// Formats that a curve was read from.
 fn format(pair: &CurvePair<'_>) -> String {
     match (pair.baseline.format, pair.candidate.format) {
-        (ours, theirs) if ours == theirs => ours.to_owned(),
-        (ours, theirs) => format!("{ours}, {theirs}"),
+        (baseline, candidate) if baseline == candidate => baseline.to_owned(),
+        (baseline, candidate) => format!("{baseline}, {candidate}"),
     }
 }
 

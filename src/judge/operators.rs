@@ -25,19 +25,19 @@ pub fn limit_of(api: &str, direction: Direction, kind: RatioKind, policy: &Opera
     limits::limits(api, direction, policy).ratios.get(kind)
 }
 
-/// Takes out the rows that the policy leaves out; gives their names.
+/// Removes the rows that the policy leaves out; returns their names.
 fn leave_out(rows: &mut Vec<JudgedRow>, policy: &OperatorsPolicy) -> Vec<String> {
     let (ignored, kept): (Vec<_>, Vec<_>) = std::mem::take(rows).into_iter().partition(|row| policy.ignores(&row.api));
     *rows = kept;
     ignored.into_iter().map(|row| row.name).collect()
 }
 
-/// Number of rows up to the last one of each operator.
+/// Number of rows up to and including the last one of each operator.
 fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
     apis.enumerate().map(|(place, api)| (api, place + 1)).collect()
 }
 
-/// Puts each of `added` behind that many of `rows`.
+/// Merges `added` into `rows`; the number of an added row is that of the rows before it.
 fn woven(rows: Vec<JudgedRow>, added: Vec<(usize, JudgedRow)>) -> Vec<JudgedRow> {
     let mut all = Vec::with_capacity(rows.len() + added.len());
     let mut added = added.into_iter().peekable();

@@ -1,6 +1,6 @@
-//! Findings about a check that did not look at everything: a quick look is never worth a pass by itself.
+//! Findings about a check that did not look at everything: a quick look never passes by itself.
 //!
-//! The findings warn; a policy that accepts quick looks sets their severity to `info`.
+//! The findings warn. A policy that accepts quick looks sets their severity to `info`.
 
 use super::rule::rules;
 use crate::compare::measurements::Measurements;

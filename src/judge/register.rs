@@ -12,7 +12,7 @@ macro_rules! of_checks {
 
 each_check!(of_checks);
 
-/// Every rule there is, check by check.
+/// All rules, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     let before = [rule::artifacts::RULES, rule::evidence::RULES, super::partial_coverage::RULES, rule::policy::RULES];
     let after = [

@@ -1,6 +1,6 @@
-//! One run judged by itself: rules that every sound run keeps, whatever it trains.
+//! Invariants of a single run: rules that every sound run keeps, whatever it trains.
 //!
-//! Each rule about parameters, gradients, modes and data has its file; those about curves and answers stand with their checks.
+//! Each rule about parameters, gradients, modes and data has its own file; those about curves and answers are with their checks.
 //! `judge/invariants.rs` lists all of them.
 
 pub mod checkpoints;

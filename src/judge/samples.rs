@@ -1,4 +1,4 @@
-//! Several runs of each side: whether the candidate's runs come from where the baseline's come from.
+//! Several runs of each side: whether the candidate's runs come from the same distribution as the baseline's.
 
 pub mod curves;
 pub mod decide;

@@ -1,7 +1,7 @@
-//! The only sum: verdicts of units, checks and the run, from observations, accounts of evidence and the policy.
+//! The only place that decides verdicts: of units, checks and the run, from observations, accounts of evidence and the policy.
 //!
-//! Nothing that a result says of findings or verdicts is read; they are made here, when a run is judged and whenever its result
-//! is read again. The exit code follows from what is settled (`exit.rs`).
+//! Findings and verdicts in a result are never read. They are made here, when a run is judged and whenever its result is read
+//! again. The exit code follows from them (`exit.rs`).
 
 mod apply;
 mod confirm;
@@ -43,7 +43,7 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     applied.join(rest);
     result.verdict = if verdict == Verdict::Skipped { Verdict::Incomplete } else { verdict };
     (result.findings, result.waived) = (applied.findings, applied.waived);
-    // What does not count comes last, however severe it would be.
+    // Findings that do not count come last, however severe they are.
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     identify(result);
     drop_accepted_culprits(result, policy);
@@ -54,7 +54,7 @@ pub fn settle(result: &mut GateResult, policy: &Policy) {
     identify(result);
 }
 
-/// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and its own.
+/// Decides `check` by its own observations: its findings, and the verdicts of its units, of its items and of the check itself.
 pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     let mut sum = Sum::of(check);
@@ -97,20 +97,20 @@ pub fn settle_check(check: &mut Check, observations: &[&Observation], policy: &P
     applied
 }
 
-/// Whether the policy leaves findings of this code out. What was not read or not compared cannot be left out.
+/// Whether the policy leaves findings of this code out. Findings about data that was not read or not compared cannot be left out.
 fn is_ignored(finding: &Finding, policy: &Policy) -> bool {
     policy.health.leaves_out(&finding.code) && !is_absence(&finding.code, finding.severity)
 }
 
-/// The waiver that covers an observation by its pattern.
+/// The waiver whose pattern covers an observation; `None` for observations that do not count or are absences.
 fn accepting<'p>(observation: &Observation, policy: &'p Policy) -> Option<&'p Waiver> {
     let finding = &observation.finding;
     let counts = finding.counts() && !is_absence(&finding.code, finding.severity);
     decide(&finding.code, &finding.place, finding.severity, policy).waiver.filter(|_| counts)
 }
 
-/// An observation that follows from an accepted defect, which is therefore not judged; `None` for any other. Its values are
-/// counted in its unit.
+/// The waived finding of an observation that is a consequence of an accepted defect, and therefore not judged; `None` for any other.
+/// Counts its values in its unit.
 fn behind(
     observation: &Observation,
     (defects, accepted): (&defect::Accepted<'_>, &[(&Observation, &Waiver)]),
@@ -140,7 +140,7 @@ fn evidence_of<'c>(observation: &Observation, check: &'c mut Check) -> Option<&'
     observation.units.first().and_then(|place| check.units.get_mut(*place))?.evidence_mut()
 }
 
-/// A required check of which nothing could be read is incomplete, whatever the policy says of its findings.
+/// The finding about a required check of which nothing could be read: it is incomplete, whatever the policy says about its findings.
 fn required(check: &Check, policy: &Policy) -> Vec<Finding> {
     let is_unread = check.items.iter().all(|item| matches!(item.verdict, Verdict::Incomplete | Verdict::Skipped))
         && check.units.iter().all(|unit| unit.is_unread());
@@ -157,7 +157,7 @@ struct Sum {
     rest: Verdict,
 }
 
-/// Verdict that findings lead to, and how many there are.
+/// Verdict that follows from findings, and their number.
 #[derive(Clone, Copy)]
 struct Counted {
     verdict: Verdict,
@@ -204,7 +204,7 @@ impl Sum {
         let items = check.items.iter().map(|item| item.verdict);
         check.verdict = Verdict::of_all(units.chain(items).chain([self.rest]));
         if check.id == CheckId::Loss && !check.units.is_empty() && check.verdict == Verdict::Skipped {
-            // Curves of which none is judged are not a check that had nothing to do.
+            // A check with curves, none of which was judged, is incomplete rather than skipped.
             check.verdict = Verdict::Incomplete;
         }
     }
@@ -217,12 +217,12 @@ impl Counted {
     }
 }
 
-/// The verdict of findings that say more than information; `None` where none does.
+/// The verdict of findings, if it is worse than a pass; `None` otherwise.
 fn above_pass(findings: &[Finding]) -> Option<Verdict> {
     Some(verdict_of(findings)).filter(|verdict| *verdict > Verdict::Pass)
 }
 
-/// A culprit that a waiver covers, or whose code is left out, is passed over.
+/// Removes culprits that a waiver covers, or whose code the policy leaves out.
 fn drop_accepted_culprits(result: &mut GateResult, policy: &Policy) {
     let GateResult { checks, waived, .. } = result;
     let ids: HashSet<&str> = waived.iter().map(|waived| waived.finding.id.as_str()).collect();

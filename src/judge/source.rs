@@ -1,6 +1,6 @@
-//! Judging source: rules that a file breaks to findings, as the policy weighs them.
+//! Judging source: turns the rules that a file breaks into findings, with the severities of the policy.
 //!
-//! Files are looked at by the linter, a crate of its own (`crates/source`); docs/source.md has its rules with examples.
+//! The linter, a crate of its own (`crates/source`), inspects the files; docs/source.md has its rules with examples.
 
 pub use precision_gate_source::rules::{
     Context, Family, Flags, Looked, RULES, SOURCE_RULES, SourceRule, find, look, look_other,
@@ -23,7 +23,7 @@ pub struct Judged {
     pub accepted: Vec<Accepted>,
 }
 
-/// Findings of a file in its tree; without a change that touches some of it, everything counts.
+/// Findings of a file in its tree. `touched` holds the lines that a change touches; without a change all lines count.
 pub fn findings(
     path: &str,
     looked: Looked,

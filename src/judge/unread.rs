@@ -1,4 +1,4 @@
-//! Numbers that the readers left unread: compared all the same, and told.
+//! Numbers that the readers did not read: they are compared all the same, and reported.
 //!
 //! Numbers beside a metric's name that became no point of a curve could hide a defect. Their shapes are paired by text: where
 //! both runs have a shape equally often, its numbers are compared place by place.
@@ -16,33 +16,33 @@ use crate::verdict::{CheckId, Severity, Side};
 
 /// Mean relative difference up to which unread numbers agree.
 const AGREES: f64 = 0.01;
-/// Shapes that are told.
+/// Most shapes that are reported.
 const SHOWN: usize = 5;
 
-/// Numbers of a run that were read.
+/// Numbers of a run that were read and compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'m> {
     /// Points of curves, rows or answers that were compared in a way that carries a verdict.
     pub points: u64,
-    /// Metrics that are told to be not finite already, by their canonical names.
+    /// Canonical names of the metrics that are already reported as not finite.
     pub broken: &'m BTreeSet<String>,
 }
 
-/// Unread shapes as both sides have them, and the numbers that they stand for.
+/// Unread shapes of both sides, and the numbers that they stand for.
 #[derive(Debug, Default)]
 pub struct UnreadValues {
     /// One finding per shape, the worst first.
     pub findings: Vec<Finding>,
-    /// Numbers of both sides, those of shapes that are not told among them.
+    /// Number of unread numbers of both sides, including those of shapes that are not reported.
     pub count: u64,
-    /// Numbers of both sides that the policy leaves out, and their shapes.
+    /// Number of unread numbers of both sides that the policy leaves out, and their shapes.
     pub left_out: (u64, Vec<String>),
-    /// Texts of the policy that are part of no shape.
+    /// Texts of the policy that occur in no shape.
     pub unused: Vec<String>,
 }
 
 impl UnreadValues {
-    /// Enters the numbers that were not read, and those that the policy leaves out, into the account of a unit.
+    /// Adds the unread numbers, and those that the policy leaves out, to the account of a unit.
     pub fn note(&self, evidence: &mut Evidence) {
         let (left_out, shapes) = &self.left_out;
         evidence.unread = evidence.unread.saturating_add(self.count);
@@ -51,12 +51,12 @@ impl UnreadValues {
     }
 }
 
-/// Findings under a check that reads no logs: its values stand in cells and under keys.
+/// The findings for a check that reads no logs: its values are in cells or under keys.
 pub fn of_cells(findings: Vec<Finding>, check: CheckId) -> impl Iterator<Item = Finding> {
     findings.into_iter().map(move |finding| finding.of_check(check).with("cells", 1_u64))
 }
 
-/// Kind of a shape: what its names say that it holds.
+/// Kind of a shape, by the names in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Unnamed,
@@ -81,30 +81,35 @@ pub fn judge<'a>(
     policy: &[UnreadPolicy],
     judged: Judged<'_>,
 ) -> UnreadValues {
-    let (ours, beyond) = merged(baseline);
-    let (theirs, more) = merged(candidate);
+    let (baseline_shapes, beyond) = merged(baseline);
+    let (candidate_shapes, more) = merged(candidate);
     let is_ignored = |shape: &str| policy.iter().any(|own| own.ignore && shape.contains(own.shape.as_str()));
-    let all: Vec<&String> = ours.keys().chain(theirs.keys().filter(|shape| !ours.contains_key(*shape))).collect();
-    // A shape that is not kept may be the one that is meant.
+    let candidate_only = candidate_shapes.keys().filter(|shape| !baseline_shapes.contains_key(*shape));
+    let all: Vec<&String> = baseline_shapes.keys().chain(candidate_only).collect();
+    // The policy may mean a shape that was not kept.
     let is_unused = |own: &&UnreadPolicy| beyond + more == 0 && !all.iter().any(|shape| shape.contains(&own.shape));
     let unused = policy.iter().filter(is_unused).map(|own| own.shape.clone()).collect();
-    let is_told =
-        |shape: &String| theirs.get(shape).is_some_and(|unread| !is_finite(unread) && is_told(unread, judged.broken));
+    let is_told = |shape: &String| {
+        let unread = candidate_shapes.get(shape);
+        unread.is_some_and(|unread| !is_finite(unread) && is_told(unread, judged.broken))
+    };
     let (ignored, mut shapes): (Vec<&String>, Vec<&String>) = all.into_iter().partition(|shape| is_ignored(shape));
     shapes.retain(|shape| !is_told(shape));
-    let numbers =
-        |shape: &&String| [&ours, &theirs].map(|side| side.get(*shape).map_or(0, Unread::numbers)).iter().sum::<u64>();
+    let numbers = |shape: &&String| {
+        let sides = [&baseline_shapes, &candidate_shapes];
+        sides.map(|side| side.get(*shape).map_or(0, Unread::numbers)).iter().sum::<u64>()
+    };
     let count = shapes.iter().map(numbers).sum::<u64>() + beyond + more;
     let left_out = (ignored.iter().map(numbers).sum(), ignored.into_iter().cloned().collect());
     let mut told: Vec<(Severity, u64, Finding)> = shapes
         .into_iter()
         .map(|shape| {
-            let (ours, theirs) = (ours.get(shape), theirs.get(shape));
-            let unread = ours.into_iter().chain(theirs).max_by_key(|unread| unread.count);
-            let compared = compared(ours, theirs);
+            let (baseline, candidate) = (baseline_shapes.get(shape), candidate_shapes.get(shape));
+            let unread = baseline.into_iter().chain(candidate).max_by_key(|unread| unread.count);
+            let compared = compared(baseline, candidate);
             let kind = kind(unread, judged);
             let severity = severity(kind, compared, judged);
-            let finding = finding(shape, ours, theirs, compared).with_severity(severity);
+            let finding = finding(shape, baseline, candidate, compared).with_severity(severity);
             (severity, unread.map_or(0, |unread| unread.count), finding)
         })
         .collect();
@@ -113,11 +118,11 @@ pub fn judge<'a>(
     UnreadValues { findings: told.into_iter().map(|(.., finding)| finding).collect(), count, left_out, unused }
 }
 
-/// Judges the account of a run without a baseline: what is not finite is told, whatever holds it.
+/// Judges the accounts of a run without a baseline: any shape with a number that is not finite is reported.
 pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
-    let (theirs, _) = merged(candidate);
+    let (shapes, _) = merged(candidate);
     let nothing = BTreeSet::new();
-    let broken = theirs.iter().filter(|(_, unread)| !is_finite(unread));
+    let broken = shapes.iter().filter(|(_, unread)| !is_finite(unread));
     let told = broken.map(|(shape, unread)| {
         let severity = if kind(Some(unread), Judged { points: u64::MAX, broken: &nothing }) == Kind::Unnamed {
             Severity::Warn
@@ -129,7 +134,7 @@ pub fn alone<'a>(candidate: impl Iterator<Item = &'a Account>) -> Vec<Finding> {
     told.take(SHOWN).collect()
 }
 
-/// The shapes of all files of a side, and the numbers of those that are not kept.
+/// The shapes of all files of a side, and the number of numbers whose shapes were not kept.
 fn merged<'a>(accounts: impl Iterator<Item = &'a Account>) -> (BTreeMap<String, Unread>, u64) {
     let mut all: BTreeMap<String, Unread> = BTreeMap::new();
     let mut beyond = 0;
@@ -156,36 +161,36 @@ fn is_finite(unread: &Unread) -> bool {
     unread.columns.iter().flatten().all(|value| value.is_finite())
 }
 
-fn compared(ours: Option<&Unread>, theirs: Option<&Unread>) -> Compared {
-    let (ours, theirs) = match (ours, theirs) {
-        (Some(ours), Some(theirs)) => (ours, theirs),
+fn compared(baseline: Option<&Unread>, candidate: Option<&Unread>) -> Compared {
+    let (baseline, candidate) = match (baseline, candidate) {
+        (Some(baseline), Some(candidate)) => (baseline, candidate),
         (Some(_), None) => return Compared::BaselineOnly,
-        (None, Some(theirs)) if is_finite(theirs) => return Compared::CandidateOnly,
+        (None, Some(candidate)) if is_finite(candidate) => return Compared::CandidateOnly,
         (None, _) => return Compared::NotFinite,
     };
-    let places = || ours.columns.iter().zip(&theirs.columns);
-    let same_length = ours.count == theirs.count
-        && ours.columns.len() == theirs.columns.len()
-        && places().all(|(ours, theirs)| ours.len() == theirs.len());
-    let breaks = |(ours, theirs): (&Vec<f64>, &Vec<f64>)| {
-        let pairs = ours.iter().zip(theirs);
-        let is_finite = ours.iter().all(|value| value.is_finite());
+    let places = || baseline.columns.iter().zip(&candidate.columns);
+    let same_length = baseline.count == candidate.count
+        && baseline.columns.len() == candidate.columns.len()
+        && places().all(|(baseline, candidate)| baseline.len() == candidate.len());
+    let breaks = |(baseline, candidate): (&Vec<f64>, &Vec<f64>)| {
+        let pairs = baseline.iter().zip(candidate);
+        let is_finite = baseline.iter().all(|value| value.is_finite());
         if same_length {
             pairs.into_iter().any(|(b, c)| b.is_finite() && !c.is_finite())
         } else {
-            is_finite && theirs.iter().any(|value| !value.is_finite())
+            is_finite && candidate.iter().any(|value| !value.is_finite())
         }
     };
     if places().any(breaks) {
         return Compared::NotFinite;
     }
-    let agrees = |(ours, theirs): (&Vec<f64>, &Vec<f64>)| difference(ours, theirs) <= AGREES;
+    let agrees = |(baseline, candidate): (&Vec<f64>, &Vec<f64>)| difference(baseline, candidate) <= AGREES;
     if same_length && places().all(agrees) { Compared::Agree } else { Compared::Apart }
 }
 
 /// The mean relative difference of two columns.
-fn difference(ours: &[f64], theirs: &[f64]) -> f64 {
-    let finite = || ours.iter().zip(theirs).filter(|(b, c)| b.is_finite() && c.is_finite());
+fn difference(baseline: &[f64], candidate: &[f64]) -> f64 {
+    let finite = || baseline.iter().zip(candidate).filter(|(b, c)| b.is_finite() && c.is_finite());
     let relative = |(b, c): (&f64, &f64)| match b.abs().max(c.abs()) {
         larger if larger > 0.0 => (b - c).abs() / larger,
         _ => 0.0,
@@ -196,7 +201,7 @@ fn difference(ours: &[f64], theirs: &[f64]) -> f64 {
     sum / count
 }
 
-/// Whether all metrics of a shape are told to be not finite already.
+/// Whether all metrics of a shape are already reported as not finite.
 fn is_told(unread: &Unread, broken: &BTreeSet<String>) -> bool {
     let is_broken = |name: &String| broken.contains(metric::canonical(name).as_ref());
     !unread.names.is_empty() && unread.names.iter().all(is_broken)
@@ -207,14 +212,16 @@ fn kind(unread: Option<&Unread>, judged: Judged<'_>) -> Kind {
     let role = |name: &String| metric::role(&metric::canonical(name));
     let is_loss = |name: &String| matches!(role(name), Role::Loss | Role::EvalLoss);
     let is_most = !unread.names.is_empty() && unread.numbers() > judged.points;
-    match () {
-        () if unread.names.iter().any(is_loss) || is_most || judged.points == 0 => Kind::Loss,
-        () if !unread.names.is_empty() => Kind::Beside,
-        () => Kind::Unnamed,
+    if unread.names.iter().any(is_loss) || is_most || judged.points == 0 {
+        Kind::Loss
+    } else if unread.names.is_empty() {
+        Kind::Unnamed
+    } else {
+        Kind::Beside
     }
 }
 
-/// The severity of a shape: the table of the page on reading.
+/// The severity of a shape, by the table on the page about reading.
 fn severity(kind: Kind, compared: Compared, judged: Judged<'_>) -> Severity {
     match (kind, compared) {
         (Kind::Unnamed, Compared::NotFinite) => Severity::Warn,
@@ -229,11 +236,11 @@ fn severity(kind: Kind, compared: Compared, judged: Judged<'_>) -> Severity {
     }
 }
 
-fn finding(shape: &str, ours: Option<&Unread>, theirs: Option<&Unread>, compared: Compared) -> Finding {
-    let (side, unread) = match (ours, theirs) {
-        (Some(ours), Some(_)) => ("both", Some(ours)),
-        (Some(ours), None) => (Side::Baseline.as_str(), Some(ours)),
-        (None, theirs) => (Side::Candidate.as_str(), theirs),
+fn finding(shape: &str, baseline: Option<&Unread>, candidate: Option<&Unread>, compared: Compared) -> Finding {
+    let (side, unread) = match (baseline, candidate) {
+        (Some(baseline), Some(_)) => ("both", Some(baseline)),
+        (Some(baseline), None) => (Side::Baseline.as_str(), Some(baseline)),
+        (None, candidate) => (Side::Candidate.as_str(), candidate),
     };
     let agrees = match compared {
         Compared::Agree => Some(true),
@@ -243,7 +250,7 @@ fn finding(shape: &str, ours: Option<&Unread>, theirs: Option<&Unread>, compared
     let names: BTreeSet<String> = unread.map(|unread| unread.names.iter().cloned().collect()).unwrap_or_default();
     let names: Vec<String> = names.into_iter().collect();
     let place = names.first().cloned().unwrap_or_else(|| shape.to_owned());
-    let example = theirs.or(ours).map(|unread| unread.example.clone()).unwrap_or_default();
+    let example = candidate.or(baseline).map(|unread| unread.example.clone()).unwrap_or_default();
     let finite = if compared == Compared::NotFinite { "no" } else { "yes" };
     Finding::new(&UNREAD_VALUES, place)
         .with("shape", shape)
@@ -271,7 +278,7 @@ mod tests {
     #[test]
     fn unread_numbers_are_compared_by_the_table() {
         let same = [1.0, 2.0];
-        for (name, ours, theirs, points, expected) in [
+        for (name, baseline, candidate, points, expected) in [
             ("loss", Some(&same[..]), None, 9, Severity::Incomplete),
             ("dice", Some(&same), None, 9, Severity::Warn),
             ("", Some(&same), None, 9, Severity::Info),
@@ -287,18 +294,18 @@ mod tests {
             ("loss", None, Some(&[f64::INFINITY]), 9, Severity::Fail),
         ] {
             let side = |values: Option<&[f64]>| values.map(|values| account(name, values));
-            let (ours, theirs) = (side(ours), side(theirs));
-            let found = judge(ours.iter(), theirs.iter(), &[], Judged { points, broken: &BTreeSet::new() });
-            assert_eq!(found.findings[0].severity, expected, "{name} {ours:?} {theirs:?} {points}");
+            let (baseline, candidate) = (side(baseline), side(candidate));
+            let found = judge(baseline.iter(), candidate.iter(), &[], Judged { points, broken: &BTreeSet::new() });
+            assert_eq!(found.findings[0].severity, expected, "{name} {baseline:?} {candidate:?} {points}");
         }
     }
 
     #[test]
     fn a_policy_leaves_shapes_out_and_one_that_fits_none_is_told() {
         let policy = ["text", "prose"].map(|shape| UnreadPolicy { shape: shape.into(), ignore: true });
-        let ours = account("loss", &[1.0, 2.0]);
+        let baseline = account("loss", &[1.0, 2.0]);
         let judged = Judged { points: 9, broken: &BTreeSet::new() };
-        let found = judge([&ours].into_iter(), [].into_iter(), &policy, judged);
+        let found = judge([&baseline].into_iter(), [].into_iter(), &policy, judged);
         assert!(found.findings.is_empty() && found.count == 0);
         assert_eq!(found.left_out, (2, vec!["~ text ~ #".to_owned()]));
         assert_eq!(found.unused, ["prose"]);

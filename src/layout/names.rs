@@ -1,17 +1,17 @@
-//! Names of modules in the whole model: layers are counted over stages and chunks, experts over the ranks that share them.
+//! Names of modules in the whole model: layers are numbered over stages and chunks, experts over the ranks that share them.
 
 use std::collections::BTreeMap;
 
-/// Numbers that make the local paths of modules global.
+/// Offsets that turn local paths of modules into global ones.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
-    /// Layers before each chunk of the model.
+    /// Number of layers before each chunk of the model.
     before: BTreeMap<u32, u64>,
-    /// Experts of each rank.
+    /// Number of experts of each rank.
     experts: u64,
 }
 
-/// Place of a number among the parts of a path, and the number.
+/// Index of a number among the parts of a path, and the number.
 type Part = (usize, u64);
 
 impl Numbering {
@@ -33,7 +33,7 @@ impl Numbering {
         Self { before: layers.into_iter().map(&mut next).collect(), experts }
     }
 
-    /// The path in the whole model of one that is local to `chunk` and to a rank with the part `expert_part` of the experts.
+    /// Converts a path that is local to `chunk`, and to a rank with part `expert_part` of the experts, to one in the whole model.
     pub fn path(&self, path: &str, chunk: u32, expert_part: u32) -> String {
         let [layer, expert] = numbers(path);
         let mut parts: Vec<String> = path.split('.').map(str::to_owned).collect();
@@ -49,7 +49,7 @@ impl Numbering {
     }
 }
 
-/// Takes the number of a chunk off the path that begins with it.
+/// Splits a path into the number of the chunk that it begins with, 0 where there is none, and the rest.
 pub fn without_chunk(path: &str) -> (u32, &str) {
     let parts = path.split_once('.').and_then(|(chunk, rest)| Some((chunk.parse().ok()?, rest)));
     parts.unwrap_or((0, path))

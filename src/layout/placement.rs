@@ -1,15 +1,15 @@
-//! Placement of the values of a module over ranks: one table, by class and by name, for dumps and monitors.
+//! Placement of a module's values over ranks: one table for dumps and monitors, by class and by name of the module.
 
-/// Kind of a module, which tells where its values lie.
+/// Kind of a module, which determines the placement of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ModuleKind {
-    /// Embedding whose vocabulary is cut.
+    /// Embedding whose vocabulary is split over ranks.
     Embedding,
-    /// Normalisation, or a router of experts: every rank holds it whole.
+    /// Normalisation, or router of experts: every rank has all of its parameters.
     Norm,
-    /// Linear layer whose outputs are cut.
+    /// Linear layer whose outputs are split (column parallel).
     Column,
-    /// Linear layer whose inputs are cut, and whose outputs are summed.
+    /// Linear layer whose inputs are split and whose outputs are summed (row parallel).
     Row,
     /// Attention over the heads of a rank.
     Attention,
@@ -17,13 +17,13 @@ pub enum ModuleKind {
     Scores,
     /// Normalisation of the heads of a rank, between projection and attention.
     HeadNorm,
-    /// Function between a projection whose outputs are cut and one whose inputs are.
+    /// Function between a column-parallel and a row-parallel projection.
     Activation,
-    /// Everything that is made of these.
+    /// Any other module, made of these.
     Container,
 }
 
-/// Role of a value in its module. The gradient of an input or output lies where the value itself does.
+/// Role of a value in its module. The gradient of an input or output has the placement of the value itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueRole<'a> {
     /// An input, or its gradient.
@@ -36,33 +36,33 @@ pub enum ValueRole<'a> {
     Gradient(&'a str),
 }
 
-/// Place of a value over the ranks of one tensor-parallel group.
+/// Placement of a value over the ranks of one tensor-parallel group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
     /// Each rank holds all of it.
     Whole,
     /// Each rank holds a part.
     Sharded(Cut),
-    /// Each rank holds a part of the sum.
+    /// Each rank holds a summand of the value.
     Partial,
 }
 
-/// Axis that a value is cut along.
+/// Axis along which a value is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cut {
-    /// The first.
+    /// The first axis.
     First,
-    /// The last.
+    /// The last axis.
     Last,
-    /// The sequence.
+    /// The axis of the sequence.
     Sequence,
-    /// The heads of attention: the last but one of four, else the last.
+    /// The axis of attention heads: the last but one of four, else the last.
     Heads,
-    /// The heads of scores: the second.
+    /// The axis of heads in attention scores: the second.
     Second,
 }
 
-/// Names of linear layers whose outputs are cut.
+/// Names of column-parallel linear layers.
 const COLUMN: [&str; 14] = [
     "linear_qkv",
     "linear_fc1",
@@ -79,7 +79,7 @@ const COLUMN: [&str; 14] = [
     "lm_head",
     "linear_q",
 ];
-/// Names of linear layers whose inputs are cut.
+/// Names of row-parallel linear layers.
 const ROW: [&str; 6] = ["linear_proj", "linear_fc2", "o_proj", "down_proj", "dense_4h_to_h", "out_proj"];
 
 /// Names of the functions between the projections of a block.
@@ -89,31 +89,38 @@ const ACTIVATION: [&str; 2] = ["act_fn", "activation_func"];
 const HEAD_NORM: [&str; 4] = ["q_layernorm", "k_layernorm", "q_norm", "k_norm"];
 
 impl ModuleKind {
-    /// The kind of the module at a path, whose class is known where a dump names it.
+    /// The kind of the module at `path`; `class` is empty where it was not recorded.
     pub fn of(path: &str, class: &str) -> Self {
         let name = path.rsplit('.').next().unwrap_or(path);
         let has = |word: &str| class.contains(word);
-        match () {
-            () if has("ColumnParallel") => Self::Column,
-            () if has("RowParallel") => Self::Row,
-            () if has("VocabParallelEmbedding") || name == "word_embeddings" || name == "embed_tokens" => {
-                Self::Embedding
-            }
-            () if COLUMN.contains(&name) => Self::Column,
-            () if ROW.contains(&name) => Self::Row,
-            () if has("DotProductAttention") || name == "core_attention" => Self::Attention,
-            () if path.contains("core_attention.") && (name.contains("softmax") || name.contains("dropout")) => {
-                Self::Scores
-            }
-            () if path.contains("core_attention.") && name.contains("attention") => Self::Attention,
-            () if ACTIVATION.contains(&name) => Self::Activation,
-            () if HEAD_NORM.contains(&name) => Self::HeadNorm,
-            () if has("Norm") || has("Router") || name.contains("norm") || name == "router" => Self::Norm,
-            () => Self::Container,
+        if has("ColumnParallel") {
+            Self::Column
+        } else if has("RowParallel") {
+            Self::Row
+        } else if has("VocabParallelEmbedding") || name == "word_embeddings" || name == "embed_tokens" {
+            Self::Embedding
+        } else if COLUMN.contains(&name) {
+            Self::Column
+        } else if ROW.contains(&name) {
+            Self::Row
+        } else if has("DotProductAttention") || name == "core_attention" {
+            Self::Attention
+        } else if path.contains("core_attention.") && (name.contains("softmax") || name.contains("dropout")) {
+            Self::Scores
+        } else if path.contains("core_attention.") && name.contains("attention") {
+            Self::Attention
+        } else if ACTIVATION.contains(&name) {
+            Self::Activation
+        } else if HEAD_NORM.contains(&name) {
+            Self::HeadNorm
+        } else if has("Norm") || has("Router") || name.contains("norm") || name == "router" {
+            Self::Norm
+        } else {
+            Self::Container
         }
     }
 
-    /// The place of a value over a tensor-parallel group, whose norms see a part of the sequence each under `sp`.
+    /// The placement of a value over a tensor-parallel group. With sequence parallelism (`sp`) each rank's norms see a part of the sequence.
     pub fn place(self, role: ValueRole<'_>, sp: bool) -> Placement {
         use Placement::{Partial, Sharded, Whole};
         let between = if sp { Sharded(Cut::Sequence) } else { Whole };

@@ -25,16 +25,16 @@ pub use sheet::Level;
 pub struct Report {
     /// The checker.
     pub checker: Checker,
-    /// Its level; absent where an exception came first.
+    /// Its level; `None` if an exception came first.
     pub level: Option<Level>,
     /// The exception msprobe ends with because of this checker.
     pub error: Option<Exception>,
-    /// Its sheet; absent where an exception came first.
+    /// Its sheet; `None` if an exception came first.
     pub table: Option<Table>,
 }
 
 impl Report {
-    /// The level as the result carries it: `failed` where msprobe writes none.
+    /// The level as the result holds it: `failed` if msprobe writes none.
     pub fn level_text(&self) -> &'static str {
         self.level.map_or("failed", Level::as_str)
     }

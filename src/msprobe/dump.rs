@@ -1,7 +1,8 @@
 //! msprobe's compare tables of dumps (`docs/formats/msprobe-tables.md`).
 //!
-//! [`table`] pairs the rows of two dumps, fills every cell as msprobe 26.2.0 does, and lets its indicator rules
-//! write `Result` and `Err_message`, one operation at a time: a row weighs ten times what it is made from. Tensors are not read here: the caller measures the pairs that [`pairs`] lists.
+//! [`table`] pairs the rows of two dumps, fills every cell as msprobe 26.2.0 does, and lets its indicator rules write `Result` and
+//! `Err_message`. It makes the rows of one operation at a time, since a row takes ten times the memory of its input. Tensors are
+//! not read here: the caller measures the pairs that [`pairs`] lists.
 
 mod cells;
 mod difference;
@@ -45,7 +46,7 @@ pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
 
 /// The table msprobe writes; `None` where it writes none: other tasks, a side without operations, or no row.
 ///
-/// `measured` gives what was measured of a pair of tensor files; it is asked only about what [`pairs`] lists, when the
+/// `measured` returns the measurement of a pair of tensor files; it is called only for the pairs that [`pairs`] lists, when their
 /// row is made.
 pub fn table<'a>(
     pair: &Pair<'a>,
@@ -126,7 +127,7 @@ fn statistics<'a>(pair: &Pair<'a>, row: &RowPair) -> ([Cell<'a>; 4], [Cell<'a>; 
     (of(Some(row.candidate), pair.candidate), of(row.baseline, pair.baseline))
 }
 
-/// Makes rows of what is known of the whole table.
+/// Makes rows from the properties of the whole table.
 struct Maker<'a, M> {
     pair: Pair<'a>,
     mode: Mode,
@@ -182,10 +183,10 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
     }
 }
 
-/// Room for the cells of the longest row.
+/// Number of cells of the longest row.
 const COLUMNS: usize = 32;
 
-/// Everything of a row but its verdict.
+/// All parts of a row except its verdict.
 struct Line<'a> {
     candidate: Half<'a>,
     baseline: Half<'a>,

@@ -26,10 +26,12 @@ pub fn status(pair: &OutputPair<'_>) -> Status {
                 Ratio::Unknown | Ratio::NotJudged | Ratio::BaselineNonFinite => false,
             };
             let is_blank = RatioKind::ALL.iter().all(|kind| found.get(*kind) == Ratio::Unknown);
-            match () {
-                () if is_blank => Status::Skip,
-                () if RatioKind::ALL.iter().any(wrong) => Status::Error,
-                () => Status::Pass,
+            if is_blank {
+                Status::Skip
+            } else if RatioKind::ALL.iter().any(wrong) {
+                Status::Error
+            } else {
+                Status::Pass
             }
         }
         _ => Status::Skip,

@@ -185,13 +185,13 @@ pub struct Table {
 /// Makes the rows of a group, by its index, and hands on the cells of each.
 type MakeRows<'a> = dyn Fn(usize, &mut dyn FnMut(&[Cell<'_>])) + Sync + 'a;
 
-/// A table whose rows are made when they are asked for, on any thread.
+/// A table whose rows are made when they are requested, on any thread.
 pub struct Rows<'a> {
-    /// File name without ending, as [`Table::name`].
+    /// File name without extension: `compare_result_step0_rank1`, `config_check_env`.
     pub name: String,
-    /// Name of the sheet, as [`Table::sheet`].
+    /// Sheet name in a workbook.
     pub sheet: String,
-    /// Titles of the columns, as [`Table::columns`].
+    /// Column titles.
     pub columns: Vec<String>,
     /// Number of groups of rows, from top to bottom.
     pub groups: usize,

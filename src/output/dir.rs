@@ -13,10 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Variables that name the job's checkout.
 const CHECKOUTS: [&str; 2] = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"];
-/// Flag that folders on the way are opened with: where the system can, without needing the right to list them.
+/// Flag for opening folders along a path. On Linux it does not need the right to list them.
 #[cfg(target_os = "linux")]
 const PASSING: OFlags = OFlags::PATH;
-/// Flag that folders on the way are opened with.
+/// Flag for opening folders along a path.
 #[cfg(not(target_os = "linux"))]
 const PASSING: OFlags = OFlags::RDONLY;
 
@@ -27,14 +27,14 @@ pub struct Dir {
     path: PathBuf,
 }
 
-/// Whether the last component may be a link outside of a checkout.
+/// Whether the last component of a path may be a link, outside of a checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Folder,
     FolderOrLink,
 }
 
-/// Whether missing folders are made.
+/// Whether missing folders are created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Make,
@@ -50,10 +50,10 @@ impl Dir {
         walk(path, Last::Folder, Missing::Leave)
     }
 
-    /// The folder at `path`, which is not a link; it is made where there is none.
+    /// The folder at `path`, which is not a link; it is created where there is none.
     ///
     /// # Errors
-    /// As [`existing`](Self::existing).
+    /// `Usage` where a link that must not be followed, or no folder, stands in the way; and what opening or creating gives.
     pub fn make(path: &Path) -> Result<Self> {
         there(walk(path, Last::Folder, Missing::Make)?, path)
     }
@@ -68,17 +68,17 @@ impl Dir {
         walk(path, Last::FolderOrLink, Missing::Leave)
     }
 
-    /// As [`open_for_file`](Self::open_for_file); made where there is none.
+    /// As [`open_for_file`](Self::open_for_file); created where there is none.
     pub(super) fn make_for_file(path: &Path) -> Result<Self> {
         there(walk(path, Last::FolderOrLink, Missing::Make)?, path)
     }
 
-    /// A folder below this one, reached without any link; `None` where there is none.
+    /// A folder below this one, reached without following links; `None` where there is none.
     pub(super) fn below(self, path: &Path) -> Result<Option<Self>> {
         self.follow(path, Missing::Leave)
     }
 
-    /// As [`below`](Self::below); made where there is none.
+    /// A folder below this one, reached without following links; it is created where there is none.
     pub(super) fn make_below(self, path: &Path) -> Result<Self> {
         there(self.follow(path, Missing::Make)?, path)
     }
@@ -120,7 +120,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Demands that `name` is a regular file, or nothing.
+    /// Checks that `name` is a regular file or does not exist.
     ///
     /// # Errors
     /// `Usage` where it is something else.
@@ -157,13 +157,13 @@ impl Dir {
         Ok(Some(head))
     }
 
-    /// Opens a file to lock it, and makes it where it is not there.
+    /// Opens a file to lock it, and creates it where it does not exist.
     pub(super) fn open_lock(&self, name: &str) -> Result<File, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666)).map(File::from)
     }
 
-    /// Whether `name` is `file`.
+    /// Whether `name` still refers to the open `file`.
     pub(super) fn is(&self, name: &str, file: &File) -> bool {
         let (named, open) = (self.stat(OsStr::new(name)), fs::fstat(file));
         named.ok().zip(open.ok()).is_some_and(|(named, open)| identity(&named) == identity(&open))
@@ -174,7 +174,7 @@ impl Dir {
         fs::renameat(&self.handle, from, &self.handle, to).map_err(|error| failed(&self.place(to), error))
     }
 
-    /// Removes a name; one that is not there is no error.
+    /// Removes a name; a missing one is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
             Err(error) if error != Errno::NOENT => Err(failed(&self.place(name), error)),
@@ -195,7 +195,7 @@ impl Dir {
                 return Ok(None);
             }
             match fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
-                // Made by someone else meanwhile; or a link to nowhere, which opening will tell.
+                // It was created by another process meanwhile, or is a dangling link, which opening will report.
                 Ok(()) | Err(Errno::EXIST) => opened = open(&self.handle, name, follow),
                 Err(error) => return Err(failed(&path, error)),
             }
@@ -235,7 +235,7 @@ fn open(at: &OwnedFd, name: &OsStr, follow: bool) -> Result<OwnedFd, Errno> {
     fs::openat(at, name, PASSING | OFlags::DIRECTORY | OFlags::CLOEXEC | links, Mode::empty())
 }
 
-/// Opens a path component by component. What is relative, or lies in a checkout, is reached without any link.
+/// Opens a path component by component. Relative paths, and paths in a checkout, are opened without following links.
 fn walk(path: &Path, last: Last, missing: Missing) -> Result<Option<Dir>> {
     let start = if path.is_absolute() { "/" } else { "." };
     let opened = open_start(start).map_err(|error| failed(Path::new(start), error))?;
@@ -264,7 +264,7 @@ fn open_start(path: &str) -> Result<OwnedFd, Errno> {
     fs::open(path, PASSING | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// The folders below which a change may have planted links. The root of the file system is none: everything lies below it.
+/// The checkout folders, in which a change under test may have planted links. The root of the file system does not count as one.
 fn checkouts() -> Vec<Identity> {
     let named = CHECKOUTS.iter().filter_map(std::env::var_os).map(PathBuf::from);
     let stat = |path: PathBuf| fs::stat(&path).ok().map(|stat| identity(&stat));

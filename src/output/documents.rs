@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::verdict::Checker;
 
-/// The lines of a run, as they are and compressed. They appear first, since a result names their digest.
+/// Files of the lines of a run, plain and compressed. They are written first, since the result contains their digest.
 pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// Documents that name the program that wrote them.
 pub(super) const SIGNED: [&str; 4] = ["signoff.json", "signoff.md", "index.html", "reproduce.py"];
-/// Bytes of a document that are looked at.
+/// Bytes at the start of a document that are searched for the program's name.
 pub(super) const HEAD: u64 = 64 << 10;
 
 /// Whether a document that begins with `head` is one that this program wrote.
@@ -55,7 +55,7 @@ const REPRODUCE: [&str; 3] = ["issue.md", "issue.zh.md", "reproduce.py"];
 /// Layers that MindSpore's dumps name, as tables repeat them.
 const LAYERS: [&str; 2] = ["_pynative", "_graph"];
 
-/// Documents that a command writes.
+/// Set of documents that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// Documents of a run: result, lines, tables, and everything rendered.
@@ -71,7 +71,7 @@ pub enum Set {
 }
 
 impl Set {
-    /// Place of a document in the order in which documents appear; `None` for any other name.
+    /// Position of a document in the order in which documents are written; `None` for a name outside of the set.
     pub fn rank(self, name: &str) -> Option<u8> {
         match self {
             Self::Run if LINES.contains(&name) => Some(0),
@@ -91,7 +91,7 @@ pub fn lines_beside(result: &Path) -> Option<PathBuf> {
     LINES.iter().map(|name| result.with_file_name(name)).find(|path| path.symlink_metadata().is_ok())
 }
 
-/// `config_check_<checker>.csv`, and `compare_result[_layer][_stepN][_rankN]` as a table or a workbook.
+/// Whether a name is `config_check_<checker>.csv`, or `compare_result[_layer][_stepN][_rankN]` as a table or a workbook.
 fn is_table(name: &str) -> bool {
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
     if let Some(checker) = stem.strip_prefix("config_check_") {
@@ -104,20 +104,20 @@ fn is_table(name: &str) -> bool {
     rest.is_empty() && matches!(ending, "csv" | "xlsx")
 }
 
-/// `badge.json`, and `badge-<suite>.json`
+/// Whether a name is `badge.json` or `badge-<suite>.json`.
 fn is_badge(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("badge").and_then(|rest| rest.strip_suffix(".json")) else { return false };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     rest.is_empty() || rest.strip_prefix('-').is_some_and(|suite| !suite.is_empty() && suite.bytes().all(plain))
 }
 
-/// `tensor-<N>.bin`
+/// Whether a name is `tensor-<N>.bin`.
 fn is_tensor(name: &str) -> bool {
     let number = name.strip_prefix("tensor-").and_then(|rest| rest.strip_suffix(".bin"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A name without the number that it goes on with.
+/// A name without a leading `word` and the number after it; unchanged where they do not follow each other.
 fn without_number<'a>(name: &'a str, word: &str) -> &'a str {
     let number = name.strip_prefix(word).map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
     number.filter(|rest| rest.len() + word.len() < name.len()).unwrap_or(name)

@@ -1,4 +1,4 @@
-//! A file in the making: it has a temporary name until it is whole.
+//! A file that is being written: it has a temporary name until it is complete.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::dir::Dir;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Every temporary name starts so, and only this program gives such names.
+/// Start of every temporary name; only this program uses such names.
 const START: &str = ".precision-gate.";
-/// Every temporary name ends so.
+/// End of every temporary name.
 const END: &str = ".tmp";
 
-/// Writes go to the file as they come; wrap it in a buffer.
+/// A file under a temporary name. Writes are not buffered.
 #[derive(Debug)]
 pub struct Draft {
     dir: Arc<Dir>,
@@ -24,7 +24,7 @@ pub struct Draft {
     is_done: bool,
 }
 
-/// Whether `name` is that of a draft, of this process or of another.
+/// Whether `name` is a temporary name, of this process or of another one.
 pub(super) fn is_temporary(name: &str) -> bool {
     name.len() > START.len() + END.len() && name.starts_with(START) && name.ends_with(END)
 }
@@ -39,7 +39,7 @@ impl Draft {
             return Err(Error::new(ErrorKind::Internal, name, "is not a file name"));
         }
         dir.check(name)?;
-        // Only the last part of a path counts: it is the folder's handle that creates the file, and removes it.
+        // Only the last part of the path is used: the folder's handle creates and removes the file.
         let create = |path: &Path| {
             let temporary = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
             Ok((dir.create(temporary)?, temporary.to_owned()))
@@ -57,7 +57,7 @@ impl Draft {
         &self.name
     }
 
-    /// The place it will have, for messages.
+    /// The path that it will have, for messages.
     pub fn place(&self) -> PathBuf {
         self.dir.place(&self.name)
     }
@@ -75,7 +75,7 @@ impl Draft {
         self.file.write_all(bytes).map_err(|error| Error::io(self.place().display().to_string(), &error))
     }
 
-    /// Demands that nothing but a regular file has its name.
+    /// Checks that its name is free, or that of a regular file.
     pub(super) fn check(&self) -> Result<()> {
         self.dir.check(&self.name)
     }

@@ -1,4 +1,4 @@
-//! The lock of an output folder: an advisory lock on a file in it, which the system gives up with the process.
+//! The lock of an output folder: an advisory lock on a file in it, which the system releases when the process ends.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::dir::{Dir, failed};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The file that is locked. It goes with the run that holds it; a killed run leaves it, unlocked.
+/// Name of the locked file. The run that holds the lock removes it; a killed run leaves it, unlocked.
 const NAME: &str = ".precision-gate.lock";
-/// Tries to lock a file that the run before is just removing.
+/// Most attempts to lock a file that the previous run is just removing.
 const MOST_TRIES: u32 = 100;
 
-/// A lock that is held, or a folder on a file system that has none.
+/// A lock that is held, or a stand-in on a file system without locks.
 #[derive(Debug)]
 pub(super) struct Lock {
     dir: Arc<Dir>,
@@ -46,7 +46,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Before the file is closed: whoever opened it meanwhile finds that it is gone, and makes another.
+        // The file is removed before it is closed: a run that opened it meanwhile notices that and creates another.
         let _gone = self.dir.remove(NAME);
     }
 }

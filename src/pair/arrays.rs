@@ -15,7 +15,7 @@ pub struct Pairs<T> {
     pub only_candidate: Vec<T>,
 }
 
-/// Pairs files by path, else by path without ending; a single file of each side is the same.
+/// Pairs files by path, else by path without extension; a single file on each side is always a pair.
 pub fn files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> Pairs<&'a ArrayFile> {
     let pairs = by_key(baseline.iter().collect(), candidate.iter().collect(), |file| file.path.clone());
     let rest = by_key(pairs.only_baseline, pairs.only_candidate, |file| stem(&file.path).to_owned());
@@ -23,12 +23,12 @@ pub fn files<'a>(baseline: &'a [ArrayFile], candidate: &'a [ArrayFile]) -> Pairs
     alone(Pairs { both, only_baseline: rest.only_baseline, only_candidate: rest.only_candidate })
 }
 
-/// Pairs the arrays of two files by name; a single array of each is the same.
+/// Pairs the arrays of two files by name; a single array in each file is always a pair.
 pub fn arrays(baseline: Vec<NamedArray>, candidate: Vec<NamedArray>) -> Pairs<NamedArray> {
     alone(by_key(baseline, candidate, |array| array.name.clone()))
 }
 
-/// Pairs what is left where that is one of each side and nothing else was paired.
+/// Pairs the only item of each side, where nothing else was paired.
 fn alone<T>(mut pairs: Pairs<T>) -> Pairs<T> {
     if pairs.both.is_empty() && pairs.only_baseline.len() == 1 && pairs.only_candidate.len() == 1 {
         pairs.both.extend(pairs.only_baseline.pop().zip(pairs.only_candidate.pop()));
@@ -36,7 +36,7 @@ fn alone<T>(mut pairs: Pairs<T>) -> Pairs<T> {
     pairs
 }
 
-/// Pairs by a key; of a key that stands more than once on a side, the first is paired.
+/// Pairs items by a key. Items of one side with equal keys are paired in order.
 fn by_key<T>(baseline: Vec<T>, candidate: Vec<T>, key: impl Fn(&T) -> String) -> Pairs<T> {
     let mut known: BTreeMap<String, Vec<(usize, T)>> = BTreeMap::new();
     for (place, item) in baseline.into_iter().enumerate().rev() {

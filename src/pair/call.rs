@@ -1,4 +1,4 @@
-//! Calls of random functions, one to one.
+//! One-to-one pairing of calls of random functions.
 //!
 //! Calls of the same function from the same file and function belong together; folder and line number do not
 //! count. Within such a group the order of lines is kept, and the pairing is the one with the greatest likeness
@@ -26,13 +26,13 @@ pub struct Calls<'a> {
 
 /// Pairs the calls of one function.
 pub fn pair<'a>(baseline: &'a [Distinct], candidate: &'a [Distinct]) -> Calls<'a> {
-    let (ours, mut theirs) = (grouped(baseline), grouped(candidate));
+    let (baseline_groups, mut candidate_groups) = (grouped(baseline), grouped(candidate));
     let mut paired = Calls::default();
-    for (key, group) in ours {
-        let partners = theirs.remove(&key).unwrap_or_default();
+    for (key, group) in baseline_groups {
+        let partners = candidate_groups.remove(&key).unwrap_or_default();
         paired.add_group(group, partners);
     }
-    paired.only_candidate.extend(theirs.into_values().flatten().map(|call| call.entry));
+    paired.only_candidate.extend(candidate_groups.into_values().flatten().map(|call| call.entry));
     paired
 }
 
@@ -57,7 +57,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Takes `File {path}, line {line}, in {function}, {code}` apart; what does not look so is code alone.
+    /// Parses `File {path}, line {line}, in {function}, {code}`; any other text becomes code without a place.
     pub fn parse(text: &'a str) -> Self {
         let parts = || {
             let (path, rest) = text.strip_prefix("File ")?.split_once(", line ")?;
@@ -80,7 +80,7 @@ impl<'a> Frame<'a> {
 
 type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<Call<'a>>>;
 
-/// Calls by the file and function they stand in, in order of lines.
+/// Calls grouped by the file and function that they stand in, each group in order of lines.
 fn grouped(entries: &[Distinct]) -> Groups<'_> {
     let mut groups: Groups<'_> = BTreeMap::new();
     for entry in entries {
@@ -124,11 +124,11 @@ fn likeness_table(baseline: &[Call<'_>], candidate: &[Call<'_>]) -> Vec<Vec<f64>
     let code = |call: &Call<'_>| call.frames.first().map_or("", |frame| frame.code).to_owned();
     let sequences: Vec<Sequence> = candidate.iter().map(|call| Sequence::new(&code(call))).collect();
     let row = |call: &Call<'_>| {
-        let ours = code(call);
+        let line = code(call);
         candidate
             .iter()
             .zip(&sequences)
-            .map(|(other, sequence)| 2.0 * sequence.ratio(&ours) + frames_alike(call, other))
+            .map(|(other, sequence)| 2.0 * sequence.ratio(&line) + frames_alike(call, other))
             .collect()
     };
     baseline.iter().map(row).collect()
@@ -147,9 +147,9 @@ fn frames_alike(a: &Call<'_>, b: &Call<'_>) -> f64 {
     if all == 0.0 { 0.0 } else { alike / all }
 }
 
-/// The pairing in order with the greatest sum of likeness: the partner of each row.
+/// The order-preserving pairing with the greatest sum of likeness, as the partner of each row.
 ///
-/// Every pair counts a little more than its likeness, so that as many as possible are paired.
+/// Every pair gets a small bonus, so that as many calls as possible are paired.
 fn aligned(likeness: &[Vec<f64>], rows: usize, columns: usize) -> Vec<Option<usize>> {
     const PAIRED: f64 = 0.1;
     if likeness.is_empty() {

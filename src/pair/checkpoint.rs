@@ -30,8 +30,8 @@ pub struct Checkpoints<'a> {
     pub missing: Vec<(&'a CheckpointPlace, Side)>,
 }
 
-/// Pairs checkpoints: a single one on each side whatever it is called; else by path without what only tells the
-/// format; else by folder, where each side has one left there.
+/// Pairs checkpoints. A single one on each side is always a pair; others pair by path without the format's extensions, then
+/// by folder where each side has one left there.
 pub fn checkpoints<'a>(baseline: &'a [CheckpointPlace], candidate: &'a [CheckpointPlace]) -> Checkpoints<'a> {
     if let ([b], [c]) = (baseline, candidate) {
         return Checkpoints { matched: vec![(b, c)], missing: Vec::new() };
@@ -44,7 +44,7 @@ pub fn checkpoints<'a>(baseline: &'a [CheckpointPlace], candidate: &'a [Checkpoi
     Checkpoints { matched, missing }
 }
 
-/// Pairs what has a key that is unique on both sides, and takes it out.
+/// Pairs the places whose key is unique on both sides, and removes them from the lists.
 fn take_pairs<'a>(
     left: &mut Vec<&'a CheckpointPlace>,
     right: &mut Vec<&'a CheckpointPlace>,
@@ -55,10 +55,10 @@ fn take_pairs<'a>(
         places.iter().for_each(|place| by_key.entry(key(&place.path)).or_default().push(place));
         by_key
     };
-    let theirs = unique(right);
+    let right_by_key = unique(right);
     let mut pairs = Vec::new();
-    for (key, ours) in unique(left) {
-        if let ([b], Some([c])) = (ours.as_slice(), theirs.get(key).map(Vec::as_slice)) {
+    for (key, places) in unique(left) {
+        if let ([b], Some([c])) = (places.as_slice(), right_by_key.get(key).map(Vec::as_slice)) {
             pairs.push((*b, *c));
         }
     }
@@ -87,7 +87,7 @@ pub struct ParameterPairs<'a> {
     pub only_baseline: Vec<&'a str>,
     /// Names that only the candidate has.
     pub only_candidate: Vec<&'a str>,
-    /// Names that one side only has, of states of generators and of what hands out data.
+    /// Names on one side only that belong to states of random generators and data loaders.
     pub one_sided_states: Vec<&'a str>,
     /// Scales of quantised weights, by the candidate's name of the weight.
     pub scales: BTreeMap<&'a str, PerSide<Option<&'a Scale>>>,
@@ -99,16 +99,16 @@ pub fn parameters<'a>(
     candidate: &'a Checkpoint,
     prefixes: &BTreeMap<String, String>,
 ) -> ParameterPairs<'a> {
-    let mut theirs: BTreeMap<String, &str> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, &str> = BTreeMap::new();
     for name in candidate.parameters.keys() {
-        theirs.entry(rewritten(name, prefixes)).or_insert(name);
+        by_name.entry(rewritten(name, prefixes)).or_insert(name);
     }
     let mut pairs = ParameterPairs::default();
     for (name, parameter) in &baseline.parameters {
-        let partner = theirs.remove(&rewritten(name, prefixes));
+        let partner = by_name.remove(&rewritten(name, prefixes));
         match partner.and_then(|partner| Some((partner, candidate.parameters.get(partner)?))) {
-            Some((partner, theirs)) => {
-                pairs.matched.push((partner, parameter, theirs));
+            Some((partner, tensor)) => {
+                pairs.matched.push((partner, parameter, tensor));
                 let scales = PerSide { baseline: baseline.scales.get(name), candidate: candidate.scales.get(partner) };
                 if scales.each().any(Option::is_some) {
                     pairs.scales.insert(partner, scales);

@@ -1,7 +1,7 @@
 //! Pairing of training curves: metric with metric, step with step.
 //!
-//! Two questions: which files of the two sides belong together ([`cluster`]), and which values ([`align`]). Values
-//! are looked at for one purpose only: to see whether several files of one side tell the same story.
+//! [`cluster`] finds the files of the two sides that belong together, and [`align`] the values. Values are used for one
+//! purpose only: to see whether several files of one side hold the same curve.
 
 pub mod align;
 pub mod cluster;
@@ -44,9 +44,9 @@ pub struct PairedSources<'a> {
     pub baseline: StoredSource<'a>,
     /// The judged side.
     pub candidate: StoredSource<'a>,
-    /// Other files of either side that say the same.
+    /// Other files of either side that hold the same curve.
     pub duplicates: Vec<(Side, String)>,
-    /// Number that is added to the candidate's steps, as both sides count from different numbers on.
+    /// Number that is added to the candidate's steps, because the two sides count from different numbers.
     pub shift: i64,
     /// Steps of a gradient norm whose update was skipped on the baseline, and on the candidate.
     pub skipped: [Arc<BTreeSet<u64>>; 2],
@@ -69,9 +69,9 @@ pub struct CurvePair<'a> {
     pub baseline: Source<'a>,
     /// The judged side.
     pub candidate: Source<'a>,
-    /// Other files of either side that say the same.
+    /// Other files of either side that hold the same curve.
     pub duplicates: Vec<(Side, String)>,
-    /// Number that was added to the candidate's steps, as both sides count from different numbers on.
+    /// Number that was added to the candidate's steps, because the two sides count from different numbers.
     pub shift: i64,
     /// The values, step by step.
     pub points: Aligned<'a>,
@@ -80,7 +80,7 @@ pub struct CurvePair<'a> {
 /// A metric that could not be paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unpaired {
-    /// Several sources, and nothing says which is meant.
+    /// Several sources on one side, without a way to choose one.
     Ambiguous {
         /// The metric.
         metric: String,
@@ -91,7 +91,7 @@ pub enum Unpaired {
         /// Their paths.
         paths: Vec<String>,
     },
-    /// A file holds several runs one behind the other, and nothing says which is meant.
+    /// A file with several runs one after the other, without a way to choose one.
     SeveralRuns {
         /// The metric.
         metric: String,
@@ -149,7 +149,7 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
             (None, None) => {}
         }
     }
-    // A run that is paired with itself counts its steps from one number.
+    // A run that is paired with itself needs no shift.
     if !std::ptr::eq(baseline, candidate) {
         pairing.shift()?;
     }
@@ -196,12 +196,12 @@ impl PairedSources<'_> {
         }
         let more_is_better = more_is_better(&self.metric, self.role);
         repeats::take_worst(&mut baseline.series, &mut candidate.series, more_is_better);
-        // A metric is logged as its own role says, whatever kind of run it is of.
+        // How a metric is logged depends on its own role, not on the kind of training.
         let points = align::align(&baseline, &candidate, kept(metric::role(&self.metric)));
         Ok(self.pair_of(baseline, candidate, points))
     }
 
-    /// The pair of a run with itself, with the points of the candidate alone: the baseline's are the same, and no step has two.
+    /// The pair of a run with itself. It holds the candidate's points only, because the baseline's are the same.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -234,7 +234,7 @@ impl PairedSources<'_> {
     }
 }
 
-/// The pairs in groups, in their order, whose points fit in the room of their files together; the points of one pair always do.
+/// Splits the pairs, in order, into groups whose points fit in memory together. A group holds at least one pair.
 pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p PairedSources<'a>]> {
     /// Bytes that judging a point of one side takes: its value, its difference and what medians sort.
     const BYTES: u64 = 32;
@@ -366,8 +366,8 @@ impl<'a> CurvePairing<'a> {
         Ok(())
     }
 
-    /// Shifts the candidate's steps where its losses show that both sides count from different numbers on: those of every
-    /// metric that was read from the same file.
+    /// Shifts the candidate's steps where its losses show that the two sides count from different numbers. The shift applies to
+    /// every metric from the same file.
     fn shift(&mut self) -> Result<()> {
         let mut shifts: BTreeMap<String, i64> = BTreeMap::new();
         for pair in self.pairs.iter().filter(|pair| pair.role == Role::Loss) {
@@ -387,12 +387,12 @@ fn match_by_run(baseline: &[Cluster<'_>], candidate: &[Cluster<'_>]) -> Option<V
     let names = |clusters: &[Cluster<'_>]| -> Option<Vec<String>> {
         clusters.iter().map(|cluster| cluster.run().map(str::to_owned)).collect()
     };
-    let (ours, theirs) = (names(baseline)?, names(candidate)?);
+    let (baseline_names, candidate_names) = (names(baseline)?, names(candidate)?);
     let is_unique = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
-    if ours.len() != theirs.len() || !is_unique(&ours) || !is_unique(&theirs) {
+    if baseline_names.len() != candidate_names.len() || !is_unique(&baseline_names) || !is_unique(&candidate_names) {
         return None;
     }
-    ours.iter().map(|name| theirs.iter().position(|other| other == name)).collect()
+    baseline_names.iter().map(|name| candidate_names.iter().position(|other| other == name)).collect()
 }
 
 /// Pairs each cluster of the baseline with the one of the candidate that holds a file of the same relative path.

@@ -1,5 +1,4 @@
-//! Pairing of two dumps: operations by name where the names say the same on both sides, by sequence where they
-//! do not.
+//! Pairing of two dumps: operations by name where the names agree on both sides, else by their sequence.
 //!
 //! Call numbers count calls, so one extra call on one side shifts the names of all that follow, and pairing by
 //! name then compares different calls. Where the two sides' names differ, forward operations are aligned as
@@ -57,8 +56,8 @@ impl IndexPair {
 
 /// Pairs the operations of two dumps, read by `names`.
 ///
-/// Every operation of both sides stands in the result exactly once, but for a wrapper's own, in the candidate's execution
-/// order; what only the baseline has stands where it would have run.
+/// Every operation of both sides is in the result exactly once, except a wrapper's own, in the candidate's execution order.
+/// Operations of the baseline only stand where they would have run.
 pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<IndexPair> {
     let (left, right) = rayon::join(|| Side::new(baseline, &names.baseline), || Side::new(candidate, &names.candidate));
     let is_of_tool = baseline.tool.is_some() || candidate.tool.is_some();
@@ -92,7 +91,7 @@ pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&R
     let pairs = by_place(baseline, candidate, place, partner);
     let is_alone = |pair: &IndexPair| pair.baseline().is_none() || pair.candidate().is_none();
     if rule.is_none() && pairs.iter().any(is_alone) {
-        // What is given by position on one side may be given by name on the other.
+        // One side may pass an argument by position, the other by name.
         if let Some(signature) = signature::common(baseline, candidate) {
             let named = |leaf: Leaf<'_>| signature.named(place(leaf));
             return by_place(baseline, candidate, named, |leaf| Some(named(leaf)));
@@ -101,8 +100,8 @@ pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&R
     pairs
 }
 
-/// Pairs the values of two operations that stand at one place: that of a baseline's value, and that of a candidate's as the
-/// baseline has it.
+/// Pairs the values of two operations with equal places: `place` of a baseline's value, and `partner`, the place in the
+/// baseline's call, of a candidate's value.
 fn by_place(
     baseline: Operation<'_>,
     candidate: Operation<'_>,
@@ -135,7 +134,7 @@ fn are_alike(baseline: Operation<'_>, candidate: Operation<'_>) -> bool {
     len == baseline.leaves.len() && len <= FEW && (0..len).all(same)
 }
 
-/// A value's place where its row name says nothing else.
+/// The place of a value whose row name needs no normalising; `None` for others.
 fn plain_place(operation: Operation<'_>, index: usize) -> Option<&str> {
     let row = operation.leaves.get(index)?.row.below_operation();
     (row.starts_with('.') && !row.contains("kwargs")).then_some(row)
@@ -185,7 +184,7 @@ fn is_saved_gradient(name: &str) -> bool {
 
 struct Side<'a> {
     dump: &'a Dump,
-    /// Names as they are paired; the dump's own where there are none.
+    /// Translated names; `None` where the dump's own names are paired.
     translated: Option<&'a Translated>,
     names: Vec<OpName>,
     order: Vec<usize>,
@@ -223,7 +222,7 @@ impl<'a> Side<'a> {
         (0..self.dump.operations.len()).filter_map(|index| Some((index, self.name(index)?)))
     }
 
-    /// Name of what an operation ran in, as it is paired.
+    /// Name of the module that an operation ran in, as it is paired.
     fn parent(&self, index: usize) -> Option<&'a str> {
         match self.translated {
             Some(translated) => translated.parents.get(index)?.as_deref(),
@@ -247,8 +246,7 @@ impl<'a> Side<'a> {
             .collect()
     }
 
-    /// The partners of all calls by name, where the names alone say which call is which: the same on both sides, and each
-    /// called from the same place.
+    /// The partners of all calls by name; `None` unless both sides have the same names, each called from the same place.
     fn by_name(&self, candidate: &Side<'_>) -> Option<Partners> {
         let names = self.index_by_name();
         let calls = candidate.dump.operations.len();
@@ -262,7 +260,7 @@ impl<'a> Side<'a> {
         partners.map(|partners| partners.into_iter().collect())
     }
 
-    /// The partners of all records of a tool whose names tell them apart.
+    /// The partners of a tool's records by name alone.
     fn by_name_alone(&self, candidate: &Side<'_>) -> Partners {
         let names = self.index_by_name();
         candidate.all_names().filter_map(|(index, name)| Some((index, *names.get(name)?))).collect()
@@ -344,9 +342,9 @@ fn code_of(frame: &str) -> &str {
     frame.split_once(", in ").map_or(frame, |(_, code)| code)
 }
 
-/// Aligns calls by what they show and where they were called from. Only if that fails for most calls, because the two
-/// sides run different code or recorded no stacks, what a call shows has to do alone: where origins are known on both
-/// sides, two calls of different origin are two calls.
+/// Aligns calls by their recorded properties and by where they were called from. If that fails for most calls, because the
+/// two sides run different code or recorded no stacks, the properties alone are used. Otherwise two calls of different origin
+/// are never the same call.
 fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
     const ALONE: [Detail; 3] = [Detail::VALUES, Detail::SHAPES, Detail::NAME];
     let (left, right) = (baseline.sequence(), candidate.sequence());
@@ -361,8 +359,8 @@ fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
     move_gaps(baseline, candidate, partners)
 }
 
-/// Moves gaps between like calls to the call that is missing, as recorded values tell: first where the candidate
-/// has more of them, then where the baseline has.
+/// Moves gaps among alike calls to the call that is really missing, which the recorded values show: first where the candidate
+/// has more calls, then where the baseline has.
 fn move_gaps(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
     alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
     let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
@@ -370,7 +368,7 @@ fn move_gaps(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) 
     reverse.into_iter().map(|(baseline, candidate)| (candidate, baseline)).collect()
 }
 
-/// Aligns two stretches on the first level of detail, and what lies between equal runs on the next.
+/// Aligns two stretches on the first level of detail, and the unequal parts on the next level.
 fn align(
     baseline: &Side<'_>,
     candidate: &Side<'_>,
@@ -400,8 +398,8 @@ fn align(
     }
 }
 
-/// Inside a stretch where nothing else agrees, calls of one name are the same calls in order, if there are as many on
-/// both sides; with unequal numbers there is no telling which is which.
+/// Pairs calls of one name in order, inside a stretch where nothing else agrees and both sides have the same number of them.
+/// With different numbers, the pairs would be a guess.
 fn pair_equal_counts(
     baseline: &Side<'_>,
     candidate: &Side<'_>,
@@ -437,8 +435,8 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
     }
 }
 
-/// Pairs what was left between two calls that have partners, by what it shows alone: the same call in the same neighbourhood,
-/// which another function calls now, or with other arguments or shapes.
+/// Pairs unpaired calls between two paired ones by their own properties: the same call in the same neighbourhood, which another
+/// function calls now, or with other arguments or shapes.
 fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
     let mut gaps: HashMap<Option<usize>, (Vec<usize>, Vec<usize>)> = HashMap::new();
@@ -463,7 +461,7 @@ fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Pa
     }
 }
 
-/// Pairs calls of modules by their whole name, which is their place in the model: whatever calls them now.
+/// Pairs calls of modules by their full name, which is their place in the model, whatever calls them.
 fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right: &[usize], partners: &mut Partners) {
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
     let name = |side: &Side<'_>, index: usize| side.name(index).map(str::to_owned);
@@ -478,7 +476,7 @@ fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right
     }
 }
 
-/// Whether an operation has a place of its own in the sequence, instead of following its forward operation.
+/// Whether an operation is aligned by itself, instead of following its forward operation.
 fn leads(name: &OpName) -> bool {
     !matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient))
 }

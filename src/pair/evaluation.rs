@@ -1,4 +1,4 @@
-//! Pairing evaluations: models by name, samples by identity and document, never by their place in a file.
+//! Pairing of evaluations: models by name, samples by identity and document, never by their place in a file.
 
 mod direction;
 mod generation;

@@ -1,4 +1,4 @@
-//! Parallel layouts that dumps show by themselves (docs/layouts.md).
+//! Parallel layouts inferred from dumps (docs/layouts.md).
 //!
 //! Ranks with the same modules are one stage; a weight that is smaller than the other side's is a part of it; tokens that are
 //! fewer than the other side's are a part of the sequence.
@@ -15,7 +15,7 @@ use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Plan, TensorRecord};
 use crate::verdict::{PerSide, Side};
 
-/// Signs of the layout in the dumps of one side's ranks.
+/// Signs of the parallel layout in the dumps of one side's ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signs {
     /// Number of ranks.
@@ -36,7 +36,7 @@ pub struct Signs {
     group: Option<u64>,
     /// Experts that a router chooses from, and those that a rank holds.
     experts: Option<[u64; 2]>,
-    /// Samples and tokens of each that a rank is given at once.
+    /// Number of samples that a rank is given at once, and of the tokens in each.
     pub tokens: Option<[u64; 2]>,
     /// Statistics of the first rank's tokens, and the number of ranks that are given the same.
     same_tokens: Option<([Option<u64>; 4], u64)>,
@@ -80,7 +80,7 @@ impl<'n> ModuleOf<'n> {
 }
 
 impl Signs {
-    /// Signs of ranks that are added one after the other.
+    /// Starts without ranks; they are added one after the other.
     pub fn new() -> Self {
         Self { chunks: 1, calls: 1, ..Self::default() }
     }
@@ -106,7 +106,7 @@ impl Signs {
         self.modules.push((!modules.is_empty()).then(|| crate::hash::of(modules)));
     }
 
-    /// Stages, by the modules of the ranks. Those in the middle look alike, so that the first one's ranks tell their number.
+    /// Number of pipeline stages. Middle stages look alike, so the number of ranks with the first stage's modules gives it.
     pub fn stages(&self) -> Option<u32> {
         let first = (*self.modules.first()?)?;
         let alike = self.modules.iter().filter(|other| **other == Some(first)).count();
@@ -120,7 +120,7 @@ impl Signs {
         for operation in dump.operations.iter() {
             self.has_checksums |=
                 operation.leaves.iter().any(|leaf| leaf.record().is_some_and(|one| one.checksum.is_some()));
-            // Behind the backward pass gradients are reduced, over other groups.
+            // After the backward pass, gradients are reduced over other groups.
             is_forward &= !operation.name.contains(".backward");
             if is_forward && operation.name.starts_with("Distributed.all_reduce") {
                 let size = operation.leaves.iter().find_map(group_size);
@@ -209,13 +209,13 @@ impl Signs {
         self.parameters == other.parameters && self.modules.first() == other.modules.first() && cut(self) == cut(other)
     }
 
-    /// Whether the first ranks of both sides hold the same parameter in other shapes: each a part of its own.
+    /// Whether the first ranks of both sides hold the same parameter in different shapes, and so different parts of it.
     pub fn holds_other_parts(&self, other: &Self) -> bool {
         let is_other = |(name, shape): (&String, &Vec<u64>)| other.parameters.get(name).is_some_and(|own| own != shape);
         self.parameters.iter().any(is_other)
     }
 
-    /// Tensor parallelism by what lies on this side alone: a projection behind attention is as wide as it is high.
+    /// Tensor parallelism from this side alone: the whole projection after attention is square.
     fn tp_alone(&self) -> Option<u32> {
         if self.world == 1 {
             return Some(1);
@@ -245,7 +245,7 @@ fn group_size(leaf: Leaf<'_>) -> Option<u64> {
     }
 }
 
-/// The layouts of both sides, as far as the signs tell them: what is declared stands.
+/// The layouts of both sides, inferred from the signs where they are not known; `None` where the signs do not suffice.
 pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Option<PerSide<Layout>> {
     let tp = PerSide::of(|side| match &known[side] {
         Some(layout) => Some(layout.tp),
@@ -257,7 +257,7 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
         let whole = columns.checked_mul(u64::from(tp[side.other()]?))?;
         (own_columns > 0 && whole % own_columns == 0).then(|| u32::try_from(whole / own_columns).ok()).flatten()
     };
-    // A side of one rank is whole, so that its weights tell the other's part.
+    // A side of one rank holds whole weights, which show the other side's parts.
     let tp_of = |side: Side| match &known[side] {
         Some(layout) => Some(layout.tp),
         None if signs[side].world > 1 && signs[side.other()].world == 1 => relative(side).or(tp[side]),
@@ -301,8 +301,8 @@ pub fn inferred(signs: &PerSide<Signs>, known: &PerSide<Option<Layout>>) -> Opti
     };
     let layouts = PerSide { baseline: one(Side::Baseline)?, candidate: one(Side::Candidate)? };
     // Both sides are given the same samples in a step, unless a rank is missing.
-    let [ours, theirs] = samples(signs, &layouts).into_array();
-    (known.each().all(Option::is_some) || ours == theirs).then_some(layouts)
+    let [baseline, candidate] = samples(signs, &layouts).into_array();
+    (known.each().all(Option::is_some) || baseline == candidate).then_some(layouts)
 }
 
 /// Samples that each side is given in one step; `None` where no module takes tokens.
@@ -314,7 +314,7 @@ pub fn samples(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Opt
     })
 }
 
-/// A size that is declared, and that the signs of its side contradict.
+/// A declared size of a layout that the signs of its side contradict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// The side.
@@ -323,18 +323,18 @@ pub struct Contradiction {
     pub size: &'static str,
     /// The size as it is declared.
     pub declared: u64,
-    /// The size as the signs say it.
+    /// The size that the signs show.
     pub found: u64,
 }
 
-/// The first size of each side that is known and that its signs contradict.
+/// For each side, the first known size that its signs contradict.
 pub fn contradictions(known: &PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Vec<Contradiction> {
     let whole = |side: Side| {
         let [rows, columns] = signs[side].proj?;
         Some([rows, columns.checked_mul(u64::from(known[side].as_ref()?.tp))?])
     };
-    // Heads may be wider or narrower than the model, so that a projection need not be as wide as it is high.
-    let is_as_wide = whole(Side::Baseline).is_some_and(|ours| whole(Side::Candidate) == Some(ours));
+    // The heads together may be wider or narrower than the model, so a projection need not be square.
+    let is_as_wide = whole(Side::Baseline).is_some_and(|baseline| whole(Side::Candidate) == Some(baseline));
     let of = |side: Side| {
         let (size, declared, found) = contradiction(known[side].as_ref()?, &signs[side])?;
         (size != "tp" || !is_as_wide).then_some(Contradiction { side, size, declared, found })
@@ -361,19 +361,21 @@ fn contradiction(layout: &Layout, signs: &Signs) -> Option<(&'static str, u64, u
     }
 }
 
-/// Facts about putting each side together that only both tell.
+/// Plans for merging the ranks of each side, from facts that need both sides.
 pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan> {
-    let [ours, theirs] = [&layouts.baseline, &layouts.candidate];
-    let has_batches = ours.micro_batches > 1 || theirs.micro_batches > 1;
-    let merges_calls = has_batches && (ours.dp, ours.micro_batches) != (theirs.dp, theirs.micro_batches);
+    let [baseline, candidate] = [&layouts.baseline, &layouts.candidate];
+    let has_batches = baseline.micro_batches > 1 || candidate.micro_batches > 1;
+    let merges_calls = has_batches && (baseline.dp, baseline.micro_batches) != (candidate.dp, candidate.micro_batches);
     let whole = |side: Side, of: fn(&Signs) -> Option<u64>| {
         of(&signs[side]).map(|rows| rows.saturating_mul(u64::from(layouts[side].tp)))
     };
     let differs = |of: fn(&Signs) -> Option<u64>| {
-        whole(Side::Baseline, of).zip(whole(Side::Candidate, of)).is_some_and(|(ours, theirs)| ours != theirs)
+        whole(Side::Baseline, of)
+            .zip(whole(Side::Candidate, of))
+            .is_some_and(|(baseline, candidate)| baseline != candidate)
     };
-    let has_tied_parts = ours.pp != theirs.pp && Side::BOTH.iter().any(|side| signs[*side].is_tied());
-    let has_other_experts = ours.ep != theirs.ep;
+    let has_tied_parts = baseline.pp != candidate.pp && Side::BOTH.iter().any(|side| signs[*side].is_tied());
+    let has_other_experts = baseline.ep != candidate.ep;
     let (is_padded, has_key_copies) = (differs(|signs| signs.vocabulary), differs(|signs| signs.qkv));
     let deals_nothing =
         |layout: &Layout| [layout.dp, layout.cp, layout.ep, layout.micro_batches].iter().all(|size| *size == 1);
@@ -392,15 +394,15 @@ pub fn plans(signs: &PerSide<Signs>, layouts: &PerSide<Layout>) -> PerSide<Plan>
     })
 }
 
-/// Rows of values that were put together to other shapes on both sides: positions and masks, say, are the same on every rank and
-/// no part of a batch. Parameters have one shape in every layout.
+/// Rows of values that were merged into different shapes on the two sides: positions and masks, for example, are the same on
+/// every rank and no part of a batch. Parameters have the same shape in every layout.
 pub fn of_other_shapes(dumps: [&Dump; 2]) -> HashSet<String> {
-    // By the hashes of row names: there are as many as values.
-    let [ours, theirs] = dumps.map(shapes_of_rows);
-    let differs = |row: &u64| ours.get(row).zip(theirs.get(row)).is_some_and(|(own, other)| own != other);
-    let rows: Hashes = ours.keys().copied().filter(differs).collect();
-    // What differs everywhere is no matter of how values lie on ranks.
-    if rows.is_empty() || rows.len() * 2 > ours.len() {
+    // Hashes instead of row names save memory: there is one per value.
+    let [baseline, candidate] = dumps.map(shapes_of_rows);
+    let differs = |row: &u64| baseline.get(row).zip(candidate.get(row)).is_some_and(|(own, other)| own != other);
+    let rows: Hashes = baseline.keys().copied().filter(differs).collect();
+    // Shapes that differ in most rows do not come from the layout.
+    if rows.is_empty() || rows.len() * 2 > baseline.len() {
         return HashSet::new();
     }
     let [dump, _] = dumps;
@@ -422,32 +424,33 @@ fn hash_of(leaf: &Leaf<'_>) -> u64 {
     crate::hash::of(leaf.row.text().as_ref())
 }
 
-/// Backward values without which a constant factor says nothing.
+/// Number of backward values from which a constant factor means anything.
 const FEWEST: usize = 3;
-/// Scatter of a constant factor over the norms of gradients, and the distance from 1 of one that is none.
+/// Largest relative scatter of a constant factor over the norms of gradients.
 const SCATTER: f64 = 1e-3;
+/// Distance from 1 up to which a factor counts as no factor.
 const NO_FACTOR: f64 = 1e-2;
-/// Relative difference of parameters after an update that took place alike: other kernels part them by a sixth of it.
+/// Largest relative difference of parameters after the same update; different kernels cause about a sixth of it.
 const SAME_UPDATE: f64 = 6e-6;
 
-/// Constant factor of the whole backward pass of the candidate that leaves the update as it is: a loss that is not divided by its
-/// micro-batches, while the gradients are. `first` and `second` are both sides' dumps of a step and of the next.
+/// Constant factor of the candidate's whole backward pass that does not change the update: the loss is not divided by the number
+/// of micro-batches, but the gradients are. `first` and `second` are both sides' dumps of a step and of the next one.
 pub fn convention(first: &PerSide<Dump>, second: &PerSide<Dump>) -> Option<f64> {
     let factors: Vec<f64> = norms(first, |name| name.contains(".backward."))
-        .filter(|[ours, _]| *ours > 0.0)
-        .map(|[ours, theirs]| theirs / ours)
+        .filter(|[baseline, _]| *baseline > 0.0)
+        .map(|[baseline, candidate]| candidate / baseline)
         .collect();
     let factor = crate::median::median(factors.clone()).filter(|_| factors.len() >= FEWEST)?;
     let is_constant = factors.iter().all(|one| (one - factor).abs() <= SCATTER * factor);
     let mut parameters = 0_usize;
-    let is_same_update = norms(second, |name| name.contains(".forward.")).all(|[ours, theirs]| {
+    let is_same_update = norms(second, |name| name.contains(".forward.")).all(|[baseline, candidate]| {
         parameters += 1;
-        (ours - theirs).abs() <= SAME_UPDATE * ours.abs()
+        (baseline - candidate).abs() <= SAME_UPDATE * baseline.abs()
     });
     (is_constant && (factor - 1.0).abs() > NO_FACTOR && is_same_update && parameters > 0).then_some(factor)
 }
 
-/// Norms of both sides of the gradients that come in to backward operations, or of the parameters of forward ones.
+/// Both sides' norms of the gradients that enter backward operations, or of the parameters of forward operations.
 fn norms<'d>(dumps: &'d PerSide<Dump>, wanted: fn(&str) -> bool) -> impl Iterator<Item = [f64; 2]> + 'd {
     let of = move |dump: &'d Dump| -> BTreeMap<String, f64> {
         let operations = dump.operations.iter().filter(move |operation| wanted(operation.name));
@@ -463,6 +466,6 @@ fn norms<'d>(dumps: &'d PerSide<Dump>, wanted: fn(&str) -> bool) -> impl Iterato
             })
             .collect()
     };
-    let (ours, theirs) = (of(&dumps.baseline), of(&dumps.candidate));
-    ours.into_iter().filter_map(move |(row, norm)| Some([norm, *theirs.get(&row)?]))
+    let (baseline, candidate) = (of(&dumps.baseline), of(&dumps.candidate));
+    baseline.into_iter().filter_map(move |(row, norm)| Some([norm, *candidate.get(&row)?]))
 }

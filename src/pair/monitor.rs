@@ -20,7 +20,7 @@ pub struct RowPair {
     pub baseline: Row,
     /// The candidate's row.
     pub candidate: Row,
-    /// Whether one side wrote this place again, with other numbers; the other side's row stands beside both.
+    /// Whether this pair comes from a place that one side wrote twice with different numbers.
     pub is_repeat: bool,
     /// Whether the candidate's ranks hold copies of it that differ.
     pub is_parted: bool,
@@ -35,15 +35,15 @@ pub struct Paired {
     pub only_baseline: Vec<Keys>,
     /// Rows of the candidate alone.
     pub only_candidate: Vec<Keys>,
-    /// Of these, rows that say again what a paired row says of the same place.
+    /// Rows among these whose place has a paired row already.
     pub again: Vec<Keys>,
-    /// Rows of the whole model that the ranks of one side cannot be put together to, so that neither side's is compared.
+    /// Rows of the whole model that cannot be merged from the ranks of one side, so that they are not compared.
     pub unmerged: Vec<Keys>,
 }
 
-/// Pairs the rows of a step; those of other kinds than `kinds` are left out. A row that one side wrote again, and the other
-/// did not, is held against the other side's row of this place too, so that the worse of both is judged; where the sides are
-/// of different versions, one writes micro steps that the other does not.
+/// Pairs the rows of a step; kinds other than `kinds` are left out. A row that only one side wrote twice is compared with the
+/// other side's row of that place too, so that the worse of both is judged. This is not done where the versions differ,
+/// because then one side writes micro steps that the other does not.
 pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, versions_differ: bool) -> Paired {
     let unmerged: BTreeSet<Keys> = baseline.unmerged.iter().chain(&candidate.unmerged).cloned().collect();
     let parted: HashSet<Keys> = candidate.differing.iter().map(|differing| differing.key.clone()).collect();
@@ -52,21 +52,21 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
         step.rows.into_iter().filter(counts)
     };
     let mut paired = Paired::default();
-    let mut theirs = of_kinds(candidate).peekable();
-    // Both sides mostly write the same rows in the same order; what stands elsewhere is looked up.
+    let mut candidate_rows = of_kinds(candidate).peekable();
+    // Both sides mostly write the same rows in the same order; other rows are looked up by key.
     let mut elsewhere = Vec::new();
-    for ours in of_kinds(baseline) {
-        match theirs.next_if(|theirs| theirs.key == ours.key) {
-            Some(theirs) => paired.matched.push(pair(ours, theirs)),
-            None => elsewhere.push(ours),
+    for row in of_kinds(baseline) {
+        match candidate_rows.next_if(|other| other.key == row.key) {
+            Some(other) => paired.matched.push(pair(row, other)),
+            None => elsewhere.push(row),
         }
     }
-    let mut left: FastMap<Keys, Keyed> = theirs.map(|row| (row.key.clone(), row)).collect();
+    let mut left: FastMap<Keys, Keyed> = candidate_rows.map(|row| (row.key.clone(), row)).collect();
     let mut alone = Vec::new();
-    for ours in elsewhere {
-        match left.remove(&ours.key) {
-            Some(theirs) => paired.matched.push(pair(ours, theirs)),
-            None => alone.push((Side::Baseline, ours)),
+    for row in elsewhere {
+        match left.remove(&row.key) {
+            Some(other) => paired.matched.push(pair(row, other)),
+            None => alone.push((Side::Baseline, row)),
         }
     }
     alone.extend(left.into_values().map(|row| (Side::Candidate, row)));
@@ -75,8 +75,8 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
         let repeats = repeats(&paired.matched, &places, &alone);
         paired.matched.extend(repeats);
         let is_again = |row: &Keyed| row.first().is_some_and(|first| places.contains_key(&first));
-        let theirs = alone.iter().filter(|(side, row)| *side == Side::Candidate && is_again(row));
-        paired.again = theirs.map(|(_, row)| row.key.clone()).collect();
+        let repeated = alone.iter().filter(|(side, row)| *side == Side::Candidate && is_again(row));
+        paired.again = repeated.map(|(_, row)| row.key.clone()).collect();
     }
     for (side, row) in alone {
         let names = if side == Side::Baseline { &mut paired.only_baseline } else { &mut paired.only_candidate };
@@ -90,7 +90,8 @@ pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>, vers
     paired
 }
 
-/// The rows in the order in which the step computes them. They are large: their places are sorted, and each is moved once.
+/// Sorts the rows into the order in which the step computes them. Rows are large, so indices are sorted and each row moves
+/// once.
 fn in_order(matched: Vec<RowPair>) -> Vec<RowPair> {
     let place = |pair: &RowPair| (pair.key.kind, pair.key.micro_step, pair.order);
     let mut order: Vec<(usize, &RowPair)> = matched.iter().enumerate().collect();
@@ -100,12 +101,12 @@ fn in_order(matched: Vec<RowPair>) -> Vec<RowPair> {
     order.into_iter().filter_map(|at| matched.get_mut(at)?.take()).collect()
 }
 
-fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
+fn pair(baseline: Keyed, candidate: Keyed) -> RowPair {
     RowPair {
-        key: ours.key,
-        order: ours.order,
-        baseline: ours.row,
-        candidate: theirs.row,
+        key: baseline.key,
+        order: baseline.order,
+        baseline: baseline.row,
+        candidate: candidate.row,
         is_repeat: false,
         is_parted: false,
     }

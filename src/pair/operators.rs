@@ -1,4 +1,4 @@
-//! Pairing operator tests: tables by folder and time stamp, rows by the operator's name.
+//! Pairing of operator tests: tables by folder and time stamp, rows by the operator's name.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -38,7 +38,7 @@ impl Test {
     }
 }
 
-/// Puts the tables of a side together that one test wrote, in order of folder and time stamp.
+/// Groups the tables of a side by the test that wrote them, in order of folder and time stamp.
 pub fn tests(places: &[Place]) -> Vec<Test> {
     let mut places: Vec<&Place> = places.iter().collect();
     places.sort_by_key(|place| (&place.folder, place.rank, &place.stamp, place.kind, &place.path));
@@ -55,7 +55,7 @@ pub fn tests(places: &[Place]) -> Vec<Test> {
         let is_free = |nth: &&usize| tests.get(**nth).is_some_and(|test| test.results.is_none());
         let same = |nth: &&usize| tests.get(**nth).is_some_and(|test| test.stamp == place.stamp);
         let twin = known.iter().filter(is_free).find(same);
-        // Names without a time stamp still belong together where there is nothing to confuse them with.
+        // Tables without a time stamp belong together where the folder holds one test only.
         let only = known.first().filter(|_| known.len() == 1).filter(is_free);
         let only =
             only.filter(|nth| tests.get(**nth).is_some_and(|test| test.stamp.is_empty() || place.stamp.is_empty()));
@@ -83,60 +83,61 @@ pub struct PairedTests {
     pub only_candidate: Vec<usize>,
 }
 
-/// Pairs the tests of both sides: those of one folder in the order of their time stamps, then those of one rank, and what is left
-/// in the order of time stamps where both sides have as many.
+/// Pairs the tests of both sides: those of one folder in order of time stamps, then those of one rank. The rest is paired in
+/// order of time stamps where both sides have the same number left.
 pub fn pair_tests(baseline: &[Test], candidate: &[Test]) -> PairedTests {
-    let mut ours: Vec<usize> = (0..baseline.len()).collect();
-    let mut theirs: Vec<usize> = (0..candidate.len()).collect();
+    let mut baseline_places: Vec<usize> = (0..baseline.len()).collect();
+    let mut candidate_places: Vec<usize> = (0..candidate.len()).collect();
     let mut both = Vec::new();
-    if let ([one], [other]) = (ours.as_slice(), theirs.as_slice()) {
+    if let ([one], [other]) = (baseline_places.as_slice(), candidate_places.as_slice()) {
         return PairedTests { both: vec![(*one, *other)], ..PairedTests::default() };
     }
     let folder = |test: &Test| Some((test.folder.clone(), test.rank));
     let rank = |test: &Test| test.rank.map(|rank| (String::new(), Some(rank)));
     for key in [&folder as &dyn Fn(&Test) -> Option<(String, Option<u64>)>, &rank] {
-        let (more, left_ours, left_theirs) = by_key((baseline, &ours), (candidate, &theirs), key);
+        let (more, baseline_left, candidate_left) =
+            by_key((baseline, &baseline_places), (candidate, &candidate_places), key);
         both.extend(more);
-        (ours, theirs) = (left_ours, left_theirs);
+        (baseline_places, candidate_places) = (baseline_left, candidate_left);
     }
-    if ours.len() == theirs.len() {
+    if baseline_places.len() == candidate_places.len() {
         let sort = |places: &mut Vec<usize>, tests: &[Test]| {
             places.sort_by_key(|nth| tests.get(*nth).map(|test| test.stamp.clone()));
         };
-        sort(&mut ours, baseline);
-        sort(&mut theirs, candidate);
-        both.extend(ours.drain(..).zip(theirs.drain(..)));
+        sort(&mut baseline_places, baseline);
+        sort(&mut candidate_places, candidate);
+        both.extend(baseline_places.drain(..).zip(candidate_places.drain(..)));
     }
-    both.sort_by_key(|(_, theirs)| *theirs);
-    PairedTests { both, only_baseline: ours, only_candidate: theirs }
+    both.sort_by_key(|(_, place)| *place);
+    PairedTests { both, only_baseline: baseline_places, only_candidate: candidate_places }
 }
 
 type Key = (String, Option<u64>);
 
 /// Pairs the tests of equal keys in order, and gives what is left of both sides.
 fn by_key(
-    (baseline, ours): (&[Test], &[usize]),
-    (candidate, theirs): (&[Test], &[usize]),
+    (baseline, baseline_places): (&[Test], &[usize]),
+    (candidate, candidate_places): (&[Test], &[usize]),
     key: &dyn Fn(&Test) -> Option<Key>,
 ) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
     let mut waiting: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
-    let (mut both, mut left_ours, mut left_theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for nth in ours {
+    let (mut both, mut baseline_left, mut candidate_left) = (Vec::new(), Vec::new(), Vec::new());
+    for nth in baseline_places {
         match baseline.get(*nth).and_then(key) {
             Some(key) => waiting.entry(key).or_default().push_back(*nth),
-            None => left_ours.push(*nth),
+            None => baseline_left.push(*nth),
         }
     }
-    for nth in theirs {
+    for nth in candidate_places {
         let first = candidate.get(*nth).and_then(key).and_then(|key| waiting.get_mut(&key)?.pop_front());
         match first {
             Some(first) => both.push((first, *nth)),
-            None => left_theirs.push(*nth),
+            None => candidate_left.push(*nth),
         }
     }
-    left_ours.extend(waiting.into_values().flatten());
-    left_ours.sort_unstable();
-    (both, left_ours, left_theirs)
+    baseline_left.extend(waiting.into_values().flatten());
+    baseline_left.sort_unstable();
+    (both, baseline_left, candidate_left)
 }
 
 /// An output of both sides.
@@ -159,18 +160,18 @@ pub struct PairedRows<'a> {
     pub only_candidate: Vec<&'a Output>,
 }
 
-/// Pairs the rows of two tables by name; of rows with one name the first belongs to the first.
+/// Pairs the rows of two tables by name; rows with the same name are paired in order.
 pub fn rows<'a>(baseline: &'a [Output], candidate: &'a [Output]) -> PairedRows<'a> {
     let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (nth, output) in baseline.iter().enumerate() {
         waiting.entry(&output.name).or_default().push_back(nth);
     }
     let (mut both, mut only_candidate) = (Vec::new(), Vec::new());
-    for theirs in candidate {
-        let nth = waiting.get_mut(theirs.name.as_str()).and_then(VecDeque::pop_front);
+    for output in candidate {
+        let nth = waiting.get_mut(output.name.as_str()).and_then(VecDeque::pop_front);
         match nth.and_then(|nth| baseline.get(nth)) {
-            Some(ours) => both.push(OutputPair { baseline: ours, candidate: theirs }),
-            None => only_candidate.push(theirs),
+            Some(partner) => both.push(OutputPair { baseline: partner, candidate: output }),
+            None => only_candidate.push(output),
         }
     }
     let mut left: Vec<usize> = waiting.into_values().flatten().collect();
@@ -208,13 +209,14 @@ mod unit_tests {
 
     #[test]
     fn tests_pair_by_folder_then_rank_then_time() {
-        let ours = made(&["d/details_20260101000001.csv", "d/details_20260101000002.csv", "gpu_rank1/details.csv"]);
-        let theirs = made(&["d/details_20260201000005.csv", "d/details_20260201000009.csv", "npu_rank1/details.csv"]);
-        assert_eq!(pair_tests(&ours, &theirs).both, [(0, 0), (1, 1), (2, 2)]);
-        let ours = made(&["a/details_20260101000001.csv", "b/details_20260101000002.csv"]);
-        let theirs = made(&["y/details_20260101000009.csv", "z/details_20260101000003.csv"]);
-        assert_eq!(pair_tests(&ours, &theirs).both, [(1, 0), (0, 1)], "in the order of time");
-        let paired = pair_tests(&ours, &theirs[..1]);
+        let baseline = made(&["d/details_20260101000001.csv", "d/details_20260101000002.csv", "gpu_rank1/details.csv"]);
+        let candidate =
+            made(&["d/details_20260201000005.csv", "d/details_20260201000009.csv", "npu_rank1/details.csv"]);
+        assert_eq!(pair_tests(&baseline, &candidate).both, [(0, 0), (1, 1), (2, 2)]);
+        let baseline = made(&["a/details_20260101000001.csv", "b/details_20260101000002.csv"]);
+        let candidate = made(&["y/details_20260101000009.csv", "z/details_20260101000003.csv"]);
+        assert_eq!(pair_tests(&baseline, &candidate).both, [(1, 0), (0, 1)], "in the order of time");
+        let paired = pair_tests(&baseline, &candidate[..1]);
         assert_eq!((paired.both.len(), paired.only_baseline.len(), paired.only_candidate.len()), (0, 2, 1));
     }
 }

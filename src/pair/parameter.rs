@@ -21,13 +21,13 @@ pub fn pair<'a>(
     candidate: &'a [Parameter],
     prefixes: &BTreeMap<String, String>,
 ) -> Parameters<'a> {
-    let mut theirs: BTreeMap<String, &Parameter> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, &Parameter> = BTreeMap::new();
     for parameter in candidate {
-        theirs.entry(rewritten(&parameter.name, prefixes)).or_insert(parameter);
+        by_name.entry(rewritten(&parameter.name, prefixes)).or_insert(parameter);
     }
     let mut paired = Parameters::default();
     for parameter in baseline {
-        match theirs.remove(&rewritten(&parameter.name, prefixes)) {
+        match by_name.remove(&rewritten(&parameter.name, prefixes)) {
             Some(partner) => paired.matched.push((parameter, partner)),
             None => paired.only_baseline.push(&parameter.name),
         }
@@ -39,7 +39,7 @@ pub fn pair<'a>(
     paired
 }
 
-/// The name with the longest prefix that fits replaced, once.
+/// The name with its longest matching prefix replaced, once.
 pub(super) fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> String {
     let longest =
         prefixes.iter().filter(|(from, _)| name.starts_with(from.as_str())).max_by_key(|(from, _)| from.len());

@@ -23,13 +23,13 @@ pub struct RankPairs {
     pub only_candidate: Vec<Option<u64>>,
 }
 
-/// Pairs ranks by their numbers. One process a side is a pair where one of them names no rank.
+/// Pairs ranks by their numbers. Two sides of one process each are a pair where one of them has no rank number.
 pub fn ranks(baseline: &BTreeSet<Option<u64>>, candidate: &BTreeSet<Option<u64>>) -> RankPairs {
     let single = |ranks: &BTreeSet<Option<u64>>| ranks.first().copied().filter(|_| ranks.len() == 1);
-    if let (Some(ours), Some(theirs)) = (single(baseline), single(candidate))
-        && (ours.is_none() || theirs.is_none())
+    if let (Some(baseline_rank), Some(candidate_rank)) = (single(baseline), single(candidate))
+        && (baseline_rank.is_none() || candidate_rank.is_none())
     {
-        return RankPairs { both: vec![(ours, theirs)], ..RankPairs::default() };
+        return RankPairs { both: vec![(baseline_rank, candidate_rank)], ..RankPairs::default() };
     }
     RankPairs {
         both: baseline.intersection(candidate).map(|rank| (*rank, *rank)).collect(),

@@ -94,12 +94,12 @@ impl Settings<'_> {
             counts.retain(|_, (count, _)| *count == 1);
             counts
         };
-        let theirs = unique(&self.only_candidate);
-        let ours = unique(&self.only_baseline);
+        let candidate = unique(&self.only_candidate);
+        let baseline = unique(&self.only_baseline);
         let mut taken = (Vec::new(), Vec::new());
         for (index, setting) in self.only_baseline.iter().enumerate() {
             let key = key(&setting.0);
-            let Some((_, partner)) = theirs.get(&key).filter(|_| ours.contains_key(&key)) else { continue };
+            let Some((_, partner)) = candidate.get(&key).filter(|_| baseline.contains_key(&key)) else { continue };
             let Some(other) = self.only_candidate.get(*partner) else { continue };
             self.matched.push((setting, other));
             taken.0.push(index);

@@ -1,7 +1,7 @@
-//! Log-probabilities: which answers of two records are the same, and which of their tokens can be held against each other.
+//! Pairing of log-probabilities: the equal answers of two records, and the tokens of them that can be compared.
 //!
-//! Answers pair by the ids of prompt and answer, never by their place; of equal ones by order. A token is held against itself
-//! only where every mask lets it through; what stands behind an answer's end is no token.
+//! Answers pair by the ids of prompt and answer, never by their place; equal answers pair in order. A token is compared only
+//! where every mask includes it; padding after the end of an answer does not count.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ pub struct RowPlace {
     pub row: u64,
 }
 
-/// An answer by what it is made of.
+/// Digests that identify an answer: with its prompt, and alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
     whole: u64,
@@ -64,7 +64,7 @@ impl RowIndex {
         index.by_response.entry(key.response).or_default().push_back(place);
     }
 
-    /// Takes the next answer of a step with the same ids; only the answer's count where a side has no prompts.
+    /// Removes and returns the next answer of a step with the same ids. The prompt's ids are ignored where a side has no prompts.
     pub fn take(&mut self, step: &Step, key: RowKey, has_prompt: bool) -> Option<RowPlace> {
         let by_whole = has_prompt && self.has_prompts;
         let index = self.by_step.get_mut(step)?;
@@ -80,8 +80,8 @@ impl RowIndex {
     }
 }
 
-/// Indexes the answers of all tables whose quantities `wanted` takes. What cannot be read has no ids, and is told where it is
-/// measured.
+/// Indexes the answers of all tables whose quantities are `wanted`. Answers that cannot be read are skipped here, and reported
+/// where they are measured.
 pub fn index(tables: &[Table], wanted: impl Fn(Holds) -> bool) -> RowIndex {
     let mut index = RowIndex::new();
     let (mut scratch, mut row) = (Scratch::default(), Row::default());
@@ -101,15 +101,15 @@ pub fn index(tables: &[Table], wanted: impl Fn(Holds) -> bool) -> RowIndex {
 /// Two log-probabilities of each token of an answer, and which tokens are judged.
 #[derive(Debug, Default)]
 pub struct Aligned {
-    /// Of the engine, or of the candidate.
+    /// Log-probabilities of the engine, or of the candidate.
     pub a: Vec<f64>,
-    /// Of the trainer, or of the baseline.
+    /// Log-probabilities of the trainer, or of the baseline.
     pub b: Vec<f64>,
     /// Tokens that are judged.
     pub judged: Vec<bool>,
-    /// Tokens that only one of both masks lets through.
+    /// Number of tokens that only one of the two masks includes.
     pub masks_apart: u64,
-    /// Tokens at the end of the answer that are zero, and that no mask leaves out.
+    /// Number of zeros at the end of the answer without any mask.
     pub unmasked_zeros: u64,
 }
 
@@ -139,24 +139,23 @@ impl Aligned {
         if let Some(other) = other {
             self.masks_apart += other.masks_apart;
             let are_masked = row.has.mask && other.has.mask;
-            for (judged, theirs) in self.judged.iter_mut().zip(&other.judged) {
-                self.masks_apart += u64::from(are_masked && *judged != *theirs);
-                *judged &= *theirs;
+            for (judged, other_judged) in self.judged.iter_mut().zip(&other.judged) {
+                self.masks_apart += u64::from(are_masked && *judged != *other_judged);
+                *judged &= *other_judged;
             }
         }
         let has_mask = row.has.mask || other.is_some_and(|other| other.has.mask);
         self.drop_end(has_mask);
     }
 
-    /// Leaves out zeros at the end: behind a mask where both are zero, which is padding that it lets through; without a mask
-    /// where either is.
+    /// Excludes zeros at the end. With a mask both values have to be zero (padding that the mask includes); without one, either.
     fn drop_end(&mut self, has_mask: bool) {
         let is_padding = |a: f64, b: f64| if has_mask { a == 0.0 && b == 0.0 } else { a == 0.0 || b == 0.0 };
         let last = (0..self.a.len()).rev().find(|place| {
             let both = self.a.get(*place).zip(self.b.get(*place));
             both.is_some_and(|(a, b)| !is_padding(*a, *b))
         });
-        // An array of zeros alone was not filled in.
+        // An array of only zeros was never filled in, which is no padding.
         let Some(last) = last else { return };
         for judged in self.judged.iter_mut().skip(last + 1).filter(|judged| **judged) {
             *judged = false;
@@ -207,11 +206,11 @@ mod tests {
     fn the_answer_alone_pairs_where_a_side_has_no_prompt() {
         let with = Row { prompt: vec![1], response: vec![2, 3], ..Row::default() };
         let without = Row { response: vec![2, 3], ..Row::default() };
-        let (ours, theirs) = (RowKey::of(&with).expect("ids"), RowKey::of(&without).expect("ids"));
+        let (baseline, candidate) = (RowKey::of(&with).expect("ids"), RowKey::of(&without).expect("ids"));
         let step = Step::Number(1);
         let mut index = RowIndex::new();
-        index.add(step.clone(), ours, true, RowPlace { table: 0, row: 0 });
-        assert!(index.take(&step, theirs, false).is_some());
+        index.add(step.clone(), baseline, true, RowPlace { table: 0, row: 0 });
+        assert!(index.take(&step, candidate, false).is_some());
         assert!(RowKey::of(&Row::default()).is_none());
     }
 }

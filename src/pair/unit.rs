@@ -1,7 +1,7 @@
 //! Pairing of dump folders: by step and rank.
 //!
-//! Where a step has no rank number in common on both sides and as many ranks on each (or one process on each), they
-//! are paired in order, as msprobe does; everything else without a partner is reported.
+//! Where the two sides of a step share no rank number and have the same number of ranks, they are paired in order, as msprobe
+//! does. Other ranks without a partner are reported.
 
 use std::collections::BTreeMap;
 
@@ -43,10 +43,11 @@ pub enum Missing<'a> {
 }
 
 type Ranks<'a> = BTreeMap<Option<u64>, &'a DumpFolder>;
-/// Ranks by step, and by what recorded them.
+/// Ranks by step and by the tool that recorded them.
 type Steps<'a> = BTreeMap<(u64, Recorder), Ranks<'a>>;
 
-/// Values saved by hand, and those of another tool, are not those of msprobe's calls.
+/// Recorder of a dump, as values saved by hand or by another tool do not pair with msprobe's calls: whether saved by hand, and
+/// the tool.
 type Recorder = (bool, Option<Tool>);
 
 /// Pairs the dump folders of two sides.
@@ -70,7 +71,7 @@ pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Ve
     (pairs, missing)
 }
 
-/// The dump folders of one side, by step and rank, and those that repeat another's.
+/// The dump folders of one side in order of step and rank, and those that repeat the step and rank of another one.
 pub fn single(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
     let mut doubled = Vec::new();
     let steps = steps(folders, Side::Candidate, &mut doubled);

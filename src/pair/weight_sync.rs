@@ -1,4 +1,4 @@
-//! Pairing of a synchronisation: stages of a step and rank with each other, and tensors by name.
+//! Pairing of synchronisations of weights: the stages of a step and rank, and tensors by name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use super::parameter::rewritten;
 use crate::read::weight_sync::{Stage, SyncRecord};
 use crate::verdict::{PerSide, Side};
 
-/// Records of one stage that are held against each record of the next; more of one step and rank are not looked at.
+/// Most records of one stage, step and rank that are compared with the records of the next stage.
 const MOST_TWINS: usize = 4;
 
 /// Two stages that have to hold the same tensors.
@@ -39,7 +39,7 @@ type Key = (bool, u64, Option<u64>);
 /// Records of a synchronisation by stage.
 type Stages<'a> = BTreeMap<Stage, Vec<&'a SyncRecord>>;
 
-/// Pairs the stages of each side, and what is left of both.
+/// Pairs the stages of each side, then the remaining stages across the sides.
 pub fn sync_links<'a>(records: PerSide<&'a [SyncRecord]>) -> SyncLinks<'a> {
     let mut paired = SyncLinks::default();
     let mut lone: PerSide<Vec<&SyncRecord>> = PerSide::default();
@@ -69,7 +69,7 @@ fn by_key(records: &[SyncRecord]) -> BTreeMap<Key, Stages<'_>> {
 }
 
 impl<'a> SyncLinks<'a> {
-    /// Pairs the stages of a side; gives those without a partner.
+    /// Pairs the stages of a side; returns those without a partner.
     fn of_side(&mut self, side: Side, keys: &BTreeMap<Key, Stages<'a>>) -> Vec<&'a SyncRecord> {
         let mut used: BTreeSet<(Key, Stage)> = BTreeSet::new();
         for (key, stages) in keys {
@@ -95,25 +95,25 @@ impl<'a> SyncLinks<'a> {
         lone.filter(|(key, stage, _)| !used.contains(&(*key, *stage))).flat_map(|(.., all)| all.clone()).collect()
     }
 
-    /// Pairs what each side has alone.
+    /// Pairs the stages that have no partner on their own side across the two sides.
     fn across(&mut self, lone: PerSide<Vec<&'a SyncRecord>>) {
-        let mut theirs: BTreeMap<Key, Vec<&SyncRecord>> = BTreeMap::new();
+        let mut candidate: BTreeMap<Key, Vec<&SyncRecord>> = BTreeMap::new();
         for record in &lone.candidate {
-            theirs.entry(key(record)).or_default().push(record);
+            candidate.entry(key(record)).or_default().push(record);
         }
-        for ours in lone.baseline {
-            match theirs.remove(&key(ours)) {
+        for baseline in lone.baseline {
+            match candidate.remove(&key(baseline)) {
                 Some(records) => {
                     for record in records {
-                        let (own, other) = ((Side::Baseline, ours), (Side::Candidate, record));
-                        let (from, to) = if ours.stage <= record.stage { (own, other) } else { (other, own) };
+                        let (own, other) = ((Side::Baseline, baseline), (Side::Candidate, record));
+                        let (from, to) = if baseline.stage <= record.stage { (own, other) } else { (other, own) };
                         self.links.push(SyncLink { from, to, is_other_rank: false });
                     }
                 }
-                None => self.lone.push((Side::Baseline, ours)),
+                None => self.lone.push((Side::Baseline, baseline)),
             }
         }
-        self.lone.extend(theirs.into_values().flatten().map(|record| (Side::Candidate, record)));
+        self.lone.extend(candidate.into_values().flatten().map(|record| (Side::Candidate, record)));
     }
 
     fn link(
@@ -130,8 +130,7 @@ impl<'a> SyncLinks<'a> {
     }
 }
 
-/// The stages of one step and rank that have to hold the same: what is exported is what lies on disk, and what is received is
-/// what was sent.
+/// Pairs of stages of one step and rank that have to hold the same tensors: exported as on disk, received as sent.
 fn ways(stages: &Stages<'_>) -> Vec<(Stage, Stage)> {
     let has = |stage| stages.contains_key(&stage);
     let (original, exported) = (has(Stage::Original), has(Stage::Exported));
@@ -173,7 +172,7 @@ pub struct NamePairs {
     pub only_to: Vec<usize>,
 }
 
-/// Pairs names as they are, after the policy's `prefixes`; what is left without `model.` and `module.` in front.
+/// Pairs names after the policy's `prefixes` were rewritten; the rest without `model.` and `module.` in front.
 pub fn name_pairs(from: &[&str], to: &[&str], prefixes: &BTreeMap<String, String>) -> NamePairs {
     let mut pairs = NamePairs::default();
     let places = |key: &dyn Fn(&str) -> String| -> HashMap<String, usize> {
@@ -201,7 +200,7 @@ pub fn name_pairs(from: &[&str], to: &[&str], prefixes: &BTreeMap<String, String
             None => pairs.only_to.push(place),
         }
     }
-    // A name that stands twice is one name.
+    // A name that occurs twice counts once.
     let known: BTreeSet<&str> = used.iter().filter_map(|place| from.get(*place).copied()).collect();
     let is_alone = |(_, name): &(usize, &&str)| !known.contains(**name);
     pairs.only_from = from.iter().enumerate().filter(is_alone).map(|(place, _)| place).collect();
@@ -275,9 +274,9 @@ mod tests {
 
     #[test]
     fn what_each_side_has_alone_pairs_across_and_a_step_that_is_gone_is_told() {
-        let ours = [record(Stage::Sent, 1, 0), record(Stage::Sent, 2, 0), record(Stage::Received, 2, 0)];
-        let theirs = [record(Stage::Received, 1, 0)];
-        let links = sync_links(PerSide { baseline: &ours, candidate: &theirs });
+        let baseline = [record(Stage::Sent, 1, 0), record(Stage::Sent, 2, 0), record(Stage::Received, 2, 0)];
+        let candidate = [record(Stage::Received, 1, 0)];
+        let links = sync_links(PerSide { baseline: &baseline, candidate: &candidate });
         let (pairs, lone, absent) = told(&links);
         assert_eq!(pairs, ["Sent1r0>Received1r0", "Sent2r0>Received2r0"]);
         assert!(lone.is_empty());

@@ -1,4 +1,4 @@
-//! Rows of two whole models that ranks hold more or less of than once: copies of keys and values, padded vocabularies.
+//! Rows of two whole models whose sizes depend on the layout: copies of keys and values, and padded vocabularies.
 
 use super::monitor::{Paired, RowPair};
 use crate::kind::MonitorKind;
@@ -13,7 +13,7 @@ const LOGITS: [&str; 2] = ["output_layer", "lm_head"];
 /// Steps that are looked through for shapes.
 const FIRST_STEPS: usize = 2;
 
-/// Sizes of both sides that only both together tell.
+/// Facts about the sizes of both sides that need both of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Widths {
     /// Whether one side's ranks hold copies of keys and values, so that only their largest and smallest values compare.
@@ -32,8 +32,8 @@ enum Compares {
 }
 
 impl Widths {
-    /// Widths by the shapes of parameters. Where none is recorded, another cut of projections, `is_cut_otherwise`, may hold
-    /// copies.
+    /// Finds the widths from the shapes of parameters. Where no shape is recorded, `is_cut_otherwise` says whether projections
+    /// are split differently, so that there may be copies.
     pub fn of((baseline, candidate): (&Tables, &Tables), is_cut_otherwise: bool) -> Self {
         let widths = |tables: &Tables| {
             let steps: Vec<i64> = tables.steps().into_keys().take(FIRST_STEPS).collect();
@@ -50,14 +50,14 @@ impl Widths {
             [keys, words]
         };
         let ([our_keys, our_words], [their_keys, their_words]) = (widths(baseline), widths(candidate));
-        let differ = |ours: Option<u64>, theirs: Option<u64>| Some(ours? != theirs?);
+        let differ = |left: Option<u64>, right: Option<u64>| Some(left? != right?);
         Self {
             has_key_copies: differ(our_keys, their_keys).unwrap_or(is_cut_otherwise),
             is_padded: differ(our_words, their_words).unwrap_or(false),
         }
     }
 
-    /// Leaves out of both sides what does not compare, and notes it with what cannot be put together.
+    /// Removes pairs that cannot be compared, and notes them among the rows that cannot be merged.
     pub fn settle(self, paired: &mut Paired) {
         let mut kept = Vec::with_capacity(paired.matched.len());
         for mut pair in std::mem::take(&mut paired.matched) {
@@ -75,13 +75,15 @@ impl Widths {
     }
 
     fn compares(self, key: &Keys) -> Compares {
-        // A copy's gradient is a part of that of the whole until it is reduced.
+        // Until it is reduced, the gradient of a copy is only a part of the whole gradient.
         let is_part = matches!(key.kind, MonitorKind::ActvGrad | MonitorKind::GradUnreduced);
-        match () {
-            () if self.is_padded && is_over_words(key) => Compares::Not,
-            () if self.has_key_copies && makes_keys(key) && is_part => Compares::Not,
-            () if self.has_key_copies && makes_keys(key) => Compares::AtItsEnds,
-            () => Compares::Wholly,
+        let is_copied = self.has_key_copies && makes_keys(key);
+        if self.is_padded && is_over_words(key) || is_copied && is_part {
+            Compares::Not
+        } else if is_copied {
+            Compares::AtItsEnds
+        } else {
+            Compares::Wholly
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A waiver put into the text of a policy file, whose comments and layout stay.
+//! Adding a waiver to the text of a policy file, with its comments and layout unchanged.
 
 /// The policy `text` with one more waiver, the first of them, whose keys and YAML scalars are `fields`.
 ///
-/// The list is found by its line; whoever takes the text reads it as a policy first, for lists that YAML allows and
-/// nobody writes.
+/// The list is found by its line. Callers have to read the new text as a policy, because YAML allows unusual forms of lists
+/// that this function does not know.
 pub fn with_waiver(text: &str, fields: &[(&str, String)]) -> String {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -20,7 +20,7 @@ pub fn with_waiver(text: &str, fields: &[(&str, String)]) -> String {
     format!("{text}{end}waivers:\n{}", block(fields, "  "))
 }
 
-/// Behind the bracket at `at`.
+/// Inserts the waiver after the bracket at `at`.
 fn in_flow(text: &str, at: usize, fields: &[(&str, String)]) -> String {
     let (before, behind) = text.split_at(at);
     let pairs: Vec<String> = fields.iter().map(|(key, value)| format!("{key}: {value}")).collect();
@@ -28,7 +28,7 @@ fn in_flow(text: &str, at: usize, fields: &[(&str, String)]) -> String {
     format!("{before}{{ {} }}{comma}{behind}", pairs.join(", "))
 }
 
-/// Behind the line that ends at `at`.
+/// Inserts the waiver after the line that ends at `at`.
 fn in_block(text: &str, at: usize, fields: &[(&str, String)]) -> String {
     let (before, behind) = text.split_at(at);
     let end = if before.ends_with('\n') { "" } else { "\n" };

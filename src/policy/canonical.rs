@@ -1,4 +1,4 @@
-//! The policy as JSON, as a result carries it: what a verdict was decided under, without what is the default.
+//! The policy as JSON, as a result carries it: the settings that a verdict was decided under, without defaults.
 
 use serde_json::{Map, Value};
 
@@ -84,7 +84,7 @@ fn difference(value: &Value, default: &Value) -> Option<Value> {
     Some(sorted(value.iter().filter_map(of)))
 }
 
-/// `value` with sorted keys, without those that are not given.
+/// `value` with sorted keys, without null fields.
 fn whole(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

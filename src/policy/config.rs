@@ -1,6 +1,6 @@
 //! Configuration packs: how the config check judges.
 //!
-//! Every list here adds to what is built in (`docs/config-check.md` says what that is), and comes first.
+//! Every list here adds to the built-in one (see `docs/config-check.md`), and is applied first.
 //! Severities of findings are overridden under `severity`, as for every check.
 
 mod requirement;

@@ -1,4 +1,4 @@
-//! The locations of a policy, all of them: what is not visited here does not open.
+//! All locations of a policy: a location that is not visited here cannot be opened.
 
 use super::Policy;
 use super::input::Input;
@@ -21,15 +21,15 @@ impl Policy {
         all
     }
 
-    /// Holds every location that is named; those that were held before stay so.
+    /// Has `by` resolve every location that the policy names; those resolved before stay as they are.
     ///
     /// # Errors
-    /// As the holder says.
+    /// Errors of `by`.
     pub fn hold(&mut self, by: &mut Holder<'_>) -> Result<()> {
         self.locations().into_iter().try_for_each(|(_, input, named)| named.hold(input, by).map(drop))
     }
 
-    /// The policy of a job whose files are all its own.
+    /// Trusts all locations as written, in a job whose files are all its own.
     #[must_use]
     pub fn of_own_files(mut self) -> Self {
         for (_, _, named) in self.locations() {

@@ -1,6 +1,6 @@
-//! Kinds of what a run reads beside the runs themselves.
+//! Kinds of inputs that a run reads beside the artifacts of both sides.
 
-/// Something a run reads that could bend its verdict or what it writes.
+/// Kind of input that could influence a verdict or the written files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// The policy file: limits, waivers, severities, required checks, profile, labels.

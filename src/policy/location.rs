@@ -1,8 +1,8 @@
-//! Locations that a policy names, which open only once somebody has said where they count from.
+//! Locations that a policy names. They can be opened only after they were resolved to a trusted place.
 //!
-//! A policy names files and folders that decide a verdict with it: noise, repeats, a third run. Where a stranger's change
-//! is judged, such a file of the checkout may be the change's own. A [`Named`] location therefore opens only as [`Held`], and
-//! it is held by `Policy::hold`, which visits all of them.
+//! A policy names files and folders that influence a verdict: noise, repeats, a third run. Where a stranger's change is judged,
+//! such a file in the checkout may be part of that change. Every location of the policy therefore has to be resolved first,
+//! in one place that visits all of them (`holding.rs`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::input::Input;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A location that counts: held against the target branch where a stranger's change is judged.
+/// A location that may be opened: checked against the target branch where a stranger's change is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held(String);
 
@@ -55,7 +55,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// The text as the policy has it: for messages, and for whoever holds it.
+    /// The text as the policy has it, for messages and for resolving it.
     pub fn written(&self) -> &str {
         &self.written
     }
@@ -65,10 +65,10 @@ impl Named {
         self.written.is_empty()
     }
 
-    /// Holds the location, unless that was done before.
+    /// Has `by` resolve the location, unless that was done before.
     ///
     /// # Errors
-    /// As `by` says.
+    /// Errors of `by`.
     pub fn hold(&mut self, input: Input, by: &mut Holder<'_>) -> Result<&Held> {
         let held = match self.held.take() {
             Some(held) => held,
@@ -77,7 +77,7 @@ impl Named {
         Ok(self.held.insert(held))
     }
 
-    /// Holds the location as the policy has it: the job's files are all its own.
+    /// Trusts the location as written, in a job whose files are all its own.
     pub(super) fn hold_as_written(&mut self) {
         self.held = Some(Held(self.written.clone()));
     }
@@ -85,7 +85,7 @@ impl Named {
     /// The location to open.
     ///
     /// # Errors
-    /// `Internal` where it was not held: nobody has said that it counts.
+    /// `Internal` where it was not resolved before.
     pub fn held(&self) -> Result<&Held> {
         let message = "the location was not held against the target branch";
         self.held.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, self.written.as_str(), message))
@@ -145,7 +145,7 @@ impl Paths {
     /// The locations to open.
     ///
     /// # Errors
-    /// As [`Named::held`].
+    /// `Internal` where one was not resolved before.
     pub fn held(&self) -> Result<Vec<Held>> {
         self.0.iter().map(|named| named.held().cloned()).collect()
     }
@@ -175,5 +175,5 @@ impl From<Paths> for Vec<Named> {
 /// Format of a location in the policy's schema.
 pub const LOCATION: &str = "location";
 
-/// Says where a location counts from: the location to open in place of the one written, which the policy names as the input.
+/// Function that resolves a location: takes the kind of input and the text in the policy, returns the location to open.
 pub type Holder<'a> = dyn FnMut(Input, &str) -> Result<String> + 'a;

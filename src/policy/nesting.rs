@@ -38,7 +38,7 @@ fn starts_value(before: u8, depth: usize) -> bool {
     before.is_ascii_whitespace() || b"[{".contains(&before) || (depth > 0 && b",:]}".contains(&before))
 }
 
-/// Goes to the end of a comment; whether its line ends.
+/// Skips to the end of a comment; returns whether a line break ends it.
 fn skip_line(bytes: &mut std::str::Bytes<'_>) -> bool {
     bytes.any(|byte| byte == b'\n')
 }

@@ -32,8 +32,8 @@ pub struct PublishPolicy {
 }
 
 impl PublishPolicy {
-    /// The publishing section of a policy file of which other parts may be wrong: a refused run reports so under the
-    /// same key as all others. `None` where the section cannot be read.
+    /// Reads the publishing section of a policy file whose other parts may be wrong, so that a refused run is reported under the
+    /// usual key. `None` where the section cannot be read.
     pub fn of_damaged(text: &str) -> Option<Self> {
         let whole: serde_yaml::Value = serde_yaml::from_str(text).ok()?;
         match whole.get("publish") {

@@ -37,7 +37,7 @@ impl File<'_> {
             let place = format!("{}:{line}", self.name);
             return Err(Error::new(ErrorKind::Policy, place, "brackets are nested deeper than a policy ever needs"));
         }
-        // A map would take the last of two equal keys; a policy has to be clear.
+        // Reading into a map would silently keep the last of two equal keys, so the text is parsed as a YAML value first.
         let value: Value = serde_yaml::from_str(self.text).map_err(|error| self.no_yaml(&error))?;
         let parser = serde_yaml::Deserializer::from_str(self.text);
         let read: Result<Option<T>, _> = serde_path_to_error::deserialize(parser);
@@ -92,13 +92,13 @@ impl File<'_> {
     }
 }
 
-/// The key in a message of the parser, which puts it into quotes and adds its place.
+/// Extracts the key from the end of a parser's message, where it stands in quotes and before its place.
 fn key_of(said: &str) -> String {
     let (key, _) = said.rsplit_once(" at line ").unwrap_or((said, ""));
     format!("`{}`", key.trim_matches('"'))
 }
 
-/// Mismatch that a value's own type found: a number out of its range, a text that is no date.
+/// Mismatch that the type of a value reports: a number out of range, a text that is no date.
 fn refused(expected: Expected<'_>, value: &Value, path: Path, said: &str) -> Mismatch {
     let declared = expected.at(&path);
     let example = declared.map(|expected| path.example(&expected.sample()));

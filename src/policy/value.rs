@@ -15,7 +15,7 @@ use crate::check::{CheckId, of_run};
 pub struct Tolerance(f64);
 
 impl Tolerance {
-    /// A tolerance that is known to be one: what is not finite or negative becomes 0, the strictest.
+    /// A tolerance from a trusted number; one that is negative or not finite becomes 0, the strictest.
     pub const fn new(value: f64) -> Self {
         Self(if value.is_finite() && value >= 0.0 { value } else { 0.0 })
     }
@@ -98,7 +98,7 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// The only text that fits; `None` where several may, or that is not known.
+    /// The only text that fits the pattern; `None` where several may fit, or that is not known.
     pub fn literal(&self) -> Option<String> {
         let mut characters = self.as_str().chars();
         let mut text = String::new();
@@ -219,7 +219,7 @@ impl TryFrom<String> for Date {
 
     fn try_from(text: String) -> Result<Self, String> {
         let wrong = || format!("expects a date such as 2027-03-31, not `{text}`");
-        // jiff reads a time of day after the date too; a date has just ten characters.
+        // jiff accepts a time of day after the date; a date alone has ten characters.
         if text.len() != 10 {
             return Err(wrong());
         }

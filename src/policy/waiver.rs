@@ -23,7 +23,7 @@ fn owner<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
     own_words(deserializer, "name the person who is responsible for it")
 }
 
-/// Reads a text that somebody wrote: that of an offered waiver, in whatever case and with whatever blanks, is refused with
+/// Reads a text that a person wrote. A placeholder of an offered waiver, in any case and with any blanks, is refused with
 /// `advice`.
 fn own_words<'de, D: Deserializer<'de>>(deserializer: D, advice: &str) -> Result<String, D::Error> {
     let text = statement(deserializer)?;

@@ -1,4 +1,4 @@
-//! The waivers of a policy, and how those of a finding are found without a look at each.
+//! The waivers of a policy, with an index that finds those of a finding without testing each.
 //!
 //! A policy may hold a waiver for each of ten thousand findings. Most name one place, and some one code: these are looked up,
 //! and only patterns are walked.
@@ -17,9 +17,9 @@ use super::waiver::Waiver;
 pub struct Waivers {
     listed: Vec<Waiver>,
     by_place: HashMap<String, Vec<usize>>,
-    /// Those whose place is a pattern.
+    /// Indices of waivers whose place is a pattern, by their code.
     by_code: HashMap<String, Vec<usize>>,
-    /// Those whose code is a pattern too.
+    /// Indices of waivers whose place and code are both patterns.
     patterns: Vec<usize>,
 }
 

@@ -1,9 +1,9 @@
-//! Answers of forges, and the parts of them that count.
+//! Answers of forges, and the parts of them that are used.
 //!
-//! An answer that says success counts only where it is what the forge's contract promises: JSON with the fields that are
-//! needed, of their types, ids that are numbers above zero, lists that are lists. Anything else (an empty body, `null`, an
-//! HTML page of a proxy) is no answer, and what was asked for is not certain. The shapes are those of
-//! `tests/contracts/*.openapi.json`; further fields are left alone.
+//! A successful status counts only if the answer is as the forge's contract promises: JSON with the needed fields in their types,
+//! ids above zero, lists where lists are due. Anything else (an empty body, `null`, the HTML page of a proxy) does not count as an
+//! answer, and it stays uncertain whether the request took effect. The shapes are those of `tests/contracts/*.openapi.json`;
+//! further fields are ignored.
 
 pub mod github;
 pub mod gitlab;
@@ -21,7 +21,7 @@ use super::limit;
 use crate::fetch::retry::Again;
 use crate::fetch::{asked, limited};
 
-/// The value read from an answer, or the reason why it is none: `without a comment: missing field`.
+/// The value read from an answer, or the reason why it cannot be read: `without a comment: missing field`.
 pub type Read<T> = Result<T, String>;
 
 /// Answer of a forge, whatever its status.
@@ -31,24 +31,24 @@ pub struct Answer {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body; of one that is longer than its limit, the start.
+    /// The body, or its start if it is longer than the limit.
     pub body: String,
-    /// The limit in bytes that the body is longer than.
+    /// The limit in bytes, if the body is longer than it.
     pub longer_than: Option<usize>,
 }
 
 impl Answer {
-    /// A header, if it is there, readable and not empty.
+    /// A header; `None` if it is absent, unreadable or empty.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok().filter(|value| !value.is_empty())
     }
 
-    /// Whether the status is one of success.
+    /// Whether the status reports success.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// The body as JSON of the shape `T`; an error says that `what` is missing, and why.
+    /// Reads the body as JSON of the shape `T`; an error reports that `what` is missing, and why.
     pub fn read<T: DeserializeOwned>(&self, what: &str) -> Read<T> {
         let why = match self.body.trim_start().chars().next() {
             None => "the body is empty".to_owned(),
@@ -61,7 +61,7 @@ impl Answer {
         Err(format!("without {what}: {why}"))
     }
 
-    /// Reason that the forge gives for a refusal, in one short line.
+    /// The forge's reason for a refusal, in one short line.
     pub fn message(&self) -> String {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -80,13 +80,13 @@ impl Answer {
         said.chars().filter(|character| !character.is_control()).take(200).collect()
     }
 
-    /// The sign that another try may help.
+    /// Information about whether another try may help.
     pub(super) fn again(&self) -> Again {
         Again::of(self.status, |name| self.header(name), || self.message())
     }
 
-    /// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than is left of a
-    /// run after `waited`. Empty where it does not.
+    /// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than the run has left after
+    /// `waited`. Empty if the wait fits.
     pub(super) fn too_long_a_wait(&self, waited: Duration) -> String {
         limit::RETRY.asked_too_long(self.again(), waited).map_or_else(String::new, |wait| {
             let (wait, most) = (asked::spoken(wait), asked::spoken(limit::RETRY.most_waiting));
@@ -94,13 +94,13 @@ impl Answer {
         })
     }
 
-    /// That the answer is longer than its limit, where it is.
+    /// Message that the answer is longer than its limit; `None` if it is not.
     pub fn too_long(&self) -> Option<String> {
         self.longer_than.map(|most| format!("with more than {}, which is not read", limited::spoken(most)))
     }
 }
 
-/// A repository, as every forge names its default branch.
+/// A repository, with the field that every forge uses for its default branch.
 #[derive(Debug, Default, Deserialize)]
 pub struct DefaultBranch {
     /// The branch.
@@ -108,14 +108,14 @@ pub struct DefaultBranch {
     pub default_branch: String,
 }
 
-/// A branch, as every forge names its newest commit.
+/// A branch, with the field that every forge uses for its newest commit.
 #[derive(Debug, Deserialize)]
 pub struct Branch {
     /// The commit.
     pub commit: Tip,
 }
 
-/// The newest commit of a branch; GitLab and Gitea call its name `id`.
+/// The newest commit of a branch; GitLab and Gitea call its hash `id`.
 #[derive(Debug, Deserialize)]
 pub struct Tip {
     /// Its name.
@@ -123,34 +123,34 @@ pub struct Tip {
     pub sha: String,
 }
 
-/// Compares a value that was sent with the one in the answer.
+/// Checks that the answer holds the value that was sent; `what` names it in the error.
 pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
     if sent == shown { Ok(()) } else { Err(format!("with a {what} other than the one sent")) }
 }
 
-/// Whether `shown` is the commit that was sent, which may be the start of it.
+/// Checks that the answer holds the commit that was sent, of which `sent` may be the start.
 pub(super) fn same_commit(sent: &str, shown: &str) -> Read<()> {
     let is_same = !sent.is_empty() && shown.to_ascii_lowercase().starts_with(&sent.to_ascii_lowercase());
     if is_same { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
 }
 
-/// Everything of a list as the forge's own type.
+/// Converts every item of a list.
 pub(super) fn each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
     list.into_iter().map(Into::into).collect()
 }
 
-/// A number above zero.
+/// Reads a number above zero.
 fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     NonZeroU64::deserialize(from).map(NonZeroU64::get)
 }
 
-/// A text that is not empty.
+/// Reads a text that is not empty.
 fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     if text.is_empty() { Err(serde::de::Error::custom("an empty text")) } else { Ok(text) }
 }
 
-/// A field that may be null, and may not be missing.
+/// Reads a field that may be null but must not be missing.
 fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(from)
 }

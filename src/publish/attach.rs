@@ -1,7 +1,7 @@
-//! The documents of a sign-off, beside the release they are about.
+//! Uploads the documents of a sign-off to the release that they are about.
 //!
-//! GitHub: assets of the release, draft or not; one with the same name is replaced. GitLab: files of a generic package,
-//! linked from the release. Both need a release to be there: making one is the release process's own step.
+//! At GitHub they become assets of the release, which may be a draft; an asset with the same name is replaced. At GitLab they become
+//! files of a generic package, linked from the release. The release must exist: creating it is a step of the release process.
 
 use secrecy::SecretString;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub struct Release {
     pub repository: String,
     /// Its tag.
     pub tag: String,
-    /// Spreads the repeats of jobs that failed together.
+    /// Number that spreads the retries of jobs that failed at the same time.
     pub seed: u64,
 }
 
@@ -50,11 +50,10 @@ pub struct Attachment {
     pub bytes: Vec<u8>,
 }
 
-/// Attaches files; without a token nothing is sent, and what would have been is given back.
+/// Attaches files. Without a token nothing is sent; the result is then the text of the requests that would have been sent.
 ///
 /// # Errors
-/// Where the forge refuses a request, the release does not exist, or the upload address is one that the token may not
-/// go to.
+/// Where the forge refuses a request, the release does not exist, or the token may not be sent to the upload address.
 pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachment]) -> Result<String> {
     runtime()?.block_on(async {
         let client = match token {
@@ -90,7 +89,7 @@ async fn as_assets(release: &Release, client: &Client, root: &str, files: &[Atta
     Ok(())
 }
 
-/// The release of the tag; drafts are in the list alone.
+/// The release of the tag; drafts can only be found in the list of releases.
 async fn github_release(release: &Release, client: &Client, root: &str) -> Result<Option<Found>, Failure> {
     if client.is_dry() {
         return Ok(Some(Found::default()));
@@ -106,7 +105,7 @@ async fn github_release(release: &Release, client: &Client, root: &str) -> Resul
     Ok(list.into_iter().find(|one| one.tag == release.tag))
 }
 
-/// Uploads a file. An upload whose answer was lost is looked for; half of one is removed.
+/// Uploads a file. If the answer is lost, the uploaded file is looked for; an incomplete one is removed.
 async fn upload(client: &Client, (root, id): (&str, u64), address: &str, file: &Attachment) -> Result<(), Failure> {
     let call = Call {
         body: Body::Bytes { base: Some(address.to_owned()), bytes: file.bytes.clone() },
@@ -136,8 +135,8 @@ async fn upload(client: &Client, (root, id): (&str, u64), address: &str, file: &
     client.create(&call, read, look).await.map(|_| ())
 }
 
-/// The address for uploads, which is another host's at GitHub.com: the token goes to the interface's own origin, and over
-/// `https` to the host that GitHub names beside `api.`, nowhere else.
+/// The address for uploads, which is on another host at GitHub.com. The token is sent only to the API's own origin, and over
+/// `https` to the host that GitHub uses beside `api.`.
 fn upload_address(api: &str, template: &str, is_dry: bool) -> Result<String> {
     if is_dry {
         return Ok("UPLOADS".into());
@@ -170,7 +169,7 @@ async fn as_packages(release: &Release, client: &Client, root: &str, files: &[At
         Err(failure) if failure.status == Some(404) => return Err(no_release(release).into()),
         known => known?,
     };
-    // A version takes letters, digits, dots, hyphens and underscores.
+    // A version may contain letters, digits, dots, hyphens and underscores.
     let version: String =
         release.tag.chars().map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '-' }).collect();
     for file in files {

@@ -1,4 +1,4 @@
-//! Requests as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
+//! Requests as values: a forge's dialect writes them, the client sends them and `--dry-run` prints them.
 
 use reqwest::Method;
 use serde::Serialize;
@@ -22,17 +22,17 @@ pub enum Body {
         /// Its content.
         bytes: Vec<u8>,
     },
-    /// A file as it is.
+    /// The raw bytes of a file.
     Bytes {
-        /// Base address in place of the interface's own: GitHub takes files on another host. Whoever sets it has made sure
-        /// that the token may be sent there.
+        /// Base address that replaces the API's own: GitHub accepts files on another host. The caller has made sure that the token may
+        /// be sent there.
         base: Option<String>,
         /// Its content.
         bytes: Vec<u8>,
     },
 }
 
-/// One request. It holds no token: the client adds it.
+/// One request. It contains no token: the client adds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Method.
@@ -41,11 +41,11 @@ pub struct Call {
     pub path: String,
     /// Body.
     pub body: Body,
-    /// Purpose, as messages say it: `list the comments`.
+    /// Purpose, as messages name it: `list the comments`.
     pub purpose: &'static str,
     /// The permission that its token needs.
     pub need: Need,
-    /// Bytes of its answer that are read at most.
+    /// Largest number of bytes of its answer that are read.
     pub most: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The flow of checks and statuses: a check run where the forge takes one, else a status, else a warning.
+//! The flow of checks and statuses: a check run if the forge accepts one, otherwise a status, otherwise a warning.
 
 use super::answer::github::Check;
 use super::answer::{Answer, Read};
@@ -9,11 +9,11 @@ use super::status::Report;
 use crate::error::{Error, ErrorKind};
 use crate::policy::publish::CheckMode;
 
-/// Requests with further annotations: two hundred lines in all are more than anyone reads.
+/// Largest number of requests with further annotations: nobody reads more than two hundred lines in all.
 const MOST_APPENDED: usize = 3;
 
 impl Desk {
-    /// Writes the report beside the commit, as a check or a status.
+    /// Writes the report to the commit, as a check or a status.
     pub(super) async fn report(&mut self, report: &Report) {
         if report.commit.is_empty() {
             return self.miss_commit();
@@ -23,7 +23,7 @@ impl Desk {
             match self.check_run(report).await {
                 Ok(true) => return,
                 Ok(false) => {}
-                // Only apps may write checks; a status takes less.
+                // Only apps may write checks; a status needs fewer permissions.
                 Err(failure) if matches!(failure.status, Some(403 | 404 | 422)) && self.check.is_none() => {
                     refused = Some(failure);
                 }
@@ -47,8 +47,7 @@ impl Desk {
         }
     }
 
-    /// Says that there is nothing to set a check beside. Where the forge was asked for the commit and failed, that is said
-    /// already.
+    /// Warns that there is no commit for a check. If asking the forge for the commit failed, there is a warning already.
     fn miss_commit(&mut self) {
         let is_wanted = self.job.settings.check != CheckMode::None && self.forge.labels().is_none();
         if is_wanted && self.warnings.is_empty() && !self.client.is_dry() {
@@ -59,7 +58,7 @@ impl Desk {
         }
     }
 
-    /// Writes the check run; false where the forge has none.
+    /// Writes the check run; `false` if the forge has no check runs.
     async fn check_run(&mut self, report: &Report) -> Result<bool, Failure> {
         let Some(checks) = self.forge.check_runs() else { return Ok(false) };
         let check = match self.check {
@@ -84,7 +83,7 @@ impl Desk {
         Ok(Check { id, ..check })
     }
 
-    /// A check of this run found after a lost answer may be an earlier state of it: it is brought up to date.
+    /// Creates the check run. If the answer is lost, the check of this run that is found may show an earlier state: it is updated.
     async fn create_check(&self, checks: CheckRuns<'_>, report: &Report) -> Result<Check, Failure> {
         let look = async || self.client.ask(&checks.list(report), |answer| check_runs::own(answer, report)).await;
         let read = |answer: &Answer| check_runs::read(answer).and_then(|check| shows(check, report));
@@ -95,7 +94,7 @@ impl Desk {
         self.update_check(checks, created.id, report).await
     }
 
-    /// Sets the status. Sending it twice leaves the same status, so that a lost answer does no harm.
+    /// Sets the status. Sending it twice leaves the same status, so that a lost answer is harmless.
     async fn status(&self, report: &Report) -> Result<(), Failure> {
         let Some(call) = self.forge.status(report) else { return Ok(()) };
         match self.client.ask(&call, |answer| self.forge.check_status(answer, report)).await {
@@ -105,13 +104,13 @@ impl Desk {
     }
 }
 
-/// The check, where it is the one that was asked for.
+/// Reads a check, which must be the requested one.
 fn of_id(answer: &Answer, id: u64) -> Read<Check> {
     let check = check_runs::read(answer)?;
     if check.id == id { Ok(check) } else { Err("with a check other than the requested one".to_owned()) }
 }
 
-/// The check, where it shows the report that was sent.
+/// Returns the check if it shows the report that was sent.
 fn shows(check: Check, report: &Report) -> Read<Check> {
     check_runs::is_shown(&check, report).map(|()| check)
 }

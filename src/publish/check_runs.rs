@@ -1,4 +1,4 @@
-//! GitHub's check runs: a verdict with its whole report and lines of the repository.
+//! GitHub's check runs: a verdict with its whole report and annotations on lines of the repository.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,9 +9,9 @@ use super::call::{Call, segment};
 use super::status::{Annotation, Conclusion, Report};
 use crate::fetch::permission::Permission;
 
-/// Characters of an annotation's title.
+/// Largest number of characters of an annotation's title.
 const MOST_TITLE: usize = 255;
-/// Annotations that one request may carry.
+/// Largest number of annotations in one request.
 pub(super) const MOST_ANNOTATIONS: usize = 50;
 
 /// Check runs of one repository.
@@ -36,7 +36,7 @@ struct Sent<'a> {
     of: Option<Of<'a>>,
 }
 
-/// The commit and the run that a new check run is of.
+/// The commit and the run of a new check run.
 #[derive(Serialize)]
 struct Of<'a> {
     head_sha: &'a str,
@@ -79,13 +79,13 @@ impl CheckRuns<'_> {
         Call::patch("update the check", Permission::Checks.write(), self.one(id), sent(report, None))
     }
 
-    /// Adds further annotations to a check run; it keeps those that it has.
+    /// Adds further annotations to a check run, which keeps the earlier ones.
     pub fn add_annotations(&self, id: u64, report: &Report, more: &[Annotation]) -> Call {
         let body = json!({ "output": output(report, more) });
         Call::patch("add annotations to the check", Permission::Checks.write(), self.one(id), body)
     }
 
-    /// Asks for the check runs of a report's name and commit.
+    /// Asks for the check runs with a report's name and commit.
     pub fn list(&self, report: &Report) -> Call {
         let (commit, name) = (segment(&report.commit), segment(&report.name));
         let path = format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root);
@@ -102,13 +102,13 @@ pub(super) fn read(answer: &Answer) -> Read<Check> {
     answer.read("a check")
 }
 
-/// The check run of just this run, among those that [`CheckRuns::list`] asks for.
+/// The check run of exactly this run, among those that [`CheckRuns::list`] asks for.
 pub(super) fn own(answer: &Answer, report: &Report) -> Read<Option<Check>> {
     let checks: Checks = answer.read("a list of checks")?;
     Ok(checks.check_runs.into_iter().find(|check| check.run.as_deref() == Some(&report.run)))
 }
 
-/// Whether a check shows what `report` says; further annotations change none of it.
+/// Checks that a check run shows `report`; further annotations do not matter.
 pub(super) fn is_shown(check: &Check, report: &Report) -> Read<()> {
     same_commit(&report.commit, &check.commit)?;
     same("status", status_word(report), &check.status)?;

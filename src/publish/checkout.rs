@@ -1,27 +1,27 @@
-//! Paths in a checkout that a stranger may have filled: where they lie in the repository, without following a link.
+//! Paths in a checkout whose files may come from a stranger: their place in the repository, found without following links.
 //!
-//! A path is resolved by its text against the root of the repository, never through the file system: a folder that the change
-//! turned into a link, a submodule or a repository of its own is still asked for by its name in the target branch.
+//! The text of a path is resolved against the root of the repository, never through the file system. If a change turned a folder
+//! into a link, a submodule or a nested repository, the folder is therefore still looked up by its name in the target branch.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The folder that the job checked out into, and the folder it works in.
+/// The folder of the job's checkout, and the job's working folder.
 #[derive(Clone, Debug)]
 pub struct Checkout {
     /// The job's workspace; a repository lies in it, or in a folder below (`actions/checkout` with `path:`).
     workspace: PathBuf,
-    /// The working folder, which relative paths start from.
+    /// The working folder, against which relative paths are resolved.
     working: PathBuf,
 }
 
 /// Place of a path, inside or outside of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lies {
-    /// Outside of the workspace: the job's own.
+    /// Outside of the workspace: a file of the job itself.
     Outside,
     /// The path is in the repository.
     Inside(Inside),
-    /// It enters the workspace through a link, so that its name in the repository cannot be told.
+    /// It enters the workspace through a link, so that its name in the repository is unknown.
     Unclear,
 }
 
@@ -30,14 +30,14 @@ pub enum Lies {
 pub struct Inside {
     /// The path from the repository's root, `/`-separated; empty for the root itself.
     pub name: String,
-    /// Whether the root was recognised; else the workspace was taken for it.
+    /// Whether the repository's root was recognised; otherwise the workspace is assumed to be the root.
     pub sure: bool,
     /// Whether a part of the path is a link in the checkout.
     pub linked: bool,
 }
 
 impl Checkout {
-    /// The checkout of a job whose workspace is `workspace`; empty where the job does not say.
+    /// The checkout of a job; `workspace` is empty if the job does not name its workspace.
     pub fn new(workspace: &str, working: PathBuf) -> Self {
         let workspace = match workspace {
             "" => working.ancestors().filter(|folder| is_root(folder)).last().unwrap_or(&working).to_owned(),
@@ -46,19 +46,19 @@ impl Checkout {
         Self { workspace, working }
     }
 
-    /// Folder of the repository that `path` lies in; `None` outside of the workspace, and where none was checked out.
+    /// Root folder of the repository that contains `path`; `None` outside of the workspace, and if no repository was checked out.
     pub fn root(&self, path: &Path) -> Option<PathBuf> {
         let absolute = plain(&self.working.join(path));
         let workspace = self.around(&absolute)?;
         outermost(&absolute, workspace).map(Path::to_owned)
     }
 
-    /// The part of a path that is the workspace: the outermost one, as the change may hold a link to it.
+    /// The beginning of a path that is the workspace: the outermost match, since the change may contain a link to the workspace.
     fn around<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
         absolute.ancestors().filter(|folder| same(folder, &self.workspace)).last()
     }
 
-    /// Place of `path`, by its text.
+    /// Finds the place of `path` by its text.
     pub fn find(&self, path: &Path) -> Lies {
         let absolute = plain(&self.working.join(path));
         let Some(workspace) = self.around(&absolute) else {
@@ -75,28 +75,28 @@ impl Checkout {
     }
 }
 
-/// The outermost repository between a workspace and a path in it: a nested one, or a submodule, could be the change's own.
+/// The outermost repository between a workspace and a path in it; a nested repository or submodule could come from the change.
 fn outermost<'a>(absolute: &'a Path, workspace: &Path) -> Option<&'a Path> {
     absolute.ancestors().take_while(|folder| folder.starts_with(workspace)).filter(|folder| is_root(folder)).last()
 }
 
-/// Whether a repository was checked out into `folder`. Git refuses to store a file of this name, so that no commit brings one.
+/// Whether a repository was checked out into `folder`. Git refuses to store a file named `.git`, so that no commit can add one.
 fn is_root(folder: &Path) -> bool {
     folder.join(".git").symlink_metadata().is_ok()
 }
 
-/// Whether two names mean one folder; a workspace may be reached through a link of the machine's.
+/// Whether two paths name the same folder; the machine may reach a workspace through a link.
 fn same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
 }
 
-/// Whether the part of `path` that exists lies in `folder` once links are followed.
+/// Whether the existing part of `path` lies in `folder` after links are followed.
 fn enters(path: &Path, folder: &Path) -> bool {
     let there = path.ancestors().find_map(|part| part.canonicalize().ok());
     there.zip(folder.canonicalize().ok()).is_some_and(|(path, folder)| path.starts_with(folder))
 }
 
-/// `path` without `.` and `..`, by its text alone.
+/// `path` without `.` and `..`, resolved by its text alone.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,8 +1,7 @@
-//! Sends requests: to GitHub through octocrab, to the others through reqwest, and in a dry run nowhere at all.
+//! Sends requests: to GitHub through octocrab, to the other forges through reqwest, and in a dry run not at all.
 //!
-//! octocrab's own repeats, which send a creating request twice, are not built in: [`limit::RETRY`] decides. What an answer says
-//! counts only as far as it is what was promised ([`super::answer`]); it is read with limits on size and time
-//! ([`super::limit`]).
+//! octocrab's own retries, which may send a creating request twice, are not compiled in: [`limit::RETRY`] decides. An answer counts
+//! only if it has the promised shape ([`super::answer`]); it is read with limits on size and time ([`super::limit`]).
 
 use std::fmt;
 use std::sync::Mutex;
@@ -27,29 +26,29 @@ pub struct Client {
     base: String,
     token: SecretString,
     transport: Transport,
-    /// Time for one request and its answer.
+    /// Longest time for one request and its answer.
     time: Duration,
-    /// Time that went by in waiting, and in requests that were not answered.
+    /// Time spent so far on waits and on requests without an answer.
     waited: Mutex<Duration>,
-    /// Spreads the repeats of jobs that failed together.
+    /// Number that spreads the retries of jobs that failed at the same time.
     seed: u64,
 }
 
 enum Transport {
     Octocrab(Octocrab),
     Rest(reqwest::Client),
-    /// Keeps the requests that would be sent.
+    /// A dry run, with the requests that would have been sent.
     Dry(Mutex<Vec<Call>>),
 }
 
 /// A request that did not succeed.
 #[derive(Debug)]
 pub struct Failure {
-    /// The forge's answer; `None` where there was none.
+    /// The status of the forge's answer; `None` without an answer.
     pub status: Option<u16>,
-    /// The request, as far as messages show it.
+    /// The request, as messages show it.
     pub request: String,
-    /// Purpose of the request, as messages say it.
+    /// Purpose of the request, as messages name it.
     pub purpose: &'static str,
     /// The permission that it needs.
     pub need: Need,
@@ -60,7 +59,7 @@ pub struct Failure {
 /// Reason why something was not done.
 #[derive(Debug)]
 pub(super) enum Undone {
-    /// An error of the gate's own: a template, a setting.
+    /// An error of the gate itself, such as a bad template or setting.
     Here(Error),
     /// A request that did not succeed.
     There(Failure),
@@ -96,13 +95,13 @@ impl Client {
         })
     }
 
-    /// A client that speaks as the job of GitLab that `token` is of. Must be called inside a tokio runtime.
+    /// A client that authenticates as a GitLab job by the job's `token`. Must be called inside a tokio runtime.
     pub(super) fn of_job(base: &str, token: &SecretString, seed: u64) -> Result<Self> {
         let token = checked(token)?;
         Ok(Self { transport: Transport::Rest(job(&token)?), token, seed, ..Self::dry(base) })
     }
 
-    /// A client that sends nothing and answers every question with "there is none".
+    /// A client that sends nothing; every query finds nothing.
     pub fn dry(base: &str) -> Self {
         Self {
             base: base.trim_end_matches('/').to_owned(),
@@ -119,14 +118,14 @@ impl Client {
         matches!(self.transport, Transport::Dry(_))
     }
 
-    /// Method, address and body of each request that a dry run would have sent; empty for other clients.
+    /// Method, address and body of each request that a dry run would have sent; empty for a client that sends.
     pub fn planned(&self) -> String {
         let Transport::Dry(calls) = &self.transport else { return String::new() };
         let calls = calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         calls.iter().map(|call| shown(&self.base, call)).collect()
     }
 
-    /// Sends a request that may be repeated as it is: one that reads, or that says what shall be.
+    /// Sends a request that may be repeated without harm: one that reads, or one that sets a state.
     pub async fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let mut tries = 0;
         loop {
@@ -139,15 +138,14 @@ impl Client {
         }
     }
 
-    /// Sends such a request, and reads its answer. One that says success and is not what was promised is a failure.
+    /// Sends a request that may be repeated, and reads its answer. A successful answer with an unexpected body is a failure.
     pub async fn ask<T: Default>(&self, call: &Call, read: impl Fn(&Answer) -> Read<T>) -> Result<T, Failure> {
         let answer = self.send(call).await?;
         self.read(call, &answer, read)
     }
 
-    /// Sends a request that creates something. After a failure that may have taken effect, and after an answer that
-    /// cannot be read, `look` finds what was created; it is repeated only where the forge did not say success and there is
-    /// nothing.
+    /// Sends a request that creates something. After a failure that may have taken effect, and after an unreadable answer, `look`
+    /// searches for the created thing. The request is repeated only if the forge did not report success and `look` finds nothing.
     pub async fn create<T: Default>(
         &self,
         call: &Call,
@@ -176,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Reads an answer that says success.
+    /// Reads an answer whose status reports success.
     pub(super) fn read<T: Default>(
         &self,
         call: &Call,
@@ -208,7 +206,7 @@ impl Client {
         Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
     }
 
-    /// Failure of a request because of its answer.
+    /// The failure of a request whose answer is not as expected; `said` is the reason.
     pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
         Failure {
@@ -220,7 +218,7 @@ impl Client {
         }
     }
 
-    /// The wait before the next try; `None` where there is none.
+    /// The wait before the next try; `None` if there is no further try.
     fn next(&self, again: Again, tries: u32) -> Option<Duration> {
         limit::RETRY.next(tries, again, self.waited())
     }
@@ -239,13 +237,13 @@ impl Client {
         tokio::time::sleep(spread(wait, self.seed)).await;
     }
 
-    /// One try, within the time for one; the error names the broken part.
+    /// Makes one try within the time limit of a request; the error names the broken part.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         let begun = Instant::now();
         let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;
         let sent = sent.unwrap_or_else(|_| Err(format!("no complete answer in {}", asked::spoken(self.time))));
         if sent.is_err() {
-            // A server that keeps silent costs as much as one that asks to wait.
+            // Time spent on a silent server counts like a wait that a server asks for.
             self.add_waited(begun.elapsed());
         }
         sent
@@ -254,7 +252,7 @@ impl Client {
     async fn through_transport(&self, call: &Call) -> Result<Answer, String> {
         match &self.transport {
             Transport::Octocrab(octocrab) => match &call.body {
-                // octocrab sends its token to its own address only.
+                // octocrab sends its token to its own address only, so another client sends files.
                 Body::Bytes { base, .. } => {
                     let client = bearer(&self.token).map_err(|error| error.to_string())?;
                     through_reqwest(&client, base.as_ref().unwrap_or(&self.base), call).await
@@ -282,12 +280,12 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The sign of one try that another may help; a connection that broke may have carried the request.
+/// Whether another try may help after the result of this one; a broken connection may have delivered the request.
 fn again(sent: &Result<Answer, String>) -> Again {
     sent.as_ref().map_or(Again::Unclear(None), Answer::again)
 }
 
-/// A token as a header takes it: anything else would end in a panic or in a header of its own.
+/// Checks that a token is a valid header value: anything else would cause a panic or add a header.
 fn checked(token: &SecretString) -> Result<SecretString> {
     let text = token.expose_secret().trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {

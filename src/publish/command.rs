@@ -1,4 +1,4 @@
-//! The comment for any other system: handed to a command of the user's.
+//! The comment for any other system: it is passed to a command of the user's.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ pub fn hand_over(command: &str, text: &str) -> Result<()> {
         .spawn()
         .map_err(|error| failed(format!("no shell: {error}")))?;
     if let Some(mut input) = child.stdin.take() {
-        // A command that does not read it all closes the pipe, which is its own affair.
+        // A command may close the pipe without reading everything; its exit code decides.
         let _ = input.write_all(text.as_bytes());
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;

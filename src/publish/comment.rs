@@ -1,7 +1,7 @@
-//! The comment: one per key, found by a hidden marker *and* its author, updated in place, never doubled.
+//! The comment: one per key, found by a hidden marker *and* its author, updated in place and never duplicated.
 //!
-//! The last line is the marker, the one before it a stamp of what the comment shows. Both are HTML comments, which every
-//! forge keeps and nobody sees. Anyone may quote a marker, so that a comment counts only where the author fits too.
+//! The last line is the marker, the line before it a stamp that summarises what the comment shows. Both are HTML comments, which
+//! every forge keeps and nobody sees. Anyone may quote a marker, so a comment counts only if its author matches too.
 
 use minijinja::context;
 use sha2::{Digest, Sha256};
@@ -18,31 +18,31 @@ use crate::report::writer::Writer;
 use crate::result::GateResult;
 use crate::verdict::Verdict;
 
-/// Something a reader of the comment has to know about how it came to be.
+/// Remark for readers of the comment about the way in which its result was obtained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The pull request changes these files, which decide about it.
+    /// The pull request changes these files, which control its own judgement.
     SettingsChanged(Vec<String>),
-    /// The same, and the target branch's were used in their place.
+    /// The pull request changes these files; those of the target branch were used instead.
     SettingsOfBase(Vec<String>),
-    /// The numbers come from a run of a fork, which could write any numbers.
+    /// The numbers come from a run of a fork, which could report any numbers.
     NumbersOfFork,
-    /// The numbers come from a run that is not known not to be a fork's.
+    /// The numbers come from a run that may be a fork's.
     NumbersOfOther,
-    /// The artifacts were judged again here; they are the fork's still.
+    /// The artifacts come from a fork and were judged again here.
     JudgedHere,
-    /// Nothing was uploaded that could be judged.
+    /// The run uploaded nothing that could be judged.
     NothingUploaded,
-    /// The target branch has moved on since the run read there what decides; this tip decides now.
+    /// The target branch has moved since the run read its policy; the policy of this tip decides now.
     TargetMoved {
         /// The branch.
         branch: String,
         /// Its newest commit.
         commit: String,
     },
-    /// The commit is the head of requests to several branches, each judged by its own branch's policy; the worst counts.
+    /// The commit is the head of pull requests to several branches, each judged by the policy of its branch; the worst verdict counts.
     Requests(Vec<Ruling>),
-    /// The result claims one verdict, and what it says comes to another.
+    /// The result states one verdict, but its units and findings lead to another.
     OtherVerdict {
         /// The verdict that the result states.
         claimed: Verdict,
@@ -51,12 +51,12 @@ pub enum Note {
     },
 }
 
-/// Verdict by the policy of one branch.
+/// The verdict under the policy of one branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
     /// The branch.
     pub branch: String,
-    /// The commit that its policy was read at.
+    /// The commit from which its policy was read.
     pub commit: String,
     /// The verdict.
     pub verdict: Verdict,
@@ -93,7 +93,7 @@ pub struct Text<'a> {
     pub marker: &'a Marker,
     /// Pictures.
     pub pictures: &'a [Shown],
-    /// Whether curves are drawn as text where there is no picture of them.
+    /// Whether a curve without a picture is drawn as a text diagram.
     pub diagram: bool,
     /// Remarks that stand above the report.
     pub notes: &'a [Note],
@@ -101,7 +101,7 @@ pub struct Text<'a> {
     pub commit: &'a str,
     /// The job's page; empty where there is none.
     pub run_url: &'a str,
-    /// Bytes and UTF-16 units that the forge takes.
+    /// Largest length that the forge accepts, in bytes and in UTF-16 units.
     pub limit: usize,
 }
 
@@ -111,7 +111,7 @@ pub fn compose(text: &Text<'_>) -> Result<String> {
     whole(&notes(text.notes, text.language)?, &stamp, text)
 }
 
-/// The summary and the footer below `head`, as much of it as the forge takes, and at the end what the next run reads.
+/// The summary and the footer below `head`, cut to the length that the forge accepts, with the hidden lines for the next run.
 pub(super) fn whole(head: &str, stamp: &str, text: &Text<'_>) -> Result<String> {
     let foot = footer(text)? + &text.marker.tail(stamp);
     let pictures: Vec<Picture> =
@@ -156,8 +156,8 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
     Ok(text)
 }
 
-/// The line beside the commit: `headline`, after whether it blocks, and after whose numbers it is made of where nobody here
-/// has measured them.
+/// The one-line text of the check: `headline`, preceded by a remark on whether it blocks and, if the numbers were not measured
+/// here, by a remark on their source.
 pub(super) fn title(headline: String, notes: &[Note], report_only: bool, language: Language) -> Result<String> {
     let writer = Writer::new(language, Target::Plain);
     let origin = notes.iter().find_map(|note| match note {
@@ -173,12 +173,12 @@ pub(super) fn title(headline: String, notes: &[Note], report_only: bool, languag
     Ok(title + &headline)
 }
 
-/// Commit and job, where they are known.
+/// Commit and job, as far as they are known.
 pub(super) fn footer(text: &Text<'_>) -> Result<String> {
     foot(text.commit, text.run_url, text.language)
 }
 
-/// The same, of a run that may have no result.
+/// The footer of a run that may have no result.
 pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<String> {
     let writer = Writer::new(language, Target::Markdown);
     let mut parts = Vec::new();
@@ -194,7 +194,7 @@ pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<St
     Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
 }
 
-/// Page of a job's artifacts, among them the report; `None` for systems whose addresses are not known.
+/// Page of a job's artifacts, which include the report; `None` for systems whose addresses are not known.
 fn artifacts_of(run_url: &str) -> Option<String> {
     match run_url {
         github if github.contains("/actions/runs/") => Some(format!("{github}#artifacts")),
@@ -217,19 +217,19 @@ fn stamp(text: &Text<'_>) -> String {
     stamp
 }
 
-/// Twelve hexadecimal digits of a content's SHA-256.
+/// The first twelve hexadecimal digits of the SHA-256 of `bytes`.
 pub fn digest(bytes: &[u8]) -> String {
     let digest = format!("{:x}", Sha256::digest(bytes));
     digest.get(..12).unwrap_or(&digest).to_owned()
 }
 
-/// Address of a picture of this content, where the comment's stamp has one already.
+/// Address of a picture with this content, if the comment's stamp already lists one.
 pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
     stamped(marker::stamp(body)?, &format!("{name}={digest}@")).map(str::to_owned)
 }
 
-/// The commit that a comment of the gate is about, whatever its key; `None` for a comment of another pull request or
-/// program, or one without a verdict.
+/// The commit that a comment of the gate is about, for any key; `None` for a comment of another pull request or program, and for
+/// one without a verdict.
 pub(super) fn judged_commit<'a>(body: &'a str, repository: &str, number: u64) -> Option<&'a str> {
     stamped(marker::stamp_of_any(body, repository, number)?, "commit=")
 }
@@ -247,19 +247,19 @@ pub fn own(mut comments: Vec<Comment>, marker: &Marker, author: &str) -> Vec<Com
     own
 }
 
-/// Requests after which exactly one comment shows `body`.
+/// Actions after which exactly one comment shows the new text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first step.
     pub step: Step,
-    /// Comments too many.
+    /// Superfluous comments, which are removed.
     pub remove: Vec<u64>,
 }
 
 /// Action on the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing to do: the comment says so already, or is not wanted.
+    /// Nothing to do: the comment has the text already, or no comment is wanted.
     Nothing,
     /// Create the comment: there is none yet.
     Create,
@@ -267,15 +267,14 @@ pub enum Step {
     Update(u64),
 }
 
-/// Occasion of a comment.
+/// State of the run, which decides about the comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// The run has a verdict.
     Judged(Verdict),
     /// The run ended with an error.
     Refused,
-    /// The run was cancelled, or cannot tell which comment is its own: one that is there must not stay green, and a first
-    /// one helps nobody.
+    /// The run was cancelled, or does not know its own comment: an existing comment must not stay green, but no comment is created.
     UpdateOnly,
 }
 
@@ -290,7 +289,7 @@ impl Occasion {
     }
 }
 
-/// Plans the actions on the comments that [`own`] found, given the text of this run.
+/// Plans the actions on the gate's own comments, given the text of this run.
 pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Plan {
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,
@@ -305,12 +304,12 @@ pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) 
     Plan { step, remove }
 }
 
-/// Whether a comment says just this; forges change line ends and take off the last ones.
+/// Whether a comment has exactly this text; forges change line breaks and remove those at the end.
 pub fn says(comment: &Comment, body: &str) -> bool {
     is_same_text(&comment.body, body)
 }
 
-/// Whether two texts are the same but for line ends.
+/// Whether two texts are the same apart from line breaks.
 pub(super) fn is_same_text(one: &str, other: &str) -> bool {
     one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
 }

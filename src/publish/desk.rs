@@ -43,19 +43,19 @@ pub struct Story<'a> {
 }
 
 impl Story<'_> {
-    /// Branch whose requests it is for; `None` for those of every branch.
+    /// Branch whose pull requests this story is for; `None` for pull requests to any branch.
     fn branch(&self) -> Option<&str> {
         self.target.map(|target| target.branch.as_str())
     }
 
-    /// Conclusion of a check that shows it, and its verdict.
+    /// Conclusion of a check that shows this story, and its verdict.
     fn weight(&self) -> (Option<Conclusion>, Verdict) {
         let verdict = self.result.verdict;
         (conclusion(State::Judged(verdict), self.settings.warn, self.result.report_only), verdict)
     }
 }
 
-/// The story that counts for the commit: the worst, of equal ones the first.
+/// The story that counts for the commit: the worst one, and of equally bad ones the first.
 pub fn worst<'a, 'b>(stories: &'b [Story<'a>]) -> Option<&'b Story<'a>> {
     stories.iter().rev().max_by_key(|story| story.weight())
 }
@@ -75,7 +75,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// A desk for `job`; with no token it is a dry one, which sends nothing. Must be called inside a tokio runtime.
+    /// A desk for `job`; without a token it sends nothing. Must be called inside a tokio runtime.
     pub(super) fn new(job: Job, token: Option<&SecretString>) -> Result<Self> {
         let client = match token {
             Some(token) => Client::new(job.kind, &job.api, token.clone(), job.seed)?,
@@ -92,13 +92,13 @@ impl Desk {
         })
     }
 
-    /// Whether anything of a run that has begun can be seen by others.
+    /// Whether other people can see that this run has begun.
     pub(super) fn is_visible(&self) -> bool {
         let settings = &self.job.settings;
         settings.check != CheckMode::None || settings.comment != CommentMode::Never
     }
 
-    /// Tells beside the commit how far the run is, without a report.
+    /// Reports the progress of the run on the commit, without a report.
     pub(super) async fn tell(&mut self, state: State, phrase: &str) {
         let title = Writer::new(self.job.settings.language, Format::Plain).word(phrase).unwrap_or_default();
         if let Err(failure) = self.know_commit().await {
@@ -108,7 +108,7 @@ impl Desk {
         self.report(&report).await;
     }
 
-    /// Writes the check, of which the worst story decides, and the comment of each pull request, of which its own does.
+    /// Writes the check, which shows the worst story, and the comment of each pull request, which shows the story of its branch.
     pub(super) async fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
         if let Err(failure) = self.know_commit().await {
             self.warn(failure);
@@ -120,7 +120,7 @@ impl Desk {
             return Ok(());
         }
         let Some((pulls, has_any)) = self.addressees().await else { return Ok(()) };
-        // A pull request that has moved on is still one.
+        // A pull request whose head is another commit by now still counts as one.
         let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
         if self.job.settings.issue && has_none {
             let followed = self.issue(worst).await;
@@ -145,7 +145,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Shows `worst` in the check of each name that a policy of the commit's requests asks for.
+    /// Shows `worst` in a check for each name that the policies of the commit's pull requests ask for.
     async fn check_all(&mut self, stories: &[Story<'_>], worst: &Story<'_>) -> Result<()> {
         let report = self.full_report(worst)?;
         self.report(&report).await;
@@ -207,7 +207,7 @@ impl Desk {
         }
     }
 
-    /// Finds the commit where only the pull request is known.
+    /// Finds the commit if only the pull request is known.
     pub(super) async fn know_commit(&mut self) -> Result<(), Failure> {
         if self.job.commit.is_empty()
             && let Some(pull) = self.pulls().await?.first()
@@ -217,8 +217,8 @@ impl Desk {
         Ok(())
     }
 
-    /// The pull requests that the comment belongs to. One that the event names counts whatever its head; of a list, those
-    /// whose head is the commit.
+    /// The pull requests that get the comment: the one that the event names, whatever its head, or those of a list whose head is the
+    /// commit.
     pub(super) async fn pulls(&self) -> Result<Vec<Pull>, Failure> {
         let mut pulls = self.listed_pulls().await?;
         if !matches!(self.job.target, Target::Pull(_)) {
@@ -231,7 +231,7 @@ impl Desk {
         self.client.ask(&self.forge.pull(number), |answer| self.forge.read_pull(answer)).await
     }
 
-    /// The open pull requests whose head is `commit`, whatever branch they come from and go to.
+    /// The open pull requests whose head is `commit`, from and to any branch.
     pub(super) async fn requests(&self, commit: &str) -> Result<Vec<Pull>, Failure> {
         let read = |answer: &Answer| self.forge.read_pulls(answer);
         self.pages(|page| self.forge.open_pulls(page), read, |pull| pull.open && pull.head == commit).await
@@ -254,8 +254,8 @@ impl Desk {
         Ok(pulls)
     }
 
-    /// The pull requests whose comment this run writes, and whether there is any that it might belong to. `None` where
-    /// that could not be found out, which is a warning then.
+    /// The pull requests whose comment this run writes, and whether there is any pull request for this run. `None` with a warning if
+    /// that could not be determined.
     pub(super) async fn addressees(&mut self) -> Option<(Vec<Pull>, bool)> {
         let mut pulls = match self.listed_pulls().await {
             Ok(pulls) => pulls,
@@ -265,7 +265,7 @@ impl Desk {
             }
         };
         match &self.job.target {
-            // A commit may be of other pull requests too, further down.
+            // The commit may also be in other pull requests, below their heads.
             Target::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
             Target::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
                 let branch: String = branch.chars().filter(|character| !character.is_control()).take(100).collect();
@@ -287,7 +287,7 @@ impl Desk {
         self.client.ask(&self.forge.branch(branch), |answer| self.forge.read_branch(answer)).await
     }
 
-    /// Walks from the root, one folder after the other: a link or a submodule on the way is where the walk ends.
+    /// Finds an entry by walking from the root, folder by folder; the walk ends at a link or a submodule.
     pub(super) async fn entry(&self, commit: &str, path: &str) -> Result<Option<Entry>, Failure> {
         let (mut id, mut parent) = (commit.to_owned(), String::new());
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
@@ -302,12 +302,12 @@ impl Desk {
             parent = if parent.is_empty() { part.to_owned() } else { format!("{parent}/{part}") };
             id = found.id;
         }
-        // The root itself: it differs wherever the commits do.
+        // The root itself, which differs whenever the commits differ.
         Ok(Some(Entry { name: String::new(), id, is_folder: true }))
     }
 
     async fn entries(&self, folder: &Folder<'_>) -> Result<Vec<Entry>, Failure> {
-        /// A hundred thousand entries of one folder.
+        /// Enough for a hundred thousand entries of one folder.
         const MOST_PAGES: u32 = 1_000;
         let mut all = Vec::new();
         for page in 1..=MOST_PAGES {
@@ -331,19 +331,19 @@ impl Desk {
         if answer.body.trim() == "[]" {
             return Ok(None);
         }
-        // A folder, or a file too large to be told: not the same as none.
+        // A folder, or a file too large for the answer, is not the same as no file.
         let unread = || self.client.failed(&call, "answered without the file's text");
         self.forge.read_file(&answer.body).map(Some).ok_or_else(unread)
     }
 
-    /// The verdict as a label, where the forge has nothing better.
+    /// Shows the verdict as a label, if the forge has nothing better.
     pub(super) async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
         let Some(labels) = self.forge.labels().filter(|_| self.job.settings.check != CheckMode::None) else {
             return Ok(());
         };
         for other in [Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail] {
             if other != verdict {
-                // 404: it was not set, which is what is wanted.
+                // 404: the label was not set, which is the wanted state.
                 let removed = self.client.send(&labels.remove(number, other)).await;
                 removed
                     .map(|_| ())
@@ -353,7 +353,7 @@ impl Desk {
         self.client.send(&labels.add(number, verdict)).await.map(|_| ())
     }
 
-    /// A request that failed is a warning.
+    /// Turns a failed request into a warning; other errors are returned.
     fn settle(&mut self, done: Result<(), Undone>) -> Result<()> {
         match done {
             Err(Undone::Here(error)) => return Err(error),
@@ -371,9 +371,9 @@ impl Desk {
     }
 }
 
-/// A finding on a line of the repository; others stand in the report.
+/// The annotation of a finding on a line of the repository; `None` for other findings, which are in the report.
 fn annotation(issue: &issue::Issue<'_>) -> Option<Annotation> {
-    /// Characters of a message; GitHub takes 64 KB, nobody reads them.
+    /// Largest number of characters of a message; GitHub accepts 64 KB, which nobody reads.
     const MOST: usize = 2_000;
     let line = issue.line.as_ref().filter(|_| issue.waived.is_none())?;
     Some(Annotation {

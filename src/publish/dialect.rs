@@ -1,7 +1,6 @@
 //! The dialect of a forge: it writes requests and reads answers, and sends nothing. One file per family beside this one.
 //!
-//! All forges have comments and files; what only some of them have is an `Option` of [`Forge`], with a type or trait of
-//! its own.
+//! All forges have comments and files; features of only some forges are `Option`s of [`Forge`], each with its own type or trait.
 
 use super::answer::{Answer, Branch, Read};
 use super::call::{Body, Call};
@@ -19,10 +18,10 @@ use crate::fetch::permission::{Need, Permission};
 
 /// The dialect of a forge for one repository.
 pub trait Forge: std::fmt::Debug + Send + Sync {
-    /// Start of the repository's paths.
+    /// Common start of the paths of the repository's requests.
     fn root(&self) -> &str;
 
-    /// Bytes, and UTF-16 units, that a comment may have.
+    /// Largest length of a comment, in bytes and in UTF-16 units.
     fn comment_limit(&self) -> usize;
 
     /// Asks who the token belongs to.
@@ -33,7 +32,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads the token's user, as [`Comment::author`] names it.
     fn read_me(&self, answer: &Answer) -> Read<String>;
 
-    /// Whose comments a token writes that may not ask who it is.
+    /// The author of comments by a token that may not ask for its own user.
     fn unnamed_author(&self) -> Option<&'static str> {
         None
     }
@@ -47,7 +46,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads a list of pull requests.
     fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>>;
 
-    /// Asks for the pull requests of a commit; `None` where the forge has no such question.
+    /// Asks for the pull requests of a commit; `None` if the forge has no such request.
     fn pulls_of_commit(&self, commit: &str) -> Option<Call>;
 
     /// Asks for the open pull requests of a branch of `owner`'s repository.
@@ -59,7 +58,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks for a page of the comments, from page 1 on, the oldest first.
     fn comments(&self, number: u64, page: u32) -> Call;
 
-    /// Whether an answer says that another page follows; else a full page says so.
+    /// Whether an answer states that another page follows; otherwise a full page implies it.
     fn says_next(&self) -> bool {
         true
     }
@@ -70,7 +69,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads one comment.
     fn read_comment(&self, answer: &Answer) -> Read<Comment>;
 
-    /// Whether an answer without a body says for sure that a comment was updated.
+    /// Whether an answer without a body proves that a comment was updated.
     fn is_silent_update(&self, _answer: &Answer) -> bool {
         false
     }
@@ -84,13 +83,13 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Removes a comment.
     fn delete_comment(&self, number: u64, id: u64) -> Call;
 
-    /// Sets the verdict beside a commit, in one line; `None` where the forge has no such thing.
+    /// Sets the status of a commit, in one line; `None` if the forge has no statuses.
     fn status(&self, report: &Report) -> Option<Call>;
 
-    /// Whether the answer to [`Forge::status`] shows what was sent.
+    /// Checks that the answer to [`Forge::status`] shows the status that was sent.
     fn check_status(&self, answer: &Answer, report: &Report) -> Read<()>;
 
-    /// Whether a refusal of [`Forge::status`] says that it is so already.
+    /// Whether a refusal of [`Forge::status`] means that the status is set already.
     fn is_same_status(&self, _failure: &Failure, _report: &Report) -> bool {
         false
     }
@@ -111,7 +110,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks for a page of a folder's entries, from page 1 on.
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call;
 
-    /// The entries in such an answer, and whether another page may follow.
+    /// Reads the entries of a folder, and whether another page may follow.
     fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)>;
 
     /// Asks for a file at a commit.
@@ -120,7 +119,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads a file's text, as [`Forge::file`] asked for it.
     fn read_file(&self, answer: &str) -> Option<String>;
 
-    /// The way out where a token lacks a permission.
+    /// Advice for a token that lacks a permission.
     fn advice(&self, need: Need) -> String;
 
     /// The forge's check runs; `None` where it has none.
@@ -128,12 +127,12 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Labels that show the verdict; `None` where something better does.
+    /// Labels that show the verdict; `None` if the forge has something better.
     fn labels(&self) -> Option<Labels<'_>> {
         None
     }
 
-    /// The place of pictures; `None` where comments go without.
+    /// The place of pictures; `None` if comments have no pictures.
     fn gallery(&self) -> Option<Gallery<'_>> {
         None
     }
@@ -148,7 +147,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// The way of proposals; `None` where they are not supported.
+    /// The dialect of proposals; `None` if they are not supported.
     fn proposer(&self) -> Option<&dyn Proposer> {
         None
     }
@@ -171,7 +170,7 @@ impl Gallery<'_> {
     }
 }
 
-/// The way of files to a release.
+/// Form in which files are attached to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Releases {
     /// Assets of the release itself.
@@ -181,7 +180,7 @@ pub enum Releases {
 }
 
 impl Failure {
-    /// The failure as an error, with the way out that the forge's dialect knows.
+    /// The failure as an error, with the advice of the forge's dialect.
     pub fn into_error(self, forge: &dyn Forge) -> Error {
         let kind = match self.status {
             Some(401 | 403 | 404 | 410 | 422) => ErrorKind::Denied,

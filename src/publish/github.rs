@@ -33,23 +33,23 @@ const MOST_DESCRIPTION: usize = 140;
 /// Differences between GitHub and a forge that follows it.
 #[derive(Debug)]
 struct Quirks {
-    /// Whether it is GitHub: the others follow it in comments, files and statuses at most.
+    /// Whether it is GitHub; the others imitate at most its comments, files and statuses.
     is_github: bool,
-    /// Whether jobs are workflows, whose token has the permissions that they list.
+    /// Whether jobs are workflows, whose token has the permissions that the workflow lists.
     has_workflows: bool,
-    /// Whether it takes statuses of commits; else a label of the pull request shows the verdict.
+    /// Whether it accepts statuses of commits; otherwise a label of the pull request shows the verdict.
     has_statuses: bool,
-    /// Part of a path below which comments of pull requests are.
+    /// Part of the path of comments on pull requests.
     comments: &'static str,
     /// Parameter with the number of items on a page.
     page_size: &'static str,
-    /// Whether an answer says that another page follows; else a full page says so.
+    /// Whether an answer states that another page follows; otherwise a full page implies it.
     says_next: bool,
     /// Encodes a branch in a path.
     branch: fn(&str) -> String,
-    /// Bytes, and UTF-16 units, that a comment may have.
+    /// Largest length of a comment, in bytes and in UTF-16 units.
     comment_limit: usize,
-    /// Whether 204 without a body says that a comment was updated.
+    /// Whether status 204 without a body means that a comment was updated.
     updates_silently: bool,
 }
 
@@ -66,7 +66,7 @@ const GITHUB: Quirks = Quirks {
     updates_silently: false,
 };
 const GITEA: Quirks = Quirks { is_github: false, page_size: "limit", ..GITHUB };
-/// Gitee does not say how long a comment may be.
+/// Gitee does not document the largest length of a comment.
 const GITEE: Quirks = Quirks {
     is_github: false,
     has_workflows: false,
@@ -131,7 +131,7 @@ impl Forge for GitHub {
     }
 
     fn unnamed_author(&self) -> Option<&'static str> {
-        // A workflow's own token may not ask who it is.
+        // A workflow's own token may not ask for its user.
         self.quirks.has_workflows.then_some("github-actions[bot]")
     }
 
@@ -220,7 +220,7 @@ impl Forge for GitHub {
     }
 
     fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
-        // A folder has a digest of its own, by which it is asked for.
+        // GitHub identifies a folder by the digest of its content.
         let path = format!("{}/git/trees/{}", self.root, segment(folder.id));
         Call::page("list a folder of the repository", Contents.read(), path)
     }
@@ -284,7 +284,7 @@ impl Proposer for GitHub {
     }
 
     fn read_may_write(&self, answer: &Answer) -> Read<bool> {
-        // `maintain` and roles of one's own are told as the one of these that they build on.
+        // `maintain` and custom roles are reported as the basic role that they extend.
         answer.read::<Rights>("a permission").map(|found| ["admin", "write"].contains(&found.permission.as_str()))
     }
 

@@ -1,6 +1,6 @@
 //! GitLab's dialect, REST version 4.
 //!
-//! A job's own token can read notes and write none: writing takes an access token with the scope `api`.
+//! A job's own token can read notes but not write them: writing needs an access token with the scope `api`.
 
 use serde::Serialize;
 use serde_json::json;
@@ -26,10 +26,10 @@ const COMMENT_LIMIT: usize = 250_000;
 
 /// Entries of a folder on one page.
 const MOST_ENTRIES: usize = 100;
-/// Asks for what people wrote, the oldest first.
+/// Query for the notes that people wrote, the oldest first.
 const COMMENTS: &str = "per_page=100&sort=asc&activity_filter=only_comments";
 
-/// Level of access from which on a member may push and start jobs: Developer.
+/// Lowest level of access with which a member may push and start jobs: Developer.
 const DEVELOPER: u64 = 30;
 
 /// One project.
@@ -141,7 +141,8 @@ impl Forge for GitLab {
     }
 
     fn is_same_status(&self, failure: &Failure, report: &Report) -> bool {
-        // `Cannot transition status via :run from :running`: a refusal to leave another state is one.
+        // `Cannot transition status via :run from :running` means that the state is set already; a refusal that names another state is
+        // a real one.
         let from = format!(" from :{} ", state_word(report));
         let said = format!("{} ", failure.message);
         failure.status == Some(400) && said.contains("Cannot transition status") && said.contains(&from)
@@ -230,7 +231,7 @@ impl Proposer for GitLab {
             "description": proposal.body,
             "remove_source_branch": true,
         });
-        // Whoever may push may open a merge request, and nobody else.
+        // Exactly those who may push may open a merge request.
         let need = Contents.write();
         Call::post("open the merge request", need, format!("{}/merge_requests", self.root), body)
     }
@@ -316,7 +317,7 @@ struct Status<'a> {
     description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     target_url: Option<&'a str>,
-    /// Without it a pipeline of its own appears.
+    /// Pipeline of the status; without it GitLab shows a separate pipeline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_id: Option<u64>,
 }

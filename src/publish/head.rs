@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a file of references that are read.
+/// Largest number of bytes of a file of references that are read.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The commit checked out into `root`; `None` where it cannot be told, as in a repository that keeps its references in tables.
+/// The commit checked out into `root`; `None` if it cannot be found, as in a repository with the reftable format.
 pub fn commit(root: &Path) -> Option<String> {
     let folder = folder(root)?;
     let head = text(&folder.join("HEAD"))?;
@@ -19,13 +19,13 @@ pub fn commit(root: &Path) -> Option<String> {
     if !is_plain || !reference.starts_with("refs/") {
         return None;
     }
-    // A further working tree keeps its HEAD, and shares its branches.
+    // A linked working tree has its own HEAD and shares the branches of the main one.
     let shared = text(&folder.join("commondir")).map_or_else(|| folder.clone(), |common| folder.join(common.trim()));
     let loose = [&folder, &shared].into_iter().find_map(|folder| as_commit(&text(&folder.join(reference))?));
     loose.or_else(|| packed(&text(&shared.join("packed-refs"))?, reference))
 }
 
-/// The folder that holds HEAD: `.git`, or what a file of that name points at.
+/// The folder that holds HEAD: `.git`, or the folder that a file of that name points at.
 fn folder(root: &Path) -> Option<PathBuf> {
     let found = root.join(".git");
     if found.is_dir() {
@@ -41,14 +41,14 @@ fn text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A commit's whole name, by SHA-1 or SHA-256.
+/// The full hash of a commit, SHA-1 or SHA-256; `None` for any other text.
 fn as_commit(text: &str) -> Option<String> {
     let text = text.trim();
     let is_name = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_name.then(|| text.to_ascii_lowercase())
 }
 
-/// A reference among those that are packed, one a line.
+/// The commit of a reference in a file of packed references, which has one per line.
 fn packed(text: &str, reference: &str) -> Option<String> {
     let named =
         |line: &str| line.split_once(' ').filter(|(_, name)| *name == reference).and_then(|(of, _)| as_commit(of));

@@ -1,7 +1,7 @@
-//! Pictures in the comment. No forge takes one with a comment: GitLab has uploads, at GitHub they lie on a branch.
+//! Pictures in the comment. No forge accepts a picture as part of a comment: GitLab has uploads, at GitHub they are on a branch.
 //!
-//! The branch holds one commit without parents, so that the repository does not grow: the newest pictures, by run.
-//! Links name the commit, which outlives the branch's next move.
+//! The branch holds a single commit without parents with the newest pictures by run, so that the repository does not grow. Links
+//! name the commit, which stays available when the branch moves.
 
 use super::answer::github::{Reference, Repository, Tree};
 use super::answer::gitlab::Upload;
@@ -18,7 +18,7 @@ use crate::report::pictures::{self, Drawn};
 
 /// The branch of pictures.
 const BRANCH: &str = "precision-gate-pictures";
-/// Pictures that the branch keeps.
+/// Largest number of pictures on the branch.
 const MOST_KEPT: usize = 100;
 
 /// A rendered picture.
@@ -29,7 +29,7 @@ struct Png {
 }
 
 impl Desk {
-    /// The pictures of a comment, in their place; a failure is a warning, and the comment does without.
+    /// Stores the pictures of a comment. A failure is a warning, and the comment has no pictures then.
     pub(super) async fn pictures(&mut self, story: &Story<'_>, known: &str) -> Result<Vec<Shown>> {
         let mode = self.job.settings.image;
         let is_wanted = |gallery: &Gallery<'_>| match gallery {
@@ -48,7 +48,7 @@ impl Desk {
         }))
     }
 
-    /// Uploads what the comment does not show already: an upload stays for ever.
+    /// Uploads the pictures that the comment does not show already, since an upload can never be removed.
     async fn upload(&self, root: &str, pngs: Vec<Png>, known: &str) -> Result<Vec<Shown>, Failure> {
         let mut shown = Vec::new();
         for png in pngs {
@@ -94,7 +94,7 @@ impl Desk {
         Ok(paths.into_iter().map(shown).collect())
     }
 
-    /// The branch's commit and files; nothing where there is no branch yet.
+    /// The branch's commit and files; no commit and no files if the branch does not exist yet.
     async fn on_branch(&self, objects: Objects<'_>) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
         let head = match self.client.ask(&objects.picture_branch(BRANCH), branch).await {
             Ok(reference) if self.client.is_dry() => Some(reference.object.sha).filter(|sha| !sha.is_empty()),
@@ -109,7 +109,7 @@ impl Desk {
         Ok((Some(head), files.map(|entry| (entry.path, entry.sha)).collect()))
     }
 
-    /// Makes the branch hold just these files, the newest of them.
+    /// Replaces the content of the branch by the newest of these files.
     async fn commit(
         &self,
         objects: Objects<'_>,
@@ -127,7 +127,7 @@ impl Desk {
         };
         if !is_there {
             match self.client.ask(&objects.create_branch(BRANCH, &commit), moved).await {
-                // Another run made it first.
+                // Another run created the branch first.
                 Err(failure) if failure.status == Some(422) => {}
                 created => return created.map(|_| commit),
             }
@@ -146,8 +146,8 @@ fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
     Ok(pictures::of_run(story.result, language)?.into_iter().map(png).collect())
 }
 
-/// Address at which readers of the comment see it: raw for a public repository of GitHub.com, else through the
-/// signed-in page.
+/// Address at which readers of the comment can see a picture: the raw file for a public repository of GitHub.com, otherwise a page
+/// for signed-in users.
 fn address(repository: &Repository, commit: &str, path: &str) -> String {
     let (page, name) = (&repository.html_url, &repository.full_name);
     if !repository.private && page.starts_with("https://github.com/") {

@@ -1,6 +1,6 @@
 //! Instructions in comments: `/precision-gate waive CODE until DATE because REASON`.
 //!
-//! Text of a comment is data: it is taken apart here, and never reaches a shell, a template or a path.
+//! Text of a comment is data: it is parsed here, and never reaches a shell, a template or a path.
 
 use std::str::SplitWhitespace;
 
@@ -15,9 +15,9 @@ pub const USAGE: &str = "`/precision-gate waive CODE until YYYY-MM-DD because RE
                          place alone, or `/precision-gate accept-baseline`, with the baseline's name behind it where there are several, \
                          and `because REASON`";
 
-/// Characters of a reason.
+/// Largest number of characters of a reason.
 const MOST_REASON: usize = 300;
-/// Characters of a pattern of places.
+/// Largest number of characters of a pattern of places.
 const MOST_PLACE: usize = 200;
 
 /// An instruction.
@@ -29,14 +29,14 @@ pub enum Instruction {
         code: String,
         /// Pattern of the places it covers.
         place: String,
-        /// The last day it holds.
+        /// Last day of the waiver.
         until: Date,
         /// Reason, in one line.
         reason: String,
     },
-    /// Propose the baseline's own run for the commit that was judged.
+    /// Propose the baseline's run for the judged commit as the new baseline.
     AcceptBaseline {
-        /// The baseline's name; empty for the only one.
+        /// The baseline's name; empty if there is only one baseline.
         name: String,
         /// Reason, in one line; empty where none is given.
         reason: String,
@@ -44,10 +44,10 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// The instruction in the first line of `comment`; `None` where that begins with another word than [`COMMAND`].
+    /// Reads the instruction in the first line of `comment`; `None` if that line does not begin with the word [`COMMAND`].
     ///
     /// # Errors
-    /// `Usage` for an instruction that there is not.
+    /// `Usage` for an unknown or malformed instruction.
     pub fn parse(comment: &str) -> Option<Result<Self>> {
         let mut words = comment.lines().next()?.split_whitespace();
         (words.next()? == COMMAND).then(|| Self::of_words(words))
@@ -90,7 +90,7 @@ fn expect(word: &str, found: Option<&str>) -> Result<()> {
     if found == Some(word) { Ok(()) } else { Err(wrong(format!("`{word}` is missing"))) }
 }
 
-/// The reason behind the word `because`, as which `next` was read.
+/// The reason after the word `because`; `next` has to be that word.
 fn because(next: Option<&str>, words: SplitWhitespace<'_>) -> Result<String> {
     expect("because", next)?;
     let reason = words.collect::<Vec<_>>().join(" ");

@@ -1,8 +1,8 @@
 //! The issue of a suite: opened once, kept up to date while the suite blocks, closed when it is green again.
 //!
-//! It is found as a comment is: by a hidden last line *and* its author, among the issues with the gate's label. The line before
-//! that remembers what it shows, so that a short comment tells of a change exactly when there is one. A suite has one issue:
-//! where it blocks again, the issue is opened again.
+//! The issue is found like a comment: by a hidden last line *and* its author, among the issues with the gate's label. The line
+//! before stores the facts that the issue shows, so that a short comment is added exactly when they change. A suite has one issue,
+//! which is reopened if the suite blocks again.
 
 mod flow;
 
@@ -17,9 +17,9 @@ use crate::result::GateResult;
 pub enum Standing {
     /// Its verdict does not block.
     Green,
-    /// The suite blocks, not yet as often in a row as its history asks for.
+    /// The suite blocks, but in fewer consecutive runs than the history needs for an alert.
     Held,
-    /// The suite blocks, and people are to be told.
+    /// The suite blocks, and people are notified.
     Red,
 }
 
@@ -48,14 +48,14 @@ pub fn own(mut issues: Vec<Issue>, marker: &Marker, author: &str) -> Vec<Issue> 
 pub struct Stamp {
     /// The verdict.
     pub verdict: String,
-    /// Digest of the culprit's operation; `none` where there is none.
+    /// Digest of the culprit's operation; `none` without a culprit.
     pub culprit: String,
-    /// The day on which it became red; empty while it is green.
+    /// The day on which the suite became red; empty while it is green.
     pub since: String,
 }
 
 impl Stamp {
-    /// The facts of `result`; red since the day in `before`, where that was red.
+    /// The facts of `result`; the red day is kept from `before` if the suite was red already.
     pub fn of(result: &GateResult, before: Option<&Self>) -> Self {
         let culprit = result.culprit.as_ref().map_or_else(|| "none".to_owned(), |it| digest(it.op.as_bytes()));
         let known = before.map(|before| before.since.as_str()).filter(|since| !since.is_empty());
@@ -64,7 +64,7 @@ impl Stamp {
         Self { verdict: result.verdict.as_str().to_owned(), culprit, since }
     }
 
-    /// Reads the stamp of an issue's text. It may have been edited: what is no day is none.
+    /// Reads the stamp of an issue's text. The text may have been edited, so an invalid day counts as no day.
     pub fn read(body: &str) -> Option<Self> {
         let line = marker::stamp(body).or_else(|| marker::old_stamp(body))?;
         let word = |name: &str| {
@@ -88,7 +88,7 @@ pub enum Step {
     Nothing,
     /// Open an issue: the suite is red for the first time.
     Open,
-    /// The issue is brought up to date; a comment tells where something changed.
+    /// Update the issue, with a comment if something changed.
     Update(u64, Option<Change>),
 }
 
@@ -122,7 +122,7 @@ impl Change {
     }
 }
 
-/// The action that brings the suite's issue to `now`; `own` is the issue there is.
+/// The action that makes the suite's issue show `now`; `own` is the existing issue.
 pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
     let is_red = standing == Standing::Red;
     let Some(issue) = own else { return if is_red { Step::Open } else { Step::Nothing } };

@@ -18,32 +18,32 @@ pub struct Job {
     pub repository: String,
     /// The pull requests that the comment belongs to.
     pub target: Target,
-    /// The commit that is judged; empty where only the pull request is known.
+    /// The commit that is judged; empty if only the pull request is known.
     pub commit: String,
     /// The job's page; empty where there is none.
     pub run_url: String,
-    /// Tells this run from every other.
+    /// Identifier of this run, different for every run.
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
     /// Settings of publishing.
     pub settings: Settings,
-    /// Spreads the repeats of jobs that failed together.
+    /// Number that spreads the retries of jobs that failed at the same time.
     pub seed: u64,
 }
 
 /// Settings of publishing.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Tells the comments and checks of several gates in one repository apart.
+    /// Key that distinguishes the comments and checks of several gates in one repository.
     pub key: Key,
     /// Occasions on which the comment is written.
     pub comment: CommentMode,
     /// Form of the verdict beside the commit.
     pub check: CheckMode,
-    /// Way of pictures into the comment.
+    /// Method by which pictures get into the comment.
     pub image: ImageMode,
-    /// Whether a red suite without a pull request has an issue.
+    /// Whether a red suite without a pull request gets an issue.
     pub issue: bool,
     /// The chat or system that gets a message.
     pub webhook: Option<WebhookShape>,
@@ -51,14 +51,13 @@ pub struct Settings {
     pub webhook_on: WebhookOn,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
-    /// Whether the check blocks nothing, whatever the verdict.
+    /// Whether the check never blocks, whatever the verdict.
     pub report_only: bool,
-    /// The login that the token writes as, where it cannot be asked for.
+    /// The login of the token's user, for tokens that cannot ask for it.
     pub author: Option<String>,
     /// The language.
     pub language: Language,
-    /// Whether the policy could not be read, so that these settings are guessed: nothing new is written under a guessed
-    /// key.
+    /// Whether these settings are guessed because the policy could not be read; no new comment is created under a guessed key.
     pub guessed: bool,
 }
 

@@ -1,9 +1,9 @@
-//! The hidden last line by which comments and issues of the gate are found again, beside their author.
+//! The hidden last line by which, together with their author, comments and issues of the gate are found again.
 //!
-//! An author alone says little: all workflows of a repository write as `github-actions[bot]`, and one of them may repeat
-//! what a stranger wrote. The line names what it belongs to by a digest, so that a copy from elsewhere is not taken for it,
-//! and stands last, where a quotation inside of another text does not. Whoever makes such a bot end its comment with a text
-//! of their own can still write the line: it holds no secret.
+//! The author alone proves little: all workflows of a repository write as `github-actions[bot]`, and one of them may repeat text
+//! of a stranger. The line contains a digest of the thing it belongs to, so that a copy from another place does not match, and it
+//! is the last line, which a quotation inside another text is not. It is no secret: somebody who can make such a bot end its
+//! comment with their text can still forge the line.
 
 use sha2::{Digest, Sha256};
 
@@ -16,7 +16,7 @@ const START: &str = "<!-- precision-gate:v2 ";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     line: String,
-    /// The first line of what earlier releases wrote.
+    /// The first line of texts by earlier releases.
     old: String,
 }
 
@@ -26,7 +26,7 @@ impl Marker {
         Self::new("", repository, number, key.as_str())
     }
 
-    /// The marker of the suite's issue, whose number is not known before it is there.
+    /// The marker of the suite's issue; it contains no number, which is unknown until the issue exists.
     pub fn of_issue(repository: &str, key: &Key) -> Self {
         Self::new("issue ", repository, 0, key.as_str())
     }
@@ -50,7 +50,7 @@ impl Marker {
         last_lines(body).is_some_and(|(_, last)| last == self.line)
     }
 
-    /// Whether `body` is as earlier releases wrote it, from the first line to the empty third one.
+    /// Whether `body` begins as earlier releases wrote it: the marker in the first line, and an empty third line.
     pub fn began(&self, body: &str) -> bool {
         let mut lines = body.lines().map(str::trim_end);
         lines.next() == Some(&self.old) && old_stamp(body).is_some() && lines.nth(1) == Some("")
@@ -61,8 +61,8 @@ impl Marker {
         self.ends(body) || self.began(body)
     }
 
-    /// Those of `all` that are marked; those of earlier releases only where there is none of this one, so that they are
-    /// brought up to date once.
+    /// The items of `all` with this marker. Items of earlier releases are returned only if there are none of this release, so that
+    /// they are updated once.
     pub fn own<T>(&self, mut all: Vec<T>, body: impl Fn(&T) -> &str) -> Vec<T> {
         let is_new = all.iter().any(|one| self.ends(body(one)));
         all.retain(|one| if is_new { self.ends(body(one)) } else { self.began(body(one)) });
@@ -70,14 +70,14 @@ impl Marker {
     }
 }
 
-/// The stamp of a text that is marked as the comment of any suite on this pull request.
+/// The stamp of a comment that is marked as the comment of any suite on this pull request.
 pub fn stamp_of_any<'a>(body: &'a str, repository: &str, number: u64) -> Option<&'a str> {
     let (_, last) = last_lines(body)?;
     let key = last.strip_prefix(START)?.strip_prefix("key=")?.split(' ').next()?;
     stamp(body).filter(|_| last == Marker::new("", repository, number, key).line)
 }
 
-/// The facts in front of the marker; `None` where there is none.
+/// The facts in the line before the marker; `None` without a marker.
 pub fn stamp(body: &str) -> Option<&str> {
     let (stamp, last) = last_lines(body)?;
     if last.starts_with(START) { inner(stamp) } else { None }

@@ -1,4 +1,4 @@
-//! Git's objects and branches, as GitHub's interface makes them.
+//! Git's objects and branches through GitHub's API.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ pub struct Objects<'a> {
     pub root: &'a str,
 }
 
-/// A file of a tree: by the name of its content, or by the content itself.
+/// A file of a tree, given by the hash of its content or by the content itself.
 #[derive(Serialize)]
 struct File<'a> {
     path: &'a str,
@@ -77,14 +77,14 @@ impl Objects<'_> {
         Call::get("read the target branch's commit", Contents.read(), path)
     }
 
-    /// Stores a tree with these files in place of those of their paths.
+    /// Stores a copy of a tree in which these files replace those at the same paths.
     pub fn add_files(&self, tree: &str, files: &[ProposedFile]) -> Call {
         let files: Vec<File<'_>> =
             files.iter().map(|file| File::new(&file.path, Content::Content(&file.text))).collect();
         self.create("push the proposed files", "trees", json!({ "base_tree": tree, "tree": files }))
     }
 
-    /// Stores a commit upon another one.
+    /// Stores a commit on top of another one.
     pub fn commit_upon(&self, parent: &str, tree: &str, message: &str) -> Call {
         let body = json!({ "message": message, "tree": tree, "parents": [parent] });
         self.create("push the proposed commit", "commits", body)
@@ -96,7 +96,7 @@ impl Objects<'_> {
         self.create("push a branch", "refs", body)
     }
 
-    /// Moves a branch, whatever it held.
+    /// Moves a branch by force.
     pub fn move_branch(&self, branch: &str, commit: &str) -> Call {
         let path = format!("{}/git/refs/heads/{}", self.root, segments(branch));
         let body = json!({ "sha": commit, "force": true });
@@ -108,7 +108,7 @@ impl Objects<'_> {
     }
 }
 
-/// Reads the name of an object that was stored.
+/// Reads the hash of an object that was stored.
 pub(super) fn object(answer: &Answer) -> Read<Object> {
     answer.read("an object of git")
 }

@@ -1,6 +1,6 @@
 //! Files that a GitHub runner reads: outputs of the step and its summary.
 //!
-//! Both are appended to: other steps' lines, and other commands of this one, stay.
+//! Both are appended to, so that lines of other steps and other commands stay.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -9,18 +9,18 @@ use std::path::Path;
 use super::event::{Environment, variable};
 use crate::error::{Error, Result};
 
-/// Bytes of a step's summary; above 1 MiB the runner refuses all of it.
+/// Largest size of a step's summary in bytes; above 1 MiB the runner refuses all of it.
 const SUMMARY_LIMIT: usize = 1_000_000;
 
-/// Appends outputs to the file that the runner names; nothing happens where it names none.
+/// Appends outputs to the file that the runner names; does nothing if it names none.
 ///
-/// `nonce` is a number that nobody who writes a value can know: it ends the value.
+/// `nonce` is a number that the authors of values cannot know; it marks the end of a value.
 pub fn write(environment: &Environment, outputs: &[(&str, &str)], nonce: u64) -> Result<()> {
     let Some(path) = variable(environment, "GITHUB_OUTPUT") else { return Ok(()) };
     append(Path::new(path), &block(outputs, nonce))
 }
 
-/// Bytes that the step's summary still takes; `None` where there is no such file.
+/// Number of bytes that fit into the step's summary; `None` without such a file.
 pub fn summary_room(environment: &Environment) -> Option<usize> {
     let path = variable(environment, "GITHUB_STEP_SUMMARY")?;
     let used = fs::metadata(path).map_or(0, |data| data.len());

@@ -1,20 +1,20 @@
 //! Proposals: a change of files on a branch of its own, with a pull request for people to review.
 //!
-//! Nothing is merged here, and nothing that is there is written over: a branch that exists is left as it is. Where the
-//! token may not open pull requests, the branch and the address at which a person opens one are what remains.
+//! Nothing is merged or overwritten here: an existing branch is left unchanged. If the token may not open pull requests, the result
+//! is the branch and the address at which a person can open one.
 
 use crate::report::summary::is_link;
 
 /// A change to be reviewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// Its branch, named by what it holds: the same change has the same name.
+    /// Its branch, named by a digest of the change, so that the same change has the same name.
     pub branch: String,
     /// The branch that it goes to.
     pub target: String,
-    /// Newest commit of that branch, which the change begins at.
+    /// Newest commit of that branch, on which the change is based.
     pub tip: String,
-    /// Path and whole text of each file, and whether the tip has it.
+    /// Files of the change.
     pub files: Vec<ProposedFile>,
     /// Title of commit and pull request.
     pub title: String,
@@ -38,14 +38,14 @@ pub struct ProposedFile {
 pub struct Proposed {
     /// Number of the pull request; `None` where the token may not open one.
     pub pull: Option<u64>,
-    /// Page of the pull request, or the page at which a person opens it; empty where the forge gives no sound address.
+    /// Page of the pull request, or the page at which a person opens it; empty if the forge gives no valid address.
     pub url: String,
-    /// Whether the same was proposed before.
+    /// Whether the same change was proposed before.
     pub is_known: bool,
 }
 
 impl Proposed {
-    /// An address that is no link is left out: the forge gives it, and people follow it.
+    /// An invalid address is left out: it comes from the forge, and people follow it.
     pub(super) fn new(pull: Option<u64>, url: String, is_known: bool) -> Self {
         Self { pull, url: if is_link(&url) { url } else { String::new() }, is_known }
     }

@@ -1,4 +1,4 @@
-//! The flow of a proposal: whether a person may ask for it, its branch, its pull request, and a reply.
+//! The flow of a proposal: the check whether a person may request it, its branch, its pull request, and a reply.
 
 use super::answer::Answer;
 use super::answer::proposals::{CommitOfTree, Opened, Page};
@@ -15,7 +15,7 @@ impl Desk {
         self.forge.proposer().ok_or_else(unknown)
     }
 
-    /// Whether a person may write to the repository, as the forge itself says.
+    /// Whether a person may write to the repository, according to the forge.
     pub(super) async fn may_write(&self, person: &str) -> Result<bool, Failure> {
         let proposer = self.proposer()?;
         match self.client.ask(&proposer.rights(person), |answer| proposer.read_may_write(answer)).await {
@@ -24,7 +24,7 @@ impl Desk {
         }
     }
 
-    /// Makes the branch and its pull request, whichever of them is not there yet.
+    /// Creates the branch and its pull request, as far as they do not exist yet.
     pub(super) async fn propose(&self, proposal: &Proposal) -> Result<Proposed, Failure> {
         let proposer = self.proposer()?;
         let branch =
@@ -46,7 +46,7 @@ impl Desk {
                 let number = opened.as_ref().map(|opened| opened.number.get());
                 Ok(Proposed::new(number, opened.map(|opened| opened.html_url).unwrap_or_default(), is_there))
             }
-            // Many repositories let no workflow open pull requests; a person does it with one click.
+            // Many repositories do not let workflows open pull requests; a person does it with one click.
             Err(failure) if failure.status == Some(403) => {
                 let read = |answer: &Answer| answer.read::<Page>("a repository's page");
                 let page = self.client.ask(&self.forge.repository(), read).await?.html_url;
@@ -64,7 +64,7 @@ impl Desk {
         Ok(listed.into_iter().next())
     }
 
-    /// Makes the branch: one commit upon the tip.
+    /// Creates the branch with one commit on top of the tip.
     async fn push(&self, proposal: &Proposal, proposer: &dyn Proposer) -> Result<(), Failure> {
         let pushed = match proposer.push(proposal) {
             Push::Whole(call) => self.client.send(&call).await,
@@ -78,7 +78,7 @@ impl Desk {
             }
         };
         match pushed {
-            // Another job made the same in between.
+            // Another job created the same branch in the meantime.
             Err(failure) if matches!(failure.status, Some(400 | 422)) && failure.message.contains("already exists") => {
                 Ok(())
             }
@@ -86,7 +86,7 @@ impl Desk {
         }
     }
 
-    /// Writes a comment of its own.
+    /// Writes a new comment.
     pub(super) async fn reply(&self, number: u64, body: &str) -> Result<(), Failure> {
         self.client.send(&self.forge.create_comment(number, body)).await.map(|_| ())
     }

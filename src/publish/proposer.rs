@@ -1,4 +1,4 @@
-//! The dialect of proposing a change: whose word counts, how a branch is pushed, and how a pull request is opened.
+//! The dialect of proposing a change: rights of people, pushing a branch, and opening a pull request.
 
 use super::answer::{Answer, Read};
 use super::call::Call;
@@ -7,13 +7,13 @@ use super::proposal::Proposal;
 
 /// The dialect of proposing a change.
 pub trait Proposer {
-    /// Asks what a person may do in the repository: a login at GitHub, a number at GitLab.
+    /// Asks for the rights of a person in the repository: a login at GitHub, a number at GitLab.
     fn rights(&self, person: &str) -> Call;
 
-    /// Whether such an answer lets the person write.
+    /// Reads from such an answer whether the person may write.
     fn read_may_write(&self, answer: &Answer) -> Read<bool>;
 
-    /// The way to make a branch with one commit upon the tip of another.
+    /// The requests that create a branch with one commit on top of another branch's tip.
     fn push<'a>(&'a self, proposal: &Proposal) -> Push<'a>;
 
     /// Opens a pull request for the branch of a proposal.
@@ -23,7 +23,7 @@ pub trait Proposer {
     fn page(&self, proposal: &Proposal) -> String;
 }
 
-/// The way to make a branch with one commit.
+/// The requests that create a branch with one commit.
 #[derive(Debug)]
 pub enum Push<'a> {
     /// One request.

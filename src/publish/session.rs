@@ -1,4 +1,4 @@
-//! One run's publishing as the rest of the program uses it, from "running" to the last comment.
+//! Publishing of one run, from the status "running" to the last comment, as the rest of the program uses it.
 
 use secrecy::SecretString;
 use tokio::runtime::Runtime;
@@ -19,27 +19,27 @@ use crate::error::{Error, Result};
 
 /// Publishing, as the rest of the program uses it: plain functions, with a runtime inside.
 ///
-/// A session that is dropped after its start and before its end says that the run did not finish.
+/// A session that is dropped between its start and its end reports that the run did not finish.
 #[derive(Debug)]
 pub struct Session {
     runtime: Runtime,
     desk: Desk,
     open: bool,
-    /// Kept for the watch, which has a session of its own.
+    /// Token for the watch, which opens its own session.
     token: Option<SecretString>,
     watch: Option<Watch>,
 }
 
 impl Session {
-    /// Opens a session; with no token it is a dry one, which sends nothing.
+    /// Opens a session; without a token it sends nothing.
     pub fn new(job: Job, token: Option<SecretString>) -> Result<Self> {
         let runtime = runtime()?;
         let desk = runtime.block_on(async { Desk::new(job, token.as_ref()) })?;
         Ok(Self { runtime, desk, open: false, token, watch: None })
     }
 
-    /// Says that the run has begun; an older verdict of the same commit gives way. Where the process is asked to end
-    /// before the run has, that is said too, and `end` is called.
+    /// Reports that the run has begun, which replaces an older verdict of the same commit. If the process is asked to end before the
+    /// run does, that is reported too, and `end` is called.
     pub fn begin(&mut self, end: End) {
         self.open = true;
         self.runtime.block_on(self.desk.tell(State::Running, "publish_running"));
@@ -55,13 +55,13 @@ impl Session {
         }
     }
 
-    /// Publishes what was found, a story for each branch that requests of the commit go to.
+    /// Publishes the results: one story for each target branch of the commit's pull requests.
     pub fn finish(&mut self, stories: &[Story<'_>]) -> Result<()> {
         self.end_watch();
         self.runtime.block_on(self.desk.finish(stories))
     }
 
-    /// Says that the run ended without a verdict, or that its result is refused: beside the commit, and in the comment.
+    /// Reports that the run ended without a verdict, or that its result is refused, on the commit and in the comment.
     pub fn give_up(&mut self, why: &Why) {
         self.end_watch();
         self.runtime.block_on(self.desk.give_up(why));
@@ -71,12 +71,12 @@ impl Session {
         self.runtime.block_on(question(&self.desk)).map_err(|failure| failure.into_error(&*self.desk.forge))
     }
 
-    /// The head commit that a result must be of: the pull request's, or the job's where there is none.
+    /// The pull request whose head commit a result must belong to; `None` without a pull request, when the job's commit counts.
     pub fn head(&mut self) -> Result<Option<Pull>> {
         Ok(self.ask(Desk::pulls)?.into_iter().next())
     }
 
-    /// The open pull requests whose head is `commit`, whatever branch they come from and go to.
+    /// The open pull requests whose head is `commit`, from and to any branch.
     ///
     /// # Errors
     /// As the forge's answer says; also where there are more open ones than are read.
@@ -110,7 +110,7 @@ impl Session {
         self.ask(async |desk| desk.tip(branch).await)
     }
 
-    /// The entry `path` of a commit, a file or a folder; `None` where it is not there.
+    /// The entry `path` of a commit, a file or a folder; `None` if it does not exist.
     ///
     /// # Errors
     /// As the forge's answer says, also for an unknown commit; also where the answer is cut off.
@@ -131,12 +131,12 @@ impl Session {
         })
     }
 
-    /// A file's text at a commit; `None` where it is not there.
+    /// A file's text at a commit; `None` if the file does not exist.
     pub fn file(&mut self, path: &str, commit: &str) -> Result<Option<String>> {
         self.ask(async |desk| desk.file(path, commit).await)
     }
 
-    /// Whether a person may write to the repository, as the forge says: a login at GitHub, a number at GitLab.
+    /// Whether a person (a login at GitHub, a number at GitLab) may write to the repository, according to the forge.
     ///
     /// # Errors
     /// As the forge's answer says; also on forges without proposals.
@@ -144,7 +144,7 @@ impl Session {
         self.ask(async |desk| desk.may_write(person).await)
     }
 
-    /// The person who started the job of GitLab that `token` is of, as GitLab says.
+    /// The person who started the GitLab job with this token, according to GitLab.
     ///
     /// # Errors
     /// As the forge's answer says; `Usage` for a text that is no token.
@@ -155,7 +155,7 @@ impl Session {
         })
     }
 
-    /// Commits that the gate's own comments on a pull request are about, each with the time of its last change.
+    /// Commits that the gate's own comments on a pull request are about, each with the time of the comment's last change.
     ///
     /// # Errors
     /// As the forge's answer says.
@@ -163,7 +163,7 @@ impl Session {
         self.ask(async |desk| desk.judged(pull).await)
     }
 
-    /// Pushes a proposal and opens its pull request, whichever of them is not there yet.
+    /// Pushes a proposal and opens its pull request, as far as they do not exist yet.
     ///
     /// # Errors
     /// As the forge's answer says.
@@ -171,7 +171,7 @@ impl Session {
         self.ask(async |desk| desk.propose(proposal).await)
     }
 
-    /// Writes a comment of its own on a pull request.
+    /// Writes a new comment on a pull request.
     ///
     /// # Errors
     /// As the forge's answer says.
@@ -184,12 +184,12 @@ impl Session {
         &self.desk.warnings
     }
 
-    /// Things left undone on purpose, one notice each.
+    /// Things that were not done on purpose, one notice each.
     pub fn notices(&self) -> &[String] {
         &self.desk.notices
     }
 
-    /// Requests that a dry session would have sent; empty for others.
+    /// Requests that a session without a token would have sent; empty for other sessions.
     pub fn planned(&self) -> String {
         self.desk.client.planned()
     }

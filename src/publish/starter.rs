@@ -1,7 +1,7 @@
 //! The person who started a job of GitLab.
 //!
-//! The variables that name the person are the job's own, and whoever starts a job by hand may set them. GitLab knows a job by
-//! its token alone, which nobody has but the job while it runs, and says whose job it is.
+//! The variables that name the person belong to the job, and whoever starts a job by hand may set them. The job's token, which only
+//! the running job has, identifies the job at GitLab, and GitLab then names the person.
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ pub struct Starter {
 }
 
 impl Desk {
-    /// Asks who started the job that `token` is of.
+    /// Asks for the person who started the job with this token.
     pub(super) async fn starter(&self, token: &SecretString) -> Result<Starter, Undone> {
         if self.client.is_dry() {
             return Ok(Starter::default());

@@ -1,4 +1,4 @@
-//! The verdict beside a commit: a check run with the whole report, or a status of one line.
+//! The verdict on a commit: a check run with the whole report, or a status of one line.
 
 use crate::policy::publish::WarnAs;
 use crate::verdict::Verdict;
@@ -40,7 +40,7 @@ pub struct Report {
     pub state: State,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
-    /// Whether the verdict is only reported: no verdict is a success or a failure then.
+    /// Whether the verdict is only reported and never blocks.
     pub report_only: bool,
     /// One line.
     pub title: String,
@@ -48,9 +48,9 @@ pub struct Report {
     pub summary: String,
     /// Findings on lines of the repository.
     pub annotations: Vec<Annotation>,
-    /// A page with more; empty where there is none.
+    /// A page with more details; empty if there is none.
     pub url: String,
-    /// Tells this run from every other.
+    /// Identifier of this run, different for every run.
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
@@ -73,7 +73,7 @@ impl Report {
         conclusion(self.state, self.warn, self.report_only)
     }
 
-    /// The line, cut to what a forge takes.
+    /// The title, cut to the `most` characters that a forge accepts.
     pub fn short_title(&self, most: usize) -> String {
         if self.title.chars().count() <= most {
             return self.title.clone();

@@ -1,4 +1,4 @@
-//! The flow of the comment: look, plan, write, and look again for a run that wrote at the same time.
+//! The flow of the comment: read, plan, write, and read again in case another run wrote at the same time.
 
 use super::answer::{Answer, Read};
 use super::call::Call;
@@ -10,11 +10,11 @@ use super::limit;
 use super::marker::Marker;
 use crate::policy::publish::{CommentMode, ImageMode};
 
-/// A comment's place: a pull request, and how the comment is known there.
+/// A comment's place: a pull request, with the author and the marker by which the comment is found there.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     number: u64,
-    /// Whose comments are this token's.
+    /// Author of the comments that this token writes.
     me: &'a str,
     marker: &'a Marker,
 }
@@ -35,7 +35,7 @@ impl Desk {
         let occasion = Occasion::Judged(story.result.verdict);
         let mut body = compose(&self.text(story, &marker, &[]))?;
         let mut plan = comment::plan(&own, &body, mode, occasion);
-        // Pictures are stored only for a comment that will be written.
+        // Pictures are stored only if the comment will be written.
         if plan.step != Step::Nothing {
             let known = own.first().map_or("", |comment| comment.body.as_str());
             let pictures = self.pictures(story, known).await?;
@@ -50,7 +50,7 @@ impl Desk {
         Marker::of_comment(self.repository(pull), pull.number, &self.job.settings.key)
     }
 
-    /// The repository of a pull request. A job names it in more than one way, and only the forge's number stays the same.
+    /// The repository of a pull request: the forge's number if known, since jobs name a repository in more than one way.
     fn repository<'a>(&'a self, pull: &'a Pull) -> &'a str {
         if pull.repository.is_empty() { &self.job.repository } else { &pull.repository }
     }
@@ -71,7 +71,7 @@ impl Desk {
         }
     }
 
-    /// Says `body` on a pull request, whatever the comment there says.
+    /// Writes `body` into the comment on a pull request, whatever the comment contains.
     pub(super) async fn say(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
         let (me, marker) = (self.me().await?, self.marker(pull));
         let place = Place { number: pull.number, me: &me, marker: &marker };
@@ -85,7 +85,7 @@ impl Desk {
             Step::Nothing => {}
             Step::Create => return self.create(place, body).await,
             Step::Update(id) => match self.update(number, id, body).await {
-                // Somebody removed it in between.
+                // Somebody removed the comment in the meantime.
                 Err(failure) if failure.status == Some(404) => return self.create(place, body).await,
                 updated => updated?,
             },
@@ -93,7 +93,7 @@ impl Desk {
         self.remove(number, &plan.remove).await
     }
 
-    /// Replaces a comment's text; the answer has to show it.
+    /// Replaces a comment's text, and checks that the answer shows it.
     async fn update(&self, number: u64, id: u64, body: &str) -> Result<(), Failure> {
         let shows = |answer: &Answer| {
             if self.forge.is_silent_update(answer) {
@@ -114,7 +114,7 @@ impl Desk {
         let number = place.number;
         let call = self.forge.create_comment(number, body);
         let created = self.client.create(&call, |answer| self.said(answer, body), look).await?;
-        // The answer knows for sure who wrote it: what an assumed name did not find is found now.
+        // The answer names the author reliably, so that comments are found which an assumed name did not match.
         let author = Some(created.author.as_str()).filter(|author| !author.is_empty());
         let own = self.own_comments(Place { me: author.unwrap_or(place.me), ..place }).await?;
         if let Some(first) = own.first().filter(|first| !comment::says(first, body)) {
@@ -124,7 +124,7 @@ impl Desk {
         self.remove(number, &others).await
     }
 
-    /// The comment of an answer, where it says `body`.
+    /// Reads the comment of an answer, which must have the text `body`.
     fn said(&self, answer: &Answer, body: &str) -> Read<Comment> {
         let comment = self.forge.read_comment(answer)?;
         if comment::says(&comment, body) { Ok(comment) } else { Err("with a text other than the one sent".to_owned()) }
@@ -147,7 +147,7 @@ impl Desk {
         Ok(comment::own(self.pages(list, read, wanted).await?, marker, me))
     }
 
-    /// Commits that the token's own comments on a pull request are about, each with the time of its last change.
+    /// Commits that the token's own comments on a pull request are about, each with the time of the comment's last change.
     pub(super) async fn judged(&self, pull: &Pull) -> Result<Vec<(String, String)>, Failure> {
         let (me, repository, number) = (self.me().await?, self.repository(pull), pull.number);
         let list = |page| self.forge.comments(number, page);
@@ -160,8 +160,8 @@ impl Desk {
         Ok(own.into_iter().filter_map(about).collect())
     }
 
-    /// The items of a list that are `wanted`, page by page. A page that cannot be read, and a list without end, are
-    /// failures: what is not seen would be written a second time.
+    /// The items of a list that are `wanted`, read page by page. An unreadable page and an endless list are failures, because an
+    /// overlooked item would be written a second time.
     pub(super) async fn pages<T>(
         &self,
         list: impl Fn(u32) -> Call,
@@ -191,14 +191,14 @@ impl Desk {
         Err(self.client.failed(&list(limit::PAGES), "answered with a longer list than is read"))
     }
 
-    /// Whose comments are this token's.
+    /// Author of the comments that this token writes.
     pub(super) async fn me(&self) -> Result<String, Failure> {
         if let Some(author) = &self.job.settings.author {
             return Ok(author.clone());
         }
         match self.client.ask(&self.forge.me(), |answer| self.forge.read_me(answer)).await {
             Ok(me) => Ok(me),
-            // The token of a workflow or an app may not ask; the check it wrote tells.
+            // The token of a workflow or an app may not ask for its user; the check that it wrote names the app.
             Err(failure) if failure.status == Some(403) => {
                 let app = self.app.get().map(String::as_str).or(self.forge.unnamed_author());
                 app.map(str::to_owned).ok_or(failure)

@@ -1,7 +1,7 @@
-//! The branch that a change goes to, as the forge gives it; its files decide about a stranger's change.
+//! The target branch of a change, read through the forge; its files decide about a stranger's change.
 //!
-//! Files are asked for by commit and name through the forge's interface, with the repository's own token. No git runs in the
-//! checkout: the change may hold whole repositories, whose configuration git would obey.
+//! Files are requested by commit and path through the forge's API, with the repository's own token. Git never runs in the checkout:
+//! the change may contain whole repositories, whose configuration git would obey.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct Target {
 /// Difference between the two ends of a change at one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Neither end has it: a step of the job made what lies there.
+    /// Neither end has the path: a step of the job created the file.
     MadeByJob,
     /// The path is the same at both ends.
     None,
@@ -40,7 +40,7 @@ impl Target {
         Ok(Self { session, branch: branch.to_owned(), commit, head: head.to_owned() })
     }
 
-    /// The text of the file `path` at the tip; `None` where it is not there.
+    /// The text of the file `path` at the tip; `None` if the file does not exist.
     ///
     /// # Errors
     /// As the forge's answer says.
@@ -54,7 +54,7 @@ impl Target {
     /// As the forge's answer says.
     pub fn change_of(&mut self, path: &str) -> Result<Change> {
         if self.head.is_empty() {
-            // The commit is not known, and what is not known to be unchanged counts as changed.
+            // Without the commit the path is not known to be unchanged, so it counts as changed.
             return Ok(Change::Some);
         }
         let ends = [self.session.entry(&self.head, path)?, self.session.entry(&self.commit, path)?];

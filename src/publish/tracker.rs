@@ -1,4 +1,4 @@
-//! The dialect of a forge's issues: how they are asked for, read and written.
+//! The dialect of a forge's issues: requests that read and write them.
 
 use super::answer::{Answer, Read};
 use super::call::Call;
@@ -30,7 +30,7 @@ pub trait Tracker {
     /// Replaces an issue's text, and opens or closes it in the same request.
     fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call;
 
-    /// Sets the gate's label, where creating left it out.
+    /// Sets the gate's label on an issue that was created without it.
     fn label_issue(&self, number: u64) -> Call;
 
     /// Asks for a page of an issue's comments.

@@ -1,8 +1,8 @@
 //! The connections below [`super::client`]: octocrab for GitHub, reqwest for the others.
 //!
-//! octocrab runs on reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates (`SSL_CERT_FILE`)
-//! work alike. Redirects are not followed: a header with a token would travel along. A body is read as it comes, up to the
-//! limit of its kind.
+//! octocrab uses reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates (`SSL_CERT_FILE`) work in the
+//! same way. Redirects are not followed, since they would carry the header with the token along. A body is read as it arrives, up
+//! to the limit of its kind.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::limit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::limited::{self, Limited};
 
-/// Time to reach a server.
+/// Longest time to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A runtime for one thread.
@@ -51,12 +51,12 @@ pub(super) fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Cli
     with_header(name, &value)
 }
 
-/// A client that speaks as a job of GitLab.
+/// A client that authenticates as a GitLab job.
 pub(super) fn job(token: &SecretString) -> Result<reqwest::Client> {
     with_header(HeaderName::from_static("job-token"), token.expose_secret())
 }
 
-/// A client for what octocrab does not send.
+/// A client for the requests to GitHub that octocrab does not send.
 pub(super) fn bearer(token: &SecretString) -> Result<reqwest::Client> {
     with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))
 }
@@ -68,9 +68,9 @@ fn with_header(name: HeaderName, value: &str) -> Result<reqwest::Client> {
     http_client(HeaderMap::from_iter([(name, value)]))
 }
 
-/// A client that follows no redirects: a header with a token would travel along.
+/// A client that follows no redirects, since they would carry the header with the token along.
 pub(super) fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
-    // Another part of the program may have chosen it before: then there is nothing to do.
+    // Another part of the program may have installed the provider before; then there is nothing to do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("precision-gate/", env!("CARGO_PKG_VERSION")))
@@ -130,12 +130,12 @@ pub(super) async fn through_reqwest(client: &reqwest::Client, base: &str, call: 
     answer(status, headers, body.map_err(|error| cause(&error))?, most)
 }
 
-/// Bytes that are read of the answer to `call`: of a refusal one line is shown.
+/// Largest number of bytes of the answer to `call` that are read; of a refusal only one line is shown.
 fn most(call: &Call, status: u16) -> usize {
     if (200..300).contains(&status) { call.most } else { limit::WORD }
 }
 
-/// An answer of what was read of it. The start of a text, and a refusal, may be any bytes; a whole one is UTF-8.
+/// The answer from the part of its body that was read. A complete body must be UTF-8; a cut body or a refusal may be any bytes.
 fn answer(status: u16, headers: HeaderMap, read: Limited, most: usize) -> Result<Answer, String> {
     let longer_than = (!read.whole).then_some(most);
     let is_whole = read.whole && (200..300).contains(&status);
@@ -147,7 +147,7 @@ fn answer(status: u16, headers: HeaderMap, read: Limited, most: usize) -> Result
     Ok(Answer { status, headers, body, longer_than })
 }
 
-/// The innermost reason, which names no address.
+/// The innermost reason of an error, which contains no address.
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

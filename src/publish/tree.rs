@@ -1,4 +1,4 @@
-//! Folders of a repository at a commit, as forges give them.
+//! Folders of a repository at a commit, as forges list them.
 
 /// An entry of a folder at a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Entry {
     pub name: String,
     /// Digest of its content, a folder's too.
     pub id: String,
-    /// Whether it is a folder; a link or a submodule is none.
+    /// Whether it is a folder; links and submodules are not folders.
     pub is_folder: bool,
 }
 

@@ -1,14 +1,14 @@
 //! Sources of a run's inputs, given whose commit is judged.
 //!
-//! This is the one place that answers it. [`EVENTS`] has a row per event: how it tells whose commit the job judges.
-//! [`taken`] has a cell per input: where it comes from when that is the repository's own commit, and when it is a stranger's.
-//! Where both repositories differ, or that cannot be known, the stranger's column holds. `docs/security.md` shows the same
-//! tables, and a test holds the page against this file.
+//! Only this file decides about them. [`EVENTS`] has a row per event, with the way in which the event tells whose commit the job
+//! judges. A second table has a cell per input: the input's source for the repository's own commits, and for those of strangers.
+//! If the repositories differ, or that cannot be known, the stranger's column applies. `docs/security.md` shows the same tables,
+//! and a test compares the page with this file.
 
 use super::forge::ForgeKind;
 use crate::policy::input::Input;
 
-/// Whose commit a job judges.
+/// Owner of the commit that a job judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// The repository's own: whoever wrote it may write to the repository.
@@ -16,11 +16,11 @@ pub enum Origin {
     Own,
     /// Another repository's: a fork.
     Fork,
-    /// The event does not say. The forge is asked; without an answer it counts as a fork's.
+    /// The event does not tell. The forge is asked; without an answer the commit counts as a fork's.
     Unknown,
 }
 
-/// Rights of the files beside a commit, from the commit's origin.
+/// Rights of the files in the checkout, which follow from the commit's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Files of the checkout decide; a reviewer is told which of them the change touches.
@@ -103,7 +103,7 @@ pub enum Taken {
     Checkout,
     /// The tip of the target branch, as the forge gives it.
     Target,
-    /// The checkout, where the forge shows that the change leaves it as it is on the target branch; else nothing passes.
+    /// The checkout, if the forge shows that the change leaves the input as it is on the target branch; otherwise it is not accepted.
     Unchanged,
     /// Flags and variables of the job, which the workflow's file sets.
     Job,
@@ -130,7 +130,7 @@ impl Taken {
     }
 }
 
-/// The source of `input`. A file outside of the checkout is the job's own in either column.
+/// The source of `input`. A file outside of the checkout belongs to the job in both columns.
 pub fn taken(standing: Standing, input: Input) -> Taken {
     match (input, standing) {
         (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Own) => Taken::Checkout,

@@ -1,8 +1,8 @@
-//! A run without a verdict: cancelled, refused, or broken off. Check and comment say so; what was green before must not
-//! stand as if it were of this run.
+//! A run without a verdict: cancelled, refused, or aborted. Check and comment report that; an earlier green state must not look as
+//! if it belonged to this run.
 //!
-//! The check comes first: whoever cancels a run kills it some seconds later. The comment of a pull request that has a newer
-//! commit by then is left alone, as it belongs to that commit's run.
+//! The check comes first, since a cancelled run is killed some seconds later. If the pull request has a newer commit by then, its
+//! comment is not changed, because it belongs to the run of that commit.
 
 use minijinja::context;
 
@@ -20,15 +20,14 @@ use crate::verdict::Verdict;
 pub enum Why {
     /// Somebody asked the process to end.
     Cancelled,
-    /// The run ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not
-    /// count.
+    /// The run ended with an error: an unreadable policy, missing artifacts, a result that is refused.
     Refused {
         /// The error, without secrets.
         reason: String,
-        /// The way out; empty where none is known.
+        /// Advice; empty if there is none.
         help: String,
     },
-    /// The run ended in a way that nobody foresaw.
+    /// The run ended in an unforeseen way.
     Broken,
 }
 
@@ -39,7 +38,7 @@ struct Words {
 }
 
 impl Desk {
-    /// Says that there is no verdict, and why.
+    /// Reports that there is no verdict, with the reason.
     pub(super) async fn give_up(&mut self, why: &Why) {
         if let Err(failure) = self.know_commit().await {
             self.warn(failure);
@@ -62,7 +61,7 @@ impl Desk {
             {
                 self.warn(failure);
             }
-            // The nearest label that blocks: there is no verdict to show.
+            // Without a verdict, the label `incomplete` comes closest: it blocks.
             if let Err(failure) = self.label(pull.number, Verdict::Incomplete).await {
                 self.warn(failure);
             }
@@ -89,7 +88,7 @@ impl Desk {
     }
 }
 
-/// The comment's stamp, by which the next run knows what it shows: no verdict, and a digest of the reason.
+/// The comment's stamp for the next run: no verdict, and a digest of the reason.
 fn stamp(why: &Why) -> String {
     let reason = match why {
         Why::Cancelled => "cancelled",

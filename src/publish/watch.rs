@@ -1,7 +1,7 @@
-//! A job that is cancelled: the check is completed, and the comment says so, before the process ends.
+//! Cancelled jobs: the check is completed, and the comment reports the end, before the process ends.
 //!
-//! Runners ask a process to end (SIGINT, then SIGTERM) some seconds before they kill it. A check that stays in progress
-//! for ever, and a green comment of an earlier commit, would be the worst of answers.
+//! Runners ask a process to end (SIGINT, then SIGTERM) some seconds before they kill it. Without this module, the check would stay
+//! in progress for ever, and a green comment of an earlier commit would remain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +22,9 @@ const INTERRUPTED: i32 = 130;
 /// Exit code of a process that was asked to end.
 const TERMINATED: i32 = 143;
 
-/// Time to post a verdict that is there already; GitHub's runner waits 7.5 seconds between its signals.
+/// Longest time to publish a verdict that exists already; GitHub's runner waits 7.5 seconds between its signals.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time to say that there is none, check and comment together, before the second of those signals.
+/// Longest time to report in check and comment that there is no verdict, before the second of those signals.
 const LAST_WORDS: Duration = Duration::from_secs(7);
 
 /// Waits for a signal while a run is judged.
@@ -34,7 +34,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Starts to wait. On a signal, the check run `check` of `job` is completed, and `end` is called.
+    /// Starts to wait for a signal, upon which the check run `check` of `job` is completed and `end` is called.
     pub(super) fn start(job: Job, token: SecretString, check: Option<u64>, end: End) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&ended);
@@ -46,7 +46,7 @@ impl Watch {
                 std::thread::sleep(GRACE);
             } else {
                 desk.check = check;
-                // Whoever cancels a run does not wait for long.
+                // The runner kills the process soon, so that the time is limited.
                 let last_words = async { tokio::time::timeout(LAST_WORDS, desk.give_up(&Why::Cancelled)).await };
                 let _ = runtime.block_on(last_words);
             }
@@ -55,8 +55,8 @@ impl Watch {
         Self { ended }
     }
 
-    /// Says that the run has its end: from now on a signal leaves check and comment to it. Where a signal came before, this
-    /// waits for the end of the process: two threads must not say two things.
+    /// Records that the run has ended and publishes its verdict itself. If a signal came before, this waits for the end of the process,
+    /// so that two threads do not publish different things.
     pub(super) fn end(&self) {
         if self.ended.swap(true, Ordering::SeqCst) {
             std::thread::sleep(LAST_WORDS + GRACE);
@@ -64,7 +64,7 @@ impl Watch {
     }
 }
 
-/// The exit code of the first signal that asks the process to end; `None` where none can be waited for.
+/// The exit code for the first signal that asks the process to end; `None` if signals are not available.
 async fn signal() -> Option<i32> {
     #[cfg(unix)]
     {

@@ -1,9 +1,9 @@
 //! Messages to a chat through a robot's or a system's webhook.
 //!
-//! One template per shape (`templates/webhook/*.json.j2`, replaceable) writes the message; what it gives has to be JSON.
-//! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
-//! answer 200 and say in the body that they refuse; that is a failure here. A message that may have been lost is sent again,
-//! so that it can come twice.
+//! One replaceable template per shape (`templates/webhook/*.json.j2`) writes the message, which must be JSON. The address is a
+//! secret, since everybody who knows it can write: it comes from the environment and appears in no output. Robots may answer 200
+//! with a refusal in the body, which is a failure here. A message that may have been lost is sent again, so that it can arrive
+//! twice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,9 +40,9 @@ pub const ADDRESS: &str = "PRECISION_GATE_WEBHOOK";
 /// The variable with the secret that a robot of Feishu or DingTalk checks signatures by.
 pub const SECRET: &str = "PRECISION_GATE_WEBHOOK_SECRET";
 
-/// Bytes of a message's text: WeCom cuts at 2048, title and job included.
+/// Largest size of a message's text in bytes; WeCom cuts at 2048, title and job included.
 const MOST_TEXT: usize = 1_200;
-/// Codes of robots for too many messages at once (Feishu, DingTalk, WeCom).
+/// Codes by which robots report too many messages (Feishu, DingTalk, WeCom).
 const LIMITS: [i64; 4] = [9499, 11232, 130_101, 45009];
 
 /// Content of a message.
@@ -74,7 +74,7 @@ pub struct Hook {
     pub secret: Option<SecretString>,
     /// Milliseconds since 1970, which signatures hold.
     pub now_ms: i64,
-    /// Spreads the repeats of jobs that failed together.
+    /// Number that spreads the retries of jobs that failed at the same time.
     pub seed: u64,
 }
 
@@ -169,7 +169,7 @@ impl Hook {
         }
     }
 
-    /// One try, with the robot's own word in place of an empty 200.
+    /// Makes one try; a refusal in the body of an answer with status 200 counts as a failure.
     async fn once(&self, client: &reqwest::Client, address: &SecretString, message: &Json) -> Result<Answer, String> {
         let sent = async {
             let response = client.post(address.expose_secret()).json(message).send().await?;
@@ -189,7 +189,7 @@ impl Hook {
         Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })
     }
 
-    /// Result of sending a message, given the time that was waited.
+    /// Result of sending a message, after `waited` in all.
     fn settled(&self, sent: Result<Answer, String>, waited: Duration) -> Result<()> {
         let (kind, said) = match sent {
             Ok(answer) if answer.is_success() => match unsaid(self.shape, &answer) {
@@ -212,7 +212,7 @@ impl Hook {
         ))
     }
 
-    /// Address and message, with the signature of a robot that checks one.
+    /// Address and message, signed for a robot that checks signatures.
     ///
     /// Feishu: base64 of HMAC-SHA256 with `timestamp\nsecret` for the key and nothing for the message, in the body, seconds.
     /// DingTalk: with the secret for the key and `timestamp\nsecret` for the message, in the address, milliseconds.
@@ -224,7 +224,7 @@ impl Hook {
             WebhookShape::Feishu => {
                 let timestamp = (self.now_ms / 1000).to_string();
                 let sign = hmac(&format!("{timestamp}\n{secret}"), "");
-                // A template of the user's may give something else; the robot refuses that.
+                // A template of the user's may give something other than an object, which the robot refuses.
                 if let Json::Object(fields) = &mut message {
                     fields.insert("sign".into(), sign.into());
                     fields.insert("timestamp".into(), timestamp.into());
@@ -241,7 +241,7 @@ impl Hook {
         }
     }
 
-    /// A server may send back what it was sent.
+    /// Removes secrets from a text of the server, which may repeat the request.
     fn without_secrets(&self, text: &str) -> String {
         let address = self.address.expose_secret();
         let token = address.rsplit(['/', '=']).next().unwrap_or_default();
@@ -251,7 +251,7 @@ impl Hook {
     }
 }
 
-/// The fields in which a robot says whether it took a message; the others tell by the status alone.
+/// The fields of an answer in which a robot reports whether it accepted a message; other systems report it by the status alone.
 fn fields(shape: WebhookShape) -> &'static [&'static str] {
     match shape {
         WebhookShape::Feishu => &["code", "StatusCode"],
@@ -260,18 +260,18 @@ fn fields(shape: WebhookShape) -> &'static [&'static str] {
     }
 }
 
-/// Code in a robot's answer, 0 where it took the message; `None` where there is none.
+/// Code in a robot's answer, 0 if it accepted the message; `None` without a code.
 fn word(shape: WebhookShape, body: &str) -> Option<i64> {
     let answer: BTreeMap<String, Json> = serde_json::from_str(body).ok()?;
     fields(shape).iter().find_map(|key| answer.get(*key)?.as_i64())
 }
 
-/// The code by which a robot refuses in an answer that looks like success.
+/// The code of a refusal in an answer whose status reports success.
 fn refusal(shape: WebhookShape, body: &str) -> Option<i64> {
     word(shape, body).filter(|code| *code != 0)
 }
 
-/// The part that a robot's success lacks; `None` where it is complete.
+/// The part that is missing in a robot's answer of success; `None` if it is complete.
 fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
     let fields = fields(shape);
     let is_unsaid = !fields.is_empty() && word(shape, &answer.body).is_none();
@@ -280,7 +280,7 @@ fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
         .or_else(|| is_unsaid.then(|| format!("without `{}`, so it was not confirmed", fields.join("` or `"))))
 }
 
-/// Text of the answer, in one short line.
+/// Body of the answer, in one short line.
 fn said(answer: &Answer) -> String {
     let body: BTreeMap<String, Json> = serde_json::from_str(&answer.body).unwrap_or_default();
     let words = ["errmsg", "msg", "StatusMessage", "message", "error"];

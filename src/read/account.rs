@@ -1,12 +1,12 @@
-//! The account of a reader: numbers beside a metric's name that it met and did not read, by the shape of what holds them.
+//! Numbers beside a metric's name that a reader found and did not read, grouped by the shape of the text that holds them.
 
 use std::collections::HashMap;
 
-/// Shapes that are kept; what has another is counted.
+/// Largest number of shapes that are kept; numbers of further shapes are only counted.
 const SHAPES: usize = 256;
-/// Numbers that are kept, of all shapes together.
+/// Largest number of numbers that are kept, over all shapes.
 const NUMBERS: usize = 100_000;
-/// Characters of a shape and of its example.
+/// Longest shape or example, in characters.
 const WIDTH: usize = 200;
 
 /// Numbers of one shape that were not read.
@@ -14,18 +14,18 @@ const WIDTH: usize = 200;
 pub struct Unread {
     /// Text that held them, with `#` in place of each number and one blank in place of several; the path of a key.
     pub shape: String,
-    /// Number of times that it was met.
+    /// Number of texts with this shape.
     pub count: u64,
-    /// The first of them, cut to 200 characters.
+    /// The first such text, cut to 200 characters.
     pub example: String,
-    /// Names of metrics in it.
+    /// Names of the metrics in it.
     pub names: Vec<String>,
-    /// Its numbers, by their place in it.
+    /// The numbers of all such texts, one list for each position in the shape.
     pub columns: Vec<Vec<f64>>,
 }
 
 impl Unread {
-    /// Numbers that it stands for.
+    /// Number of numbers in all texts with this shape.
     pub fn numbers(&self) -> u64 {
         self.count * self.columns.len() as u64
     }
@@ -37,12 +37,12 @@ pub struct Account {
     shapes: Vec<Unread>,
     known: HashMap<String, usize>,
     numbers: usize,
-    /// Numbers of shapes that are not kept.
+    /// Number of numbers whose shape is not kept.
     beyond: u64,
 }
 
 impl Account {
-    /// Takes the numbers of a text.
+    /// Adds the numbers of a text.
     pub(crate) fn take(&mut self, text: &str, names: Vec<String>, values: &[f64]) {
         let shape = shape_of(text);
         let place = match self.known.get(&shape) {
@@ -70,7 +70,7 @@ impl Account {
         }
     }
 
-    /// Takes the numbers of another account behind its own.
+    /// Adds the numbers of `other` after its own.
     pub(crate) fn add(&mut self, other: &Self) {
         self.beyond += other.beyond;
         for unread in &other.shapes {
@@ -97,25 +97,25 @@ impl Account {
         }
     }
 
-    /// The shapes, in the order in which they were met.
+    /// The shapes, in the order of their first text.
     pub fn shapes(&self) -> &[Unread] {
         &self.shapes
     }
 
-    /// Numbers of shapes that are not kept.
+    /// Number of numbers whose shape is not kept.
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 }
 
-/// The numbers of a text, `nan` and `inf` among them.
+/// The numbers of a text, including `nan` and `inf`.
 pub(crate) fn numbers_of(text: &str) -> Vec<f64> {
     let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '+' | '-');
     let parts = text.split(|sign: char| !is_part(sign)).filter(|part| !part.is_empty());
     parts.filter_map(|part| part.trim_end_matches(['.', '-']).parse().ok()).collect()
 }
 
-/// A text with `#` in place of its numbers, with one blank where it has several.
+/// A text with `#` in place of each number and one blank in place of several.
 fn shape_of(text: &str) -> String {
     let mut shape = String::with_capacity(WIDTH);
     let mut rest = text.chars().peekable();
@@ -148,7 +148,7 @@ fn shape_of(text: &str) -> String {
         } else {
             before = sign;
         }
-        // A sign in front of a number is part of it.
+        // A sign before a number is part of it.
         if before == '#' && shape.ends_with(['-', '+']) {
             shape.pop();
         }

@@ -1,7 +1,7 @@
 //! Zip archives with limits, read in place.
 //!
-//! Nothing is unpacked to disk. The directory decides what is read: the last entry of a repeated name stands (as
-//! every extractor leaves it), and names that lead out of the archive, links and encrypted entries are refused
+//! Nothing is unpacked to disk. The directory decides what is read: the last entry of a repeated name counts (as
+//! with every extractor), and names that lead out of the archive, links and encrypted entries are refused
 //! one by one. Sizes are claimed by the directory and enforced while reading, so that a small archive cannot
 //! expand without bound. Checksums are verified.
 
@@ -20,17 +20,17 @@ use zip::{CompressionMethod, ZipReadOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
 
-/// An archive that begins where its file does, as all but those behind a script do. Its directory lies where it says: looking for
-/// it, as from its size backwards, takes the second entry of a torch file for the first where that has the length of the ZIP64
-/// records at the end, 76 bytes.
+/// Configuration for an archive that begins at the start of its file, as all do except those appended to a script. The directory is
+/// read at its recorded offset. Searching for it backwards from its size would take the second entry of a torch file for the first,
+/// where the first has the length of the ZIP64 records at the end, 76 bytes.
 pub(crate) const AT_START: Config = Config { archive_offset: ArchiveOffset::Known(0) };
 
-/// Limits of what an archive may claim.
+/// Limits for what an archive may claim to hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Entries in the directory.
+    /// Largest number of entries in the directory.
     pub members: usize,
-    /// Bytes of all members together, expanded.
+    /// Largest size in bytes of all members together, expanded.
     pub total_bytes: u64,
 }
 
@@ -61,9 +61,9 @@ impl Member {
     /// Offset and length of its bytes in `source`, where they are stored as they are.
     ///
     /// # Errors
-    /// `Corrupt` where its own header is none, or it reaches behind the end.
+    /// `Corrupt` where it has no header at its offset, or reaches beyond the end of the file.
     pub fn stored(&self, source: &Source) -> Result<Option<(u64, u64)>> {
-        /// A header's length before name and extra field, whose lengths are its last two numbers.
+        /// Length of a header without its name and extra field. Its last two numbers are the lengths of those.
         const HEADER: usize = 30;
         if self.entry.compression() != CompressionMethod::Stored {
             return Ok(None);
@@ -92,7 +92,7 @@ impl Member {
 pub struct Refused {
     /// Its name.
     pub name: String,
-    /// Reason.
+    /// Reason why it is not read, as a noun phrase.
     pub reason: &'static str,
 }
 
@@ -147,7 +147,7 @@ impl Archive {
         &self.refused
     }
 
-    /// Names that occur more than once, with how often.
+    /// Names that occur more than once, with their number of entries.
     pub fn repeated(&self) -> &BTreeMap<String, usize> {
         &self.repeated
     }
@@ -157,7 +157,7 @@ impl Archive {
         format!("{}:{}", self.source.name(), member.name)
     }
 
-    /// Hands the expanded bytes of one member to `read`, which decides how many it takes.
+    /// Passes a reader of one member's expanded bytes to `read`, which decides how many of them it takes.
     pub(super) fn expand(&self, member: &Member, read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>) -> Result<()> {
         let name = self.full_name(member);
         let mut cursor = Cursor::new(self.source.as_ref());

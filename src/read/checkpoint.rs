@@ -1,10 +1,10 @@
 //! Checkpoints: named tensors in one file, or in shards with an index.
 //!
 //! A file is a checkpoint when it is one of `torch.save` or of safetensors and holds a floating-point tensor; states
-//! of random generators, schedulers and arguments, which lie beside it, are not. An index is the JSON that
+//! of random generators, schedulers and arguments, which are stored beside it, are not. An index is the JSON that
 //! `transformers` writes beside shards: `weight_map`, from a tensor's name to its file. The folders that Megatron, torch's
-//! distributed checkpoints and DeepSpeed write for the ranks of a run are one checkpoint each; their tensors are put together
-//! where they are read.
+//! distributed checkpoints and DeepSpeed write for the ranks of a run are one checkpoint each; their tensors are joined when
+//! they are read.
 
 mod arguments;
 mod dcp;
@@ -40,11 +40,11 @@ pub enum Recognised {
     Part,
     /// Index of a checkpoint; the names of tensors by file.
     Index(BTreeMap<String, Vec<String>>),
-    /// Reason why a file of a checkpoint's format is none.
+    /// Reason why a file in a checkpoint's format is not part of one.
     Other(String),
 }
 
-/// Looks whether the file at `path` that starts with `head` belongs to a checkpoint; `None` for another format.
+/// Recognises the file at `path` that starts with `head` as part of a checkpoint; `None` for another format.
 pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Recognised>> {
     if dcp::is_description(path, head) {
         return Some(Ok(Recognised::File));
@@ -56,7 +56,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Reco
         return None;
     }
     match tensor_file::open_all(source.clone()) {
-        // Arrays and results of modules are no parameters.
+        // Arrays and activations are no parameters.
         Ok(stored) if activations(path, &stored).is_some() => None,
         Ok(stored) if stored.iter().any(|(_, stored)| matches!(stored, Stored::Part(_))) => Some(Ok(Recognised::Part)),
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
@@ -78,7 +78,7 @@ fn is_weight(stored: &Stored) -> bool {
     }
 }
 
-/// JSON whose first part names a weight map; `metadata` may stand before it.
+/// Whether a file begins with JSON that has a weight map, possibly after `metadata`.
 fn is_index(head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
     let has = |word: &[u8]| memchr::memmem::find(start, word).is_some();

@@ -1,8 +1,8 @@
-//! Training curves: values per step, from whatever a trainer writes.
+//! Training curves: values per step, from any file that a trainer writes.
 //!
-//! One file per format below this one. A format is recognised by content alone. What a value means differs:
-//! trainers that log every k steps write the mean of the loss over those k steps ([`Logged::Windows`]), while a
-//! golden file holds the step's own value ([`Logged::Samples`]).
+//! Each format has a module of its own. A format is recognised by content alone. Values differ in their meaning:
+//! trainers that log every k steps write the mean of the loss over those k steps, while a golden file holds the
+//! step's own value.
 
 pub mod log;
 pub mod series;
@@ -57,7 +57,7 @@ pub use told::Told;
 
 /// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
 ///
-/// Only a text whose beginning says nothing is looked into further, as a training log may begin with pages of
+/// A text whose beginning does not show its format is searched further, because a training log may begin with pages of
 /// configuration.
 pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
     if tensorboard::recognise(head) {
@@ -92,13 +92,13 @@ fn is_log(source: &dyn ByteSource) -> bool {
     log::recognise(source) || ending::recognise(source)
 }
 
-/// The same, where the user says how a log line looks: text with lines that match is read by that pattern.
+/// The format of a log that the user's pattern reads; `None` for a text without a matching line.
 pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<Format> {
     text_of(head)?;
     log::matches(source, pattern).then(|| Format::Pattern(pattern.clone()))
 }
 
-/// Whether a text has blocks of NUL bytes in it, as a machine that lost its power leaves them.
+/// Whether a text has blocks of NUL bytes in it, as a power failure leaves them.
 fn has_nul_blocks(head: &[u8]) -> bool {
     let blocks = head.chunk_by(|a, b| (*a == 0) == (*b == 0)).filter(|block| block.first() == Some(&0));
     let (mut count, mut shortest) = (0, usize::MAX);

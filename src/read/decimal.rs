@@ -1,20 +1,20 @@
-//! Decimal numbers to the nearest `f64`: as the standard library reads them, in less time.
+//! Decimal numbers to the nearest `f64`, with the same result as the standard library in less time.
 //!
-//! A number of at most 19 digits is a whole number of 64 bits times a power of ten. Its product with 1/5^k, rounded down to 64 bits,
-//! is below the true one by less than one unit of the upper half: where half a unit of the result lies farther away than that,
-//! the product tells how to round (after D. Lemire, "Number Parsing at a Gigabyte per Second", 2021). Anything else is
-//! `None`, to be read by the standard library.
+//! A number of at most 19 digits is a 64-bit whole number times a power of ten. Its product with 1/5^k, which is rounded down to
+//! 64 bits, is too small by less than one unit of the product's upper half. Where the midpoint between two results is farther
+//! away than that, the product decides the rounding (after D. Lemire, "Number Parsing at a Gigabyte per Second", 2021). Any
+//! other number gives `None` and is left to the standard library.
 
-/// Whole numbers up to this may get a digit more and fit 64 bits.
+/// Largest whole number that still fits 64 bits after one more digit is appended.
 const MOST: u64 = (u64::MAX - 9) / 10;
-/// Whole numbers up to this may get eight digits more.
+/// Largest whole number that still fits 64 bits after eight more digits are appended.
 const MOST_BEFORE_EIGHT: u64 = (u64::MAX - 99_999_999) / 100_000_000;
-/// Negative powers of ten that are known: numbers of 19 digits down to 10^-36.
+/// Number of powers in the table, 10^0 to 10^-54: enough for numbers of 19 digits down to 10^-36.
 const POWERS: usize = 55;
-/// Bits of a number's fraction, the first one with them.
+/// Bits of the significand of an `f64`, including the leading one.
 const FRACTION: u32 = 53;
 
-/// 1/5^k in 64 bits, the highest of them set, rounded down; and by how many bits it is moved to be so.
+/// For each k: 1/5^k rounded down to 64 bits, scaled so that the highest bit is set, and the number of bits it was shifted left.
 static FIFTHS: [(u64, u32); POWERS] = fifths();
 
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, below the array's own length")]
@@ -41,7 +41,7 @@ const fn fifths() -> [(u64, u32); POWERS] {
     table
 }
 
-/// The nearest number of a plain decimal one (`-2.718`, `1.5e-09`); `None` for what the standard library has to read.
+/// The `f64` nearest to a plain decimal number (`-2.718`, `1.5e-09`); `None` for a text that the standard library has to read.
 #[inline]
 pub(crate) fn nearest(text: &[u8]) -> Option<f64> {
     let (is_negative, text) = match text {
@@ -75,7 +75,7 @@ pub(crate) fn nearest(text: &[u8]) -> Option<f64> {
 struct Digits(u64);
 
 impl Digits {
-    /// Takes the digits that a text begins with, and gives the rest; `None` where they are more than fit.
+    /// Takes the digits that a text begins with and returns the rest; `None` where they do not fit 64 bits.
     #[inline]
     fn take<'t>(&mut self, text: &'t [u8]) -> Option<&'t [u8]> {
         let mut rest = text;
@@ -101,23 +101,23 @@ impl Digits {
     }
 }
 
-/// The number of eight digits, all at once; `None` where one of them is none.
+/// The number that eight digits make, computed from all of them at once; `None` where one byte is no digit.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const UPPER: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     let word = u64::from_le_bytes(text);
-    // Digits are 0x30 to 0x39: 6 more leaves their upper halves alone.
+    // Digits are 0x30 to 0x39: adding 6 leaves their upper halves unchanged.
     let halves = word & UPPER | (word.wrapping_add(0x0606_0606_0606_0606) & UPPER) >> 4;
     if halves != 0x3333_3333_3333_3333 {
         return None;
     }
-    // Neighbours become numbers of two digits, then of four, then of eight.
+    // Neighbouring digits are combined to numbers of two digits, then of four, then of eight.
     let two = (word & !UPPER).wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let four = two.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
     Some(four.wrapping_mul(10_000 << 32 | 1) >> 32)
 }
 
-/// An exponent behind its letter, of at most three digits.
+/// The exponent after the letter `e`, of at most three digits.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -130,7 +130,7 @@ fn exponent(text: &[u8]) -> Option<i64> {
     Some(if is_negative { -value } else { value })
 }
 
-/// `whole` / 10^`power`, rounded to the nearest; `None` where the product does not tell how.
+/// `whole` / 10^`power`, rounded to the nearest `f64`; `None` where the product does not decide the rounding.
 #[inline]
 #[allow(clippy::cast_precision_loss, reason = "numbers of at most 53 bits")]
 fn divided(whole: u64, power: usize) -> Option<f64> {
@@ -142,13 +142,13 @@ fn divided(whole: u64, power: usize) -> Option<f64> {
     let upper = u64::try_from((u128::from(whole << zeros) * u128::from(fifth)) >> 64).ok()?;
     let dropped = u64::BITS - FRACTION - upper.leading_zeros();
     let (fraction, rest, half) = (upper >> dropped, upper & ((1 << dropped) - 1), 1_u64 << (dropped - 1));
-    // The true rest is less than 2 above this one.
+    // The true remainder exceeds this one by less than 2, so the rounding is undecided this close to one half.
     if rest == half || rest + 1 == half {
         return None;
     }
     let rounded = fraction + u64::from(rest > half);
     let scale = i64::from(64 + dropped) - i64::from(zeros) - i64::from(moved) - i64::try_from(power).ok()?;
-    // A power of two between 2^-300 and 2^64: no product with it is rounded.
+    // The scale is a power of two between 2^-300 and 2^64, so multiplying by it is exact.
     Some(rounded as f64 * f64::from_bits(u64::try_from(scale + 1023).ok()? << 52))
 }
 

@@ -1,6 +1,6 @@
-//! Dumps: one step and rank of what msprobe recorded.
+//! Dumps: the values that msprobe recorded in one step on one rank.
 //!
-//! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
+//! Every dump format is read into the same records: msprobe's `dump.json` and `debug.json`
 //! (`docs/formats/msprobe-dump.md`) and ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`), and
 //! those of other tools (`docs/other-dumps.md`).
 

@@ -1,7 +1,7 @@
-//! The end of a run by its log: a traceback, or what a device, a collective or the launcher says, behind the last record.
+//! The end of a run according to its log: a traceback, or a message of a device, a collective or the launcher, after the last record.
 //!
-//! An error in front of a record was caught, and one behind a line of completion is of closing down. Ranks write into one log
-//! line by line, so that what each says is kept apart. Each line is looked at once.
+//! An error before a record was handled, and one after a line of completion comes from shutting down. The lines of several ranks may
+//! alternate in one log, so the errors of each rank are kept separately. Each line is read once.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,13 @@ use regex::Regex;
 use crate::fetch::ByteSource;
 use crate::kind::EndKind;
 
-/// Ranks whose errors are kept apart.
+/// Largest number of ranks whose errors are kept separately.
 const MOST_RANKS: usize = 64;
-/// Characters of a message that are kept.
+/// Largest number of characters that are kept of a message.
 const WIDTH: usize = 400;
-/// Lines of source that stand behind a frame.
+/// Largest number of source lines after a frame of a traceback.
 const BEHIND_FRAME: usize = 6;
-/// Lines in front of which an error is still open.
+/// Number of lines after the last line of an error for which the error counts as open.
 const OPEN_FOR: usize = 2000;
 /// Bytes at the end of a text that are searched for an error.
 const SEARCHED: u64 = 1 << 20;
@@ -25,7 +25,7 @@ fn constant(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the patterns of this reader are constants, and tests use each")
 }
 
-/// Any text that an error, or the end of a run, has in its line.
+/// Texts of which every line about an error or about the end of a run has at least one.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     constant(
         r"Traceback|rror|xception|Interrupt|(?-u:\bE[A-Z][0-9]{4}\b)|(?-u:\bE[0-9]{5}\b)|exitcode|exit code|SIGKILL|ignal 9|Killed|ime ?out|imed out|imes out|out of memory|OutOfMemory|(?i-u:complet|finish|exiting|early[ -]stop|train_runtime|\bdone\b|end of training|succe)|训练",
@@ -82,7 +82,7 @@ static STEP: LazyLock<Regex> =
 /// The error that ended a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunError {
-    /// Its kind.
+    /// Kind of the error.
     pub kind: EndKind,
     /// The rank that failed.
     pub rank: Option<u64>,
@@ -92,9 +92,9 @@ pub struct RunError {
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u64>,
-    /// Code of the error.
+    /// Error code, such as `EI0002`.
     pub code: Option<String>,
-    /// Its first line.
+    /// Message of the error, one line.
     pub message: String,
 }
 
@@ -103,20 +103,20 @@ pub struct RunError {
 pub struct Ending {
     /// The error that ended the run; `None` where none did.
     pub error: Option<RunError>,
-    /// Whether the log says that the run came to its end.
+    /// Whether the log states that the run completed.
     pub is_complete: bool,
 }
 
-/// Place within a traceback.
+/// Position of a line relative to a traceback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Outside,
-    /// Among its frames.
+    /// Within the traceback of the error itself.
     Frames,
-    /// Among the frames of one that another caused, or that repeats what is known.
+    /// Within the traceback of an error that another one caused, or that repeats a known one.
     Others,
-    /// Among the frames of one that was handled.
+    /// Within the traceback of an error that was handled.
     Handled,
 }
 
@@ -127,14 +127,14 @@ struct Told {
     place: Place,
     /// Lines since the last frame.
     since: usize,
-    /// Whether the next traceback takes the place of the one that is known.
+    /// Whether the next traceback replaces the known one.
     is_replaced: bool,
     frame: Option<(String, u64)>,
     raised: Option<String>,
     kind: Option<EndKind>,
     /// The first line that shows its kind.
     shown: Option<String>,
-    /// Codes by their precedence.
+    /// Error codes by precedence, one for each group of the pattern.
     codes: [Option<String>; 3],
     by_word: Option<u64>,
     by_id: Option<u64>,
@@ -143,35 +143,35 @@ struct Told {
     step: Option<u64>,
 }
 
-/// Reads lines of a log for an error behind its last record.
+/// Reader of the lines of a log that looks for an error after the last record.
 #[derive(Debug, Default)]
 pub(crate) struct EndingLines {
     told: Vec<Told>,
     is_complete: bool,
-    /// Whether the traceback that follows is ignored by its interpreter.
+    /// Whether the next traceback is one that Python reports as ignored.
     is_ignored: bool,
-    /// Lines since the last one of an error.
+    /// Number of lines since the last line of an error.
     since: usize,
 }
 
 impl EndingLines {
-    /// Whether the lines that follow may belong to an error, so that all of them are looked at.
+    /// Whether the following lines may belong to an error, so that all of them have to be read.
     pub(crate) fn is_open(&self) -> bool {
         (!self.told.is_empty() || self.is_ignored) && self.since < OPEN_FOR
     }
 
-    /// Whether a line may be part of an error, or say that the run came to its end, whatever stands in front of it.
+    /// Whether a line may be part of an error or state that the run completed, whatever lines come before it.
     pub(crate) fn may_tell(line: &str) -> bool {
         HINT.is_match(line)
     }
 
-    /// Takes note of a training record: what stood in front of it was caught.
+    /// Notes a training record: any error before it was handled.
     pub(crate) fn record(&mut self) {
         self.told.clear();
         (self.is_complete, self.is_ignored, self.since) = (false, false, 0);
     }
 
-    /// Takes a line that may be no record; whether it is part of an error, and so none.
+    /// Takes a line. Returns whether it is part of an error, and so no record.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         if !self.is_open() && !Self::may_tell(line) {
             return false;
@@ -242,18 +242,19 @@ impl EndingLines {
         self.told.get_mut(place)
     }
 
-    /// Begins a traceback behind the text that stands before it in its line.
+    /// Begins a traceback. `before` is the text before it in its line.
     fn traceback(&mut self, rank: Option<u64>, before: &str) {
         let is_handled = std::mem::take(&mut self.is_ignored) || HANDLED.is_match(before) || self.is_complete;
         let Some(told) = self.of(rank) else { return };
-        told.place = match () {
-            () if is_handled => Place::Handled,
-            () if told.frame.is_none() && told.raised.is_none() => Place::Frames,
-            () if std::mem::take(&mut told.is_replaced) || before.trim_end().ends_with("Original") => {
-                (told.frame, told.raised) = (None, None);
-                Place::Frames
-            }
-            () => Place::Others,
+        told.place = if is_handled {
+            Place::Handled
+        } else if told.frame.is_none() && told.raised.is_none() {
+            Place::Frames
+        } else if std::mem::take(&mut told.is_replaced) || before.trim_end().ends_with("Original") {
+            (told.frame, told.raised) = (None, None);
+            Place::Frames
+        } else {
+            Place::Others
         };
         told.since = 0;
     }
@@ -263,7 +264,7 @@ impl EndingLines {
         let is_complete = self.is_complete;
         let mut told: Vec<Told> = self.told.into_iter().filter(Told::is_error).collect();
         let code = told.iter().find_map(Told::code);
-        // Of several ranks the one whose kind comes first, of equal ones the first that raised anything.
+        // Of several ranks, the one with the first kind counts; among equal kinds, the first rank that raised an exception.
         told.sort_by_key(|told| (told.kind.unwrap_or_default(), told.raised.is_none()));
         let error = told.into_iter().next().filter(|_| !is_complete).map(|told| told.error(code));
         Ending { error, is_complete }
@@ -271,7 +272,7 @@ impl EndingLines {
 }
 
 impl Told {
-    /// Takes a line within a traceback; all of them are part of it.
+    /// Takes a line within a traceback. Returns whether it is part of it.
     fn within(&mut self, text: &str) -> bool {
         let text = text.trim_start();
         if let Some(frame) = FRAME.captures(text) {
@@ -297,7 +298,7 @@ impl Told {
             return true;
         }
         if LAUNCHER.is_match(text) && place == Place::Frames {
-            // The launcher's own frames say nothing of what failed.
+            // The frames of the launcher do not show what failed.
             (self.frame, self.is_replaced) = (None, true);
         } else if place == Place::Frames {
             self.raised = Some(cut(text));
@@ -307,7 +308,7 @@ impl Told {
         true
     }
 
-    /// Takes a line about the error that is no frame.
+    /// Takes a line about the error other than a frame.
     fn take(&mut self, text: &str) {
         if let Some(kind) = kind_of(text)
             && self.kind.is_none_or(|known| kind < known)
@@ -328,17 +329,17 @@ impl Told {
         self.by_local = self.by_local.or_else(|| first_number(&BY_LOCAL, text));
     }
 
-    /// Whether it holds more than an error that was handled.
+    /// Whether it holds an error that was not handled.
     fn is_error(&self) -> bool {
         self.raised.is_some() || self.kind.is_some() || self.frame.is_some()
     }
 
-    /// The best of its codes.
+    /// The error code with the highest precedence.
     fn code(&self) -> Option<String> {
         self.codes.iter().flatten().next().cloned()
     }
 
-    /// The error; its code is `code` where it names none itself.
+    /// The error. Its code is `code` where it has none of its own.
     fn error(self, code: Option<String>) -> RunError {
         let kind = self.kind.unwrap_or_default();
         let named = self.prefix.or(self.by_word).or(self.by_id);
@@ -351,18 +352,22 @@ impl Told {
     }
 }
 
-/// The kind that a line shows, the first that applies; `None` where it shows none but that Python raised something.
+/// The first kind of error that applies to a line; `None` where none does, as for most exceptions of Python.
 fn kind_of(text: &str) -> Option<EndKind> {
-    match () {
-        () if MEMORY.is_match(text) => Some(EndKind::OutOfMemory),
-        () if KILLED.is_match(text) => Some(EndKind::Killed),
-        () if COLLECTIVE.is_match(text) => Some(EndKind::CollectiveTimeout),
-        () if DEVICE.is_match(text) => Some(EndKind::DeviceError),
-        () => None,
+    if MEMORY.is_match(text) {
+        Some(EndKind::OutOfMemory)
+    } else if KILLED.is_match(text) {
+        Some(EndKind::Killed)
+    } else if COLLECTIVE.is_match(text) {
+        Some(EndKind::CollectiveTimeout)
+    } else if DEVICE.is_match(text) {
+        Some(EndKind::DeviceError)
+    } else {
+        None
     }
 }
 
-/// The first number that a pattern names in a text.
+/// The first number that a pattern captures in a text.
 fn first_number(pattern: &Regex, text: &str) -> Option<u64> {
     let found = pattern.captures(text)?;
     found.iter().skip(1).flatten().next()?.as_str().parse().ok()
@@ -372,8 +377,8 @@ fn cut(text: &str) -> String {
     text.chars().take(WIDTH).collect()
 }
 
-/// Whether the end of a text that is no log shows how its run failed. What is no log by its name, documentation or source, is
-/// none.
+/// Whether the end of a text without records shows how its run failed. Files that are no logs by their extension, such as
+/// documentation and source code, never do.
 pub(crate) fn recognise(source: &dyn ByteSource) -> bool {
     const OTHERS: [&str; 14] =
         ["md", "rst", "py", "ipynb", "html", "json", "yaml", "yml", "csv", "c", "cpp", "rs", "sh", "toml"];

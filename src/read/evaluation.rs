@@ -1,4 +1,4 @@
-//! Results of evaluation harnesses: scores per task, and what the model answered to each question.
+//! Results of evaluation harnesses: scores per task, and the model's answer to each question.
 //!
 //! docs/formats/evaluation.md has the layouts. A file is recognised by its content; the files of one run of a harness belong
 //! together by their folder and time.

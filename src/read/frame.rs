@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-/// Parts of a path that tell a library's file from the user's.
+/// Parts of a path that mark a library's file, as opposed to the user's.
 const LIBRARIES: [&str; 8] =
     ["site-packages/", "dist-packages/", "/torch/", "/torch_npu/", "/mindspore/", "/msprobe/", "/lib/python", "<"];
 
-/// Folders of frameworks, whose frames are neither the model nor the program: a hook that does nothing, or another release,
-/// changes them.
+/// Folders of frameworks. Their frames belong neither to the model nor to the program, and change with every release and with
+/// hooks that do nothing.
 const FRAMEWORKS: [&str; 8] = [
     "/torch/",
     "/torch_npu/",
@@ -25,14 +25,14 @@ pub fn is_of_framework(text: &str) -> bool {
     FRAMEWORKS.iter().any(|folder| path.contains(folder))
 }
 
-/// One frame.
+/// One frame of a call stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// Path as recorded on the machine of the run.
     pub file: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// Function.
+    /// Name of the function.
     pub function: String,
     /// The line's text; empty where it was not recorded.
     pub code: String,
@@ -64,7 +64,7 @@ pub fn innermost_own(stack: &[String]) -> Option<Frame> {
     stack.iter().filter_map(|text| Frame::parse(text)).find(|frame| !frame.is_library())
 }
 
-/// The innermost frame outside frameworks and Python itself, where it is a library's: the line of the model that calls.
+/// The innermost frame outside frameworks and Python itself, if it belongs to a library: the calling line of a library's model.
 pub fn innermost_of_model(stack: &[String]) -> Option<Frame> {
     let is_python = |frame: &Frame| frame.file.starts_with('<') || !frame.file.contains("-packages/");
     let first = stack.iter().filter(|text| !is_of_framework(text)).find_map(|text| Frame::parse(text))?;

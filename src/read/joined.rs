@@ -1,6 +1,6 @@
-//! Tensors put together from parts that lie in several files, read where they are asked for.
+//! Tensors joined from parts in several files, which are read on demand.
 //!
-//! Nothing is held: a block of the whole is read from the parts that it covers, so that memory does not grow with the tensor.
+//! No elements are kept: a block of the whole is read from the parts that it covers, so memory does not grow with the tensor.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::tensor::{ByteOrder, Placement, TensorData};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
-/// Most axes of a tensor that is put together; bounds the recursion over a grid of parts.
+/// Largest number of axes of a joined tensor; bounds the recursion over a grid of parts.
 const MAX_AXES: usize = 16;
-/// Most parts of one tensor.
+/// Largest number of parts of one tensor.
 const MAX_PARTS: usize = 1 << 20;
 
-/// Puts tensors together along `axis`, in the order of `parts`. A single one is given back as it is.
+/// Joins tensors along `axis`, in the order of `parts`. A single part is returned unchanged.
 ///
 /// # Errors
-/// `Corrupt` where there is none, or where element types or the other axes differ.
+/// `Corrupt` where there are no parts, or where element types or the other axes differ.
 pub(crate) fn joined(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorData> {
     let Some(first) = parts.first() else { return Err(Error::corrupt("a tensor", "has no parts")) };
     if parts.len() == 1 {
@@ -45,7 +45,7 @@ pub(crate) fn joined(mut parts: Vec<TensorData>, axis: usize) -> Result<TensorDa
     TensorData::new(Arc::new(source), dtype, shape, placement)
 }
 
-/// Puts parts together that lie at `offsets` of a tensor of `shape`.
+/// Joins the parts of a tensor of `shape`. Each part comes with its offsets in the tensor, one for each axis.
 ///
 /// # Errors
 /// `Corrupt` where they overlap, leave a gap or reach beyond it.
@@ -102,7 +102,7 @@ fn region(name: &str, start: &[u64], lens: &[u64], mut parts: Vec<(Vec<u64>, Ten
 /// A slab of a region: where it begins and ends along an axis, and the parts inside of it.
 type Slab = (u64, u64, Vec<(Vec<u64>, TensorData)>);
 
-/// The parts by the slabs along `axis` that no part crosses the ends of.
+/// Groups the parts by slabs along `axis`, such that no part crosses the end of a slab.
 fn slabs(axis: usize, parts: &mut Vec<(Vec<u64>, TensorData)>) -> Vec<Slab> {
     let start = |(offsets, _): &(Vec<u64>, TensorData)| offsets.get(axis).copied().unwrap_or(0);
     let mut sorted = std::mem::take(parts);
@@ -138,7 +138,7 @@ fn unequal(first: &TensorData, part: &TensorData) -> Error {
     Error::corrupt(part.name(), message)
 }
 
-/// A name for messages: the first file, and how many more there are.
+/// A name for messages: the first file, and the number of further files.
 fn joined_name(parts: &[TensorData]) -> String {
     let files: std::collections::BTreeSet<&str> = parts.iter().map(TensorData::name).collect();
     match (files.first(), files.len()) {
@@ -152,9 +152,9 @@ fn joined_name(parts: &[TensorData]) -> String {
 struct Joined {
     name: String,
     parts: Vec<TensorData>,
-    /// Elements of a part for each step of the outer axes.
+    /// Number of elements of each part for one index of the outer axes.
     widths: Vec<u64>,
-    /// Elements of all parts for each step of the outer axes.
+    /// Number of elements of all parts together for one index of the outer axes.
     row: u64,
     size: usize,
     len: u64,
@@ -176,7 +176,7 @@ impl Joined {
         Ok(())
     }
 
-    /// Reads whole rows into `buffer`, from each part at once.
+    /// Reads whole rows into `buffer`, with one read from each part.
     fn read_rows(&self, first: u64, count: u64, buffer: &mut [u8]) -> Result<()> {
         let (mut at, row_bytes) = (0, self.bytes(self.row)?);
         let mut own = Vec::new();
@@ -253,7 +253,7 @@ impl ByteSource for Joined {
                 format!("{} bytes at {offset} are no elements of it", buffer.len()),
             ));
         }
-        // The side is told by the name of the whole.
+        // The error keeps the name of the whole, which shows the side it belongs to.
         self.read(offset / size, buffer).map_err(|error| {
             let message = format!("{}: {}", error.subject(), error.message());
             Error::new(error.kind(), &self.name, message).with_help(error.help().unwrap_or_default())

@@ -3,15 +3,15 @@
 use crate::fetch::Files;
 use crate::layout::{Layout, LayoutSource};
 
-/// Bytes of a file that is looked at.
+/// Largest file that is read, in bytes.
 const LARGEST: u64 = 256 << 10;
-/// Files that are looked at.
+/// Largest number of files that are read.
 const MOST: usize = 32;
 
 /// Parallel sizes as arguments name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// File that they stand in.
+    /// Path of the file that holds them.
     pub path: String,
     text: String,
 }
@@ -44,7 +44,7 @@ impl Arguments {
         Some(Self { path: path.to_owned(), text })
     }
 
-    /// The text behind an argument's name, where it stands as a word.
+    /// The text after an argument's name, where the name stands as a separate word.
     fn behind(&self, name: &str) -> Option<&str> {
         let is_word = |at: usize| {
             let before = self.text.get(..at).and_then(|text| text.strip_suffix("__").or(Some(text)));
@@ -55,14 +55,14 @@ impl Arguments {
         (!rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')).then_some(rest)
     }
 
-    /// A whole number behind a name: `--name 2`, `--name=2`, `name: 2`, `"name": 2`.
+    /// The positive whole number after a name: `--name 2`, `--name=2`, `name: 2`, `"name": 2`.
     fn size(&self, name: &str) -> Option<u32> {
         let rest = self.behind(name)?.trim_start_matches([' ', '\t', '=', ':', '"', '\'']);
         let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or_default());
         digits.parse().ok().filter(|size| *size > 0)
     }
 
-    /// A switch that stands, and is not turned off.
+    /// Whether a switch is present and not set to false.
     fn is_set(&self, name: &str) -> bool {
         self.behind(name).is_some_and(|rest| {
             let value = rest.trim_start_matches([' ', '\t', '=', ':', '"', '\'']);
@@ -70,7 +70,7 @@ impl Arguments {
         })
     }
 
-    /// The layout of a run of `world` ranks; `None` where the sizes do not divide that.
+    /// The layout of a run of `world` ranks; `None` where the sizes do not divide `world`.
     pub fn layout(&self, world: u64) -> Option<Layout> {
         let size = |name| self.size(name).unwrap_or(1);
         let (tp, pp) = (size("tensor_model_parallel_size"), size("pipeline_model_parallel_size"));

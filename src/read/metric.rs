@@ -1,8 +1,8 @@
 //! Names of training metrics, as trainers spell them.
 //!
-//! [`canonical`] gives one name to what `lm loss`, `train/loss` and `loss` all mean, so that two runs logged by
-//! different trainers can be paired; [`role`] says what a metric is, which decides how it is judged, and [`role_in_rl`] what it
-//! is in a run of reinforcement learning.
+//! [`canonical`] gives `lm loss`, `train/loss` and `loss` the same name, so that two runs logged by different trainers can be
+//! paired. [`role`] returns the kind of a metric, which decides how it is judged, and [`role_in_rl`] its kind in a run of
+//! reinforcement learning.
 
 mod chinese;
 mod rl;
@@ -38,18 +38,18 @@ pub const SAMPLES: [&str; 4] = ["consumed_samples", "consumed_train_samples", "s
 /// Names of the tokens seen so far, canonical.
 pub const TOKENS: [&str; 5] = ["num_input_tokens_seen", "num_tokens", "tokens", "tokens_seen", "consumed_tokens"];
 
-/// Rank of a key as the step counter, lower is better; `None` where it is none.
+/// Rank of a key as the step counter, lower is better; `None` where it is no step counter.
 pub fn step_rank(key: &str) -> Option<usize> {
     let key = in_english(key.trim()).to_ascii_lowercase().replace(['-', ' '], "_");
     STEP_KEYS.iter().position(|known| *known == key)
 }
 
-/// Keys of the record that a trainer writes once a run has ended.
+/// Whether a key belongs to the record that a trainer writes once a run has ended.
 pub fn is_end_of_run_summary(key: &str) -> bool {
     matches!(key, "train_runtime" | "train_samples_per_second" | "train_steps_per_second" | "train_loss" | "total_flos")
 }
 
-/// Counters and bookkeeping that trainers repeat in every record.
+/// Whether a key is a counter or bookkeeping that trainers repeat in every record.
 pub fn is_bookkeeping(key: &str) -> bool {
     let name = canonical(key);
     step_rank(key).is_some()
@@ -80,7 +80,7 @@ pub fn is_bookkeeping(key: &str) -> bool {
 /// Lower case, `_` between words, without a leading `train/`; the spellings of loss, held-out loss, learning rate and
 /// gradient norm that trainers use become `loss`, `eval_loss`, `learning_rate` and `grad_norm`.
 pub fn canonical(name: &str) -> Cow<'_, str> {
-    // An export of W&B puts the run's name in front: `run-1 - train/loss`.
+    // An export of W&B puts the run's name first: `run-1 - train/loss`.
     let name = name.rsplit_once(" - ").map_or(name, |(_, metric)| metric).trim();
     if let Cow::Owned(english) = in_english(name) {
         return Cow::Owned(canonical(&english).into_owned());
@@ -104,14 +104,14 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
         "lr" | "learning_rate" | "learning_rate/default" => "learning_rate",
         "grad_norm" | "gradient_norm" | "gnorm" | "global_norm" | "global_grad_norm" | "total_grad_norm"
         | "gradnorm" => "grad_norm",
-        // `val/lm loss`, as a label in front says.
+        // `val/lm loss`: the loss on the data that the folder names.
         _ if held_out(bare).is_some_and(|rest| !rest.contains("train") && canonical(rest) == "loss") => "eval_loss",
         other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
     };
     Cow::Borrowed(known)
 }
 
-/// Whether a metric of this canonical name is one that a run is about: a loss, a score, a norm, a rate, a reward.
+/// Whether a canonical name is that of a key metric of a run: a loss, a score, a gradient norm, a learning rate, a reward.
 pub fn is_told(canonical: &str) -> bool {
     matches!(
         role(canonical),
@@ -131,7 +131,7 @@ pub fn is_held_out(word: &str) -> bool {
     words::HELD_OUT.iter().chain(&["dev"]).any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// A name of lower case without the folder of held-out data in front.
+/// A lower-case name without its leading folder of held-out data; `None` where it has no such folder.
 fn held_out(name: &str) -> Option<&str> {
     ["val/", "valid/", "validation/", "eval/", "test/"].iter().find_map(|folder| name.strip_prefix(folder))
 }

@@ -7,7 +7,7 @@ use super::json::{self, Json};
 /// Whether a file that begins with `head` is such a configuration: it names a task and where dumps go, and has no records.
 pub fn recognise(head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
-    // Most files are none, and need no parser to tell.
+    // Most files are no configuration, and this is cheaper to find out than by parsing them.
     if !start.starts_with(b"{") || memchr::memmem::find(start, b"\"dump_path\"").is_none() {
         return false;
     }

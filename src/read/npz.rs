@@ -9,7 +9,7 @@ use super::tensor::{Stored, TensorData};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Memory, Source, past_end};
 
-/// Limits of an archive: as many members as a directory holds, and what they expand to.
+/// Limits of an archive: number of members, and bytes that they expand to.
 const LIMITS: Limits = Limits { members: 1 << 20, total_bytes: 1 << 36 };
 
 /// Whether the file that starts with `head` is an archive whose first member is an array.
@@ -17,7 +17,7 @@ pub(crate) fn recognise(head: &[u8], source: &dyn ByteSource) -> bool {
     head.starts_with(b"PK") && archive::first_name(source).is_some_and(|name| name.ends_with(".npy"))
 }
 
-/// The arrays of an archive by their names without ending, in its order. A member that is none has its reason.
+/// The arrays of an archive by their names without the ending `.npy`, in its order. A member that is no array has the reason instead.
 ///
 /// # Errors
 /// `Corrupt` where the directory cannot be read.
@@ -41,12 +41,12 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
 /// The array of a member.
 ///
 /// # Errors
-/// Where the member cannot be read, or is none.
+/// Where the member cannot be read, or is no array.
 pub(crate) fn array(archive: &Archive, member: &Member, source: &Source) -> Result<TensorData> {
     bytes_of(archive, member, source).and_then(npy::open)
 }
 
-/// The bytes of a member: where they lie, or expanded in memory.
+/// The bytes of a member: in the file where they are stored uncompressed, or expanded in memory.
 fn bytes_of(archive: &Archive, member: &Member, source: &Source) -> Result<Source> {
     let name = archive.full_name(member);
     match member.stored(source)? {

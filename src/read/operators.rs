@@ -30,7 +30,7 @@ pub struct ApiResult {
 /// Reads a table of details of `acc_check`.
 ///
 /// # Errors
-/// A file that cannot be read at all, or is larger than what is read.
+/// Errors for a file that cannot be read at all, or is too large.
 pub fn read_details(source: &dyn ByteSource) -> Result<Rows<Output>> {
     rows::read(source, TableKind::Details, details::row)
 }

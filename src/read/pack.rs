@@ -1,8 +1,8 @@
 //! msprobe config packs: zip archives of a run's configuration.
 //!
-//! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack says who wrote it,
-//! so that content alone decides. A member that cannot be read is an error in its own place; the others are
-//! read as usual.
+//! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack names the program that
+//! wrote it, so only the names of its members decide. A member that cannot be read is an error in its own place;
+//! the others are read as usual.
 
 mod member;
 mod parse;
@@ -53,13 +53,13 @@ pub struct Pack {
     pub random: BTreeMap<u64, Result<Calls>>,
     /// Content digests of data and weight files (`digests.json`, written by `config-pack`).
     pub digests: Option<Result<BTreeMap<String, String>>>,
-    /// Members in a checker's folder that lie where none belongs.
+    /// Members in a checker's folder that have no place there, with the checker.
     pub misplaced: Vec<(Checker, String)>,
     /// Entries that were refused.
     pub refused: Vec<Refused>,
-    /// Members that occur more than once, with how often.
+    /// Members that occur more than once, with their number.
     pub repeated: BTreeMap<String, usize>,
-    /// Members that belong to nothing known.
+    /// Members of no known kind.
     pub unknown: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ enum Content {
     Unknown,
 }
 
-/// Whether a zip archive is a config pack, by its members; where its directory is lost, by its first one.
+/// Whether a zip archive is a config pack, by the names of its members; where its directory is lost, by the first member.
 pub fn recognise(source: &Source) -> bool {
     let known = |name: &str| !matches!(Place::of(name), Place::Unknown | Place::Misplaced(_));
     match Archive::open(source.clone(), LIMITS) {
@@ -149,7 +149,7 @@ pub fn read(source: Source) -> Result<Pack> {
     Ok(pack)
 }
 
-/// Reads a member, of which `memory` bytes may be kept.
+/// Reads a member, which may take up to `memory` bytes of memory.
 fn read_member(archive: &Archive, member: &Member, memory: u64) -> Content {
     let name = archive.full_name(member);
     let document = |limit: u64| {

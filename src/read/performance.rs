@@ -2,7 +2,7 @@
 //!
 //! Three forms are read: the tables and the databases that the Ascend PyTorch Profiler writes, and PyTorch's own traces.
 //! Columns are found by their titles. Files may be as large as a disk holds; all of them are read from front to back, and
-//! what is kept grows with the number of kernels only. docs/formats/profiles.md describes what is read of each.
+//! memory grows only with the number of kernels. docs/formats/profiles.md describes the parts that are read.
 
 mod assemble;
 mod communication;

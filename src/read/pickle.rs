@@ -1,8 +1,8 @@
 //! Pickles, read as data: a stack machine that builds a graph of plain values and calls nothing.
 //!
 //! Covers the opcodes of protocols 0 to 5 that `torch.save` writes (Python's `pickletools` lists them). Classes and
-//! functions stay names: a call becomes a [`Node::Call`] holding its name and arguments, and only where the caller's
-//! list allows that name; any other is refused. Not read: instances of old-style classes, extension codes and
+//! functions stay names: a call becomes a node with its name and arguments, and only where the caller's
+//! list allows that name; any other call is refused. Not read: instances of old-style classes, extension codes and
 //! out-of-band buffers, which no tensor file holds.
 
 use std::collections::HashMap;
@@ -13,18 +13,18 @@ use crate::fetch::{ByteSource, hold};
 
 /// Longest pickle that is read. A state dict needs about 300 bytes a tensor, so this is over 200 000 tensors.
 const MAX_BYTES: u64 = 64 << 20;
-/// Most opcodes that are followed: bounds the graph to some hundred megabytes whatever a small file claims.
+/// Largest number of opcodes that are followed: bounds the graph to some hundred megabytes whatever a small file claims.
 const MAX_OPCODES: u64 = 8 << 20;
 /// Longest name, number or text line of the old text opcodes.
 const MAX_LINE: usize = 64 << 10;
 /// Bytes fetched at once; the pickle of one tensor fits.
 const FETCH: u64 = 4 << 10;
 
-/// A place in the graph's nodes.
+/// Index of a node in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(usize);
 
-/// A value; one that can be shared or changed later is a node.
+/// A value. Values that can be shared, or changed later, are nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     None,
@@ -34,7 +34,7 @@ pub(crate) enum Value {
     BigInt,
     Float(f64),
     Text(Arc<str>),
-    /// A byte string: the elements of a NumPy array, for one.
+    /// A byte string, such as the elements of a NumPy array.
     Bytes(Arc<[u8]>),
     /// A class or function: `module name`.
     Global(Arc<str>),
@@ -47,18 +47,18 @@ pub(crate) enum Node {
     Tuple(Vec<Value>),
     List(Vec<Value>),
     Dict(Vec<(Value, Value)>),
-    /// An allowed callable with its arguments, and the items and the state set on the result afterwards.
+    /// A call of an allowed function with its arguments, and the items and the state that are set on the result afterwards.
     Call {
         callable: Arc<str>,
         arguments: Vec<Value>,
         items: Vec<(Value, Value)>,
         state: Option<Value>,
     },
-    /// A persistent id: a value that a producer stored outside of the pickle.
+    /// A persistent id: a reference to a value that is stored outside of the pickle.
     Persistent(Value),
 }
 
-/// Values of a pickle, and how they refer to each other.
+/// Values of a pickle, with the references between them.
 #[derive(Debug)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
@@ -71,7 +71,7 @@ impl Graph {
         &self.root
     }
 
-    /// The node behind a value, where it is one.
+    /// The node that a value refers to; `None` for other values.
     pub(crate) fn node(&self, value: &Value) -> Option<&Node> {
         match value {
             Value::Node(id) => self.nodes.get(id.0),
@@ -101,7 +101,7 @@ pub(crate) struct Input<'a> {
     source: &'a dyn ByteSource,
     buffer: Vec<u8>,
     at: usize,
-    /// Offset behind the buffer.
+    /// Offset after the last byte in the buffer.
     next: u64,
     end: u64,
 }
@@ -211,7 +211,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads one pickle from `input`, which then stands behind it. Calls are kept where `allowed` knows the name.
+/// Reads one pickle from `input`, which then stands after it. Only calls whose name `allowed` accepts are kept.
 ///
 /// # Errors
 /// `Corrupt` for damage, `Unsupported` for a callable that is not allowed or an opcode no tensor file needs,
@@ -270,7 +270,7 @@ impl Machine<'_, '_, '_> {
         Err(Error::new(ErrorKind::LimitExceeded, self.input.source.name(), message))
     }
 
-    /// Bytes of memory that all values take so far.
+    /// Bytes of memory that all values take.
     fn held(&self) -> usize {
         let values = self.stack.len() + self.memo.len() + self.items;
         self.nodes.len() * size_of::<Node>() + values * size_of::<Value>() + self.texts
@@ -436,7 +436,8 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    /// State set after construction: the elements of an array. Attributes of a dictionary, and hooks, no reader needs.
+    /// Sets the state of an object after construction, such as the elements of an array. Attributes of dictionaries, and hooks, are
+    /// dropped because no reader needs them.
     fn build(&mut self) -> Result<()> {
         let set = self.pop()?;
         let Value::Node(id) = self.top()? else { return Ok(()) };

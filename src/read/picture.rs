@@ -6,7 +6,7 @@ use crate::fetch::Source;
 use crate::read::archive::Cursor;
 use crate::read::tensor::TensorData;
 
-/// Most pixels of a picture.
+/// Largest number of pixels of a picture.
 const MOST_PIXELS: u64 = 1 << 27;
 /// Channels of every picture: red, green and blue.
 pub const CHANNELS: usize = 3;
@@ -14,9 +14,9 @@ pub const CHANNELS: usize = 3;
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Pixels of a row.
+    /// Width in pixels.
     pub width: u64,
-    /// Rows.
+    /// Height in pixels.
     pub height: u64,
     /// Red, green and blue of every pixel, row by row.
     pub pixels: Vec<u8>,
@@ -32,16 +32,20 @@ pub enum PictureFormat {
 }
 
 impl PictureFormat {
-    /// The format of the file at `path` that starts with `head`: by content, else by the ending of its name, so that a damaged
-    /// file is one too.
+    /// The format of the file at `path` that starts with `head`: by content, or else by the extension, so that a damaged picture
+    /// is recognised too.
     pub fn of(path: &str, head: &[u8]) -> Option<Self> {
         let name = path.to_ascii_lowercase();
-        match () {
-            () if head.starts_with(b"\x89PNG\r\n\x1a\n") => Some(Self::Png),
-            () if head.starts_with(b"\xff\xd8\xff") => Some(Self::Jpeg),
-            () if name.ends_with(".png") => Some(Self::Png),
-            () if name.ends_with(".jpg") || name.ends_with(".jpeg") => Some(Self::Jpeg),
-            () => None,
+        if head.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some(Self::Png)
+        } else if head.starts_with(b"\xff\xd8\xff") {
+            Some(Self::Jpeg)
+        } else if name.ends_with(".png") {
+            Some(Self::Png)
+        } else if name.ends_with(".jpg") || name.ends_with(".jpeg") {
+            Some(Self::Jpeg)
+        } else {
+            None
         }
     }
 
@@ -62,7 +66,7 @@ pub fn is_picture(tensor: &TensorData) -> bool {
     matches!(*tensor.shape, [height, width, 3] if height > 1 && width > 1) && tensor.dtype == Dtype::U8
 }
 
-/// The picture that such a tensor is.
+/// The picture that a tensor of rows, columns and three channels holds.
 ///
 /// # Errors
 /// As tensors are read, and `LimitExceeded` for too many pixels.
@@ -98,7 +102,7 @@ fn read_png(source: &Source) -> Result<Picture> {
     room(source.name(), width, height)?;
     let mut buffer = vec![0; reader.output_buffer_size()];
     let frame = reader.next_frame(&mut buffer).map_err(|error| damaged(source, error))?;
-    // What follows the pixels shows whether the file is whole.
+    // The data after the pixels shows whether the file is complete.
     reader.finish().map_err(|error| damaged(source, error))?;
     let samples = buffer.get(..frame.buffer_size()).unwrap_or_default();
     let pixels = match frame.color_type {

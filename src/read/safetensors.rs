@@ -15,8 +15,8 @@ use crate::fetch::{Source, hold};
 /// Longest header, the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// Whether a file starting with `head` looks like safetensors: a plausible header length, then JSON. One that ends within its
-/// header is of that format too, and damaged.
+/// Whether a file starting with `head` looks like safetensors: a plausible header length, then JSON. A file that ends within its
+/// header has the format too, but is damaged.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let Some((length, rest)) = head.split_first_chunk::<8>() else { return false };
     let header = u64::from_le_bytes(*length);

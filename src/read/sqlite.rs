@@ -1,8 +1,8 @@
 //! Tables of a SQLite database, read only: rows of one table in the order of their row ids.
 //!
-//! The file is divided into pages; a table is a tree of them (kinds 13, a leaf, and 5, with children), and a row too long for
-//! its page goes on in overflow pages. Table 1 lists the others. Nothing is executed and nothing written; the log of writes
-//! beside a database ([`with_log`]) is laid over it. The format is the one that sqlite.org/fileformat2.html describes.
+//! The file is divided into pages. A table is a tree of pages (kind 13 is a leaf, kind 5 has children), and a row too long for
+//! its page continues in overflow pages. The table at page 1 lists the others. Nothing is executed and nothing written; the log
+//! of writes beside a database ([`with_log`]) is applied in memory. sqlite.org/fileformat2.html describes the format.
 
 mod log;
 mod number;
@@ -18,11 +18,11 @@ pub use log::{is_log, with_log};
 
 /// First bytes of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// Header of the database, in front of the first page's own.
+/// Bytes of the database's header, which stands before that of the first page.
 const HEADER: usize = 100;
-/// Largest row; a record of metrics has a few hundred bytes.
+/// Largest row in bytes; a record of metrics has a few hundred.
 const MAX_ROW: u64 = 16 << 20;
-/// Columns of a row; SQLite itself stops at 32767, its default is 2000.
+/// Largest number of columns of a row; SQLite itself allows up to 32767, by default 2000.
 const MAX_COLUMNS: usize = 2000;
 /// Kinds of a page of a table.
 const LEAF: u8 = 13;
@@ -37,19 +37,19 @@ pub enum Value {
     Int(i64),
     /// A number.
     Real(f64),
-    /// Text in UTF-8; what is not is replaced.
+    /// Text in UTF-8; invalid bytes are replaced.
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
 }
 
 impl Value {
-    /// The text, where it is one.
+    /// The text; `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The bytes of a text or of bytes.
+    /// The bytes of a text or a blob; `None` for other values.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text.as_bytes()),
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The number, where it is one.
+    /// The number; `None` for other values.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "a metric's value")]
@@ -68,28 +68,28 @@ impl Value {
         }
     }
 
-    /// The whole number of at least 0, where it is one.
+    /// The whole number of at least 0; `None` for other values.
     pub fn as_u64(&self) -> Option<u64> {
         if let Self::Int(value) = self { u64::try_from(*value).ok() } else { None }
     }
 }
 
-/// Whether a file begins as a database.
+/// Whether a file begins like a database.
 pub fn recognise(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
-/// A table: where it begins and what its columns are called.
+/// A table: its root page and the names of its columns.
 #[derive(Clone, Debug)]
 pub struct Table {
     root: u32,
     columns: Vec<String>,
-    /// Place of the column that is the row's id, which rows hold no value for.
+    /// Index of the column that is the row's id; rows store no value for it.
     id: Option<usize>,
 }
 
 impl Table {
-    /// Place of a column in a row.
+    /// Index of a column in a row.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.eq_ignore_ascii_case(name))
     }
@@ -105,10 +105,10 @@ pub struct Database<'a> {
 }
 
 impl<'a> Database<'a> {
-    /// Reads its header.
+    /// Opens a database by reading its header.
     ///
     /// # Errors
-    /// `Corrupt` for what is none, `Unsupported` for text in UTF-16.
+    /// `Corrupt` for a file that is no database, `Unsupported` for text in UTF-16.
     pub fn open(source: &'a dyn ByteSource) -> Result<Self> {
         let damaged = |what: &str| Err(Error::corrupt(source.name(), format!("is a damaged SQLite database: {what}")));
         if source.len() < HEADER as u64 {
@@ -133,14 +133,14 @@ impl<'a> Database<'a> {
         Ok(Self { source, page_size, usable, pages: source.len() / page_size })
     }
 
-    /// Demands all pages that the header counts.
+    /// Checks that the file has all pages that the header counts.
     ///
     /// # Errors
     /// `Corrupt` for a file that ends before them.
     pub fn demand_all_pages(&self) -> Result<()> {
         let mut header = [0; HEADER];
         self.source.read_at(0, &mut header)?;
-        // The count holds where the same writer wrote both numbers.
+        // The count is valid only where the same write set both change counters.
         let is_counted = u32_at(&header, 24) == u32_at(&header, 92);
         let counted = u32_at(&header, 28).map_or(0, u64::from);
         if is_counted && counted > self.pages {
@@ -171,12 +171,12 @@ impl<'a> Database<'a> {
         Ok(found)
     }
 
-    /// Hands every row of a table on.
+    /// Passes every row of a table to `take`.
     ///
     /// # Errors
     /// `Corrupt` for a tree that is damaged; errors of `take`.
     pub fn rows(&self, table: &Table, mut take: impl FnMut(&[Value]) -> Result<()>) -> Result<()> {
-        // A page belongs to one place only, so that pages that lead in circles use this up.
+        // Each page is used only once in a sound file, so a circle of pages exhausts this count.
         let mut left = self.pages;
         let mut open = vec![table.root];
         while let Some(number) = open.pop() {
@@ -191,7 +191,7 @@ impl<'a> Database<'a> {
                     let children = (0..cells).map(|index| u32_at(&page, cell(index)?));
                     let all: Option<Vec<u32>> = children.chain([u32_at(&page, start + 8)]).collect();
                     let all = all.ok_or_else(|| self.damaged("the children of a page"))?;
-                    // More than there are pages can only be a tree of circles.
+                    // More open pages than the file has can only come from circles.
                     if (open.len() + all.len()) as u64 > self.pages {
                         return Err(self.damaged("the number of its pages"));
                     }
@@ -223,7 +223,7 @@ impl<'a> Database<'a> {
         Ok(page)
     }
 
-    /// Id and bytes of the row in the cell at `at`, those in overflow pages included.
+    /// Id and bytes of the row in the cell at `at`, including bytes in overflow pages.
     fn payload(&self, page: &[u8], at: usize, left: &mut u64) -> Result<(i64, Vec<u8>)> {
         let bad = || self.damaged("a row");
         let (len, at) = varint(page, at).ok_or_else(bad)?;
@@ -250,7 +250,7 @@ impl<'a> Database<'a> {
     }
 }
 
-/// Bytes of a row of `len` bytes that stand in its page of `usable` bytes.
+/// Number of bytes of a row of `len` bytes that are stored in its own page of `usable` bytes.
 fn local(len: usize, usable: usize) -> usize {
     let most = usable - 35;
     if len <= most {
@@ -261,7 +261,7 @@ fn local(len: usize, usable: usize) -> usize {
     if spread <= most { spread } else { least }
 }
 
-/// The values of a row: the kinds of all, then their bytes.
+/// The values of a row, which stores the kinds of all values before their bytes.
 fn values(row: &[u8]) -> Option<Vec<Value>> {
     let (end, mut at) = varint(row, 0)?;
     let end = usize::try_from(end).ok()?;
@@ -305,7 +305,7 @@ fn value(kind: u64, bytes: &[u8]) -> Value {
     }
 }
 
-/// Names of the columns in the statement that made a table, and whether each is the row's id.
+/// Names of the columns in the statement that created a table, and whether each is the row's id.
 fn columns_of(sql: &str) -> Vec<(String, bool)> {
     const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
     let body = sql.split_once('(').map_or("", |(_, body)| body);

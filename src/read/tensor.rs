@@ -1,7 +1,8 @@
-//! Tensors on disk: element type, shape, and where the elements lie; read block by block.
+//! Tensors on disk: element type, shape and position of the elements; read block by block.
 //!
-//! [`tensor_file`](super::tensor_file) opens them; no element is read then. Reads are positioned and copy into the caller's buffer: for data that is read once this is
-//! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
+//! [`tensor_file`](super::tensor_file) opens them without reading any element. Reads are positioned and copy into the caller's
+//! buffer: for data that is read once this is faster than a memory map, and a file truncated meanwhile is an error instead of
+//! a crash.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,12 +13,12 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
-/// Bytes fetched at once where elements do not lie in row-major order, and span too much to be read at once.
+/// Bytes fetched at once where elements are not in row-major order and span too much to be read at once.
 const PAGE: u64 = 512;
-/// Pages kept while one block is gathered (32 MiB); what is spanned up to that size is read at once.
+/// Largest number of pages kept while one block is gathered (32 MiB); spans up to that size are read at once.
 const MAX_PAGES: usize = 64 << 10;
-/// Most elements of a tensor that has more of them than its storage: an expanded tensor (stride 0) of a few bytes can
-/// claim any number.
+/// Largest number of elements of a tensor that has more elements than its storage: an expanded tensor (stride 0) of a few bytes
+/// can claim any number.
 const MAX_REPEATED: u64 = 1 << 26;
 
 /// A tensor that can be read.
@@ -37,9 +38,9 @@ pub struct TensorData {
 pub(crate) struct Placement {
     /// Offset of the first element in bytes.
     pub(crate) offset: u64,
-    /// Bytes from there on that belong to the tensor's storage.
+    /// Number of bytes from `offset` on that belong to the tensor's storage.
     pub(crate) len: u64,
-    /// Distance between neighbours along each axis, in elements; row-major where `None`.
+    /// Distance between neighbours along each axis, in elements; `None` for row-major order.
     pub(crate) strides: Option<Vec<u64>>,
     /// Byte order of the elements.
     pub(crate) order: ByteOrder,
@@ -52,7 +53,7 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// Value under a name in a file of several values.
+/// Value with a name in a file of several values.
 #[derive(Debug)]
 pub enum Stored {
     /// A tensor.
@@ -67,25 +68,25 @@ pub enum Stored {
     Part(Part),
 }
 
-/// Part of a tensor that is cut over a mesh of devices.
+/// Part of a tensor that is split over a mesh of devices.
 #[derive(Debug)]
 pub struct Part {
-    /// The part.
+    /// Elements of the part.
     pub tensor: TensorData,
-    /// Shape of the whole.
+    /// Shape of the whole tensor.
     pub shape: Vec<u64>,
     /// Cut that each axis of the mesh makes.
     pub cuts: Vec<Cut>,
     /// Shape of the mesh.
     pub sizes: Vec<u64>,
-    /// Place of the rank in the mesh, where the file tells it.
+    /// Coordinate of the rank in the mesh, where the file has it.
     pub coordinate: Option<Vec<u64>>,
 }
 
 /// Cut that an axis of a mesh makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// None: every device along it has the same.
+    /// No cut: every device along the axis has the same elements.
     Copy,
     /// Pieces of equal length along an axis of the tensor; the last ones may be shorter.
     Axis {
@@ -93,7 +94,7 @@ pub enum Cut {
         axis: usize,
         /// Number of pieces.
         of: u64,
-        /// Whether it cuts what the later axes of the mesh have cut before.
+        /// Whether it cuts the pieces that the later axes of the mesh have made.
         is_inner: bool,
     },
 }
@@ -139,7 +140,7 @@ impl std::fmt::Debug for TensorData {
 }
 
 impl TensorData {
-    /// A tensor in `source`, its extent checked against its storage.
+    /// A tensor in `source`. Its extent is checked against its storage.
     pub(crate) fn new(source: Source, dtype: Dtype, shape: Vec<u64>, placement: Placement) -> Result<Self> {
         let too_large = || Error::corrupt(source.name(), format!("shape {shape:?} is larger than any file"));
         let elements = shape.iter().try_fold(1u64, |product, len| product.checked_mul(*len)).ok_or_else(too_large)?;
@@ -165,7 +166,7 @@ impl TensorData {
         Ok(Self { dtype, shape, elements, source, placement, dense })
     }
 
-    /// The part of it that has the indices from `start` on along `axis`, `len` of them. It shares the stored elements.
+    /// The part with the indices `start..start + len` along `axis`. It shares the stored elements.
     ///
     /// # Errors
     /// `Corrupt` where the tensor has no such indices.
@@ -184,7 +185,7 @@ impl TensorData {
         Self::new(self.source.clone(), self.dtype, shape, placement)
     }
 
-    /// The same with its last two axes exchanged. It shares the stored elements.
+    /// The tensor with its last two axes exchanged. It shares the stored elements.
     ///
     /// # Errors
     /// `Corrupt` where it has fewer than two axes.
@@ -200,7 +201,7 @@ impl TensorData {
     /// The same elements in another shape. It shares them.
     ///
     /// # Errors
-    /// `Corrupt` where the shape has another number of elements; `Unsupported` where they do not lie in row-major order.
+    /// `Corrupt` where the shape has another number of elements; `Unsupported` where they are not in row-major order.
     pub(crate) fn reshaped(&self, shape: Vec<u64>) -> Result<Self> {
         if !self.dense {
             return Err(Error::unsupported(self.name(), "elements that do not lie in order cannot take another shape"));
@@ -257,7 +258,7 @@ impl TensorData {
         self.source.name()
     }
 
-    /// Name of the file that an element lies in, counted in row-major order.
+    /// Name of the file that holds an element, which is counted in row-major order.
     pub(crate) fn holder(&self, element: u64) -> &str {
         let place = match self.placement.strides.as_deref().filter(|_| !self.dense) {
             Some(strides) => self.index_of(element).iter().zip(strides).map(|(index, stride)| index * stride).sum(),
@@ -266,7 +267,7 @@ impl TensorData {
         self.source.holder(self.placement.offset.saturating_add(place.saturating_mul(self.dtype.size() as u64)))
     }
 
-    /// Says that all elements are about to be read in order.
+    /// Announces to the source that all elements are about to be read in order.
     pub(crate) fn expect(&self) {
         if self.dense {
             let (start, len) = (self.placement.offset, self.elements * self.dtype.size() as u64);
@@ -277,7 +278,7 @@ impl TensorData {
     /// Fills `buffer` with whole elements in row-major order, little-endian, from `start_element` on.
     ///
     /// # Errors
-    /// `Corrupt` where the range leaves the tensor or the file has become shorter; otherwise what reading gives.
+    /// `Corrupt` where the range leaves the tensor or the file has become shorter; otherwise errors of the source.
     pub fn read_block(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
         let size = self.dtype.size();
         let count = (buffer.len() / size) as u64;
@@ -298,8 +299,8 @@ impl TensorData {
         Ok(())
     }
 
-    /// The bytes of `count` elements from `start_element` on, where they lie in memory just as
-    /// [`read_block`](Self::read_block) would give them.
+    /// The bytes of `count` elements from `start_element` on, where they are in memory exactly as
+    /// [`read_block`](Self::read_block) would return them.
     pub(crate) fn in_place(&self, start_element: u64, count: usize) -> Option<&[u8]> {
         if !self.dense || self.placement.order == ByteOrder::Big {
             return None;
@@ -309,11 +310,11 @@ impl TensorData {
         self.source.in_memory()?.get(start..start + count * size)
     }
 
-    /// Collects elements that do not lie in row-major order: out of what they span, where that is in memory or little enough
-    /// to be read at once; else by small pages, so that rows of a transposed tensor share what was fetched.
+    /// Collects elements that are not in row-major order. The bytes they span are used where these are in memory or few enough to be
+    /// read at once. Otherwise small pages are fetched, so that rows of a transposed tensor share fetched bytes.
     fn gather(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
         if buffer.is_empty() {
-            // Behind the last element there is none to read.
+            // The range is empty, possibly after the last element.
             return Ok(());
         }
         let size = self.dtype.size();
@@ -342,7 +343,7 @@ impl TensorData {
         Ok(())
     }
 
-    /// The smallest part of the tensor, by its outer axes, that holds `count` elements from the `start`th on.
+    /// The smallest part of the tensor along its outer axes that holds `count` elements from element `start` on.
     fn span(&self, mut start: u64, count: u64) -> Span<'_> {
         let (mut shape, mut strides) = (&self.shape[..], self.placement.strides.as_deref().unwrap_or_default());
         let (mut offset, mut outer) = (0, 1);
@@ -405,7 +406,7 @@ impl TensorData {
     }
 }
 
-/// Elements of a storage from the first that a tensor has to the last, both included; `None` beyond any number.
+/// Number of storage elements from a tensor's first element to its last, both included; `None` where it exceeds 64 bits.
 fn extent(shape: &[u64], strides: Option<&[u64]>) -> Option<u64> {
     match strides {
         _ if shape.contains(&0) => Some(0),
@@ -417,19 +418,19 @@ fn extent(shape: &[u64], strides: Option<&[u64]>) -> Option<u64> {
     }
 }
 
-/// A part of a tensor: some neighbouring indices of one axis, with all that is inside of them.
+/// A part of a tensor: neighbouring indices along one axis, with all inner axes.
 struct Span<'a> {
-    /// Its first element in the storage, counted from the tensor's first.
+    /// Offset of its first element in the storage from the tensor's first, in elements.
     offset: u64,
     shape: Vec<u64>,
     strides: &'a [u64],
-    /// Elements of it that come before those that are wanted.
+    /// Number of its elements before the wanted ones.
     skipped: u64,
 }
 
 impl Span<'_> {
     /// Copies the wanted elements, of `N` bytes each, through a view of `bytes` with the tensor's own strides. `None` where
-    /// they are not all there.
+    /// some of them are missing.
     fn copy<const N: usize>(&self, bytes: &[u8], buffer: &mut [u8]) -> Option<()> {
         let lengths =
             |values: &[u64]| values.iter().map(|value| usize::try_from(*value).ok()).collect::<Option<Vec<_>>>();
@@ -469,7 +470,7 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Copies the element at byte `at` of the storage; pages hold whole elements, as both sizes are powers of two.
+    /// Copies the element at byte `at` of the storage; pages hold whole elements, because both sizes are powers of two.
     fn copy(&mut self, at: u64, element: &mut [u8]) -> Result<()> {
         let number = at / PAGE;
         if !self.pages.contains_key(&number) {

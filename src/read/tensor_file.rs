@@ -12,7 +12,8 @@ use crate::fetch::{Memory, Source, bounded, read_all};
 
 /// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
 const SMALL_FILE: u64 = 128 << 10;
-/// Asks for what [`open`] reads first of a file that is on its way: the directory at the end, unless the format has none.
+
+/// Requests early the bytes that [`open`] reads first, the directory at the end of the file; `.npy` files have none.
 pub fn expect(source: &Source) {
     if !source.name().ends_with(".npy") {
         source.expect_end();
@@ -23,7 +24,7 @@ pub fn expect(source: &Source) {
 /// with a single entry.
 ///
 /// # Errors
-/// `Corrupt` where the file is damaged or no such file, `Unsupported` where it holds something else than one dense
+/// `Corrupt` where the file is damaged or of another format, `Unsupported` where it holds anything other than one dense
 /// tensor of a known element type.
 pub fn open(source: Source) -> Result<TensorData> {
     let source = fetch_small(source)?;
@@ -52,8 +53,8 @@ pub fn open(source: Source) -> Result<TensorData> {
 /// nested dictionaries and lists, joined by dots, in the file's order; the name of a bare tensor is empty.
 ///
 /// # Errors
-/// `Corrupt` where the file is damaged or neither of both, `Unsupported` where it asks for a callable that no tensor
-/// file needs.
+/// `Corrupt` where the file is damaged or of another format, `Unsupported` where it calls a function that no tensor file
+/// needs.
 pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
     let source = fetch_small(source)?;
     let head = head(&source)?;
@@ -80,7 +81,7 @@ pub(crate) fn open_members(source: Source) -> Result<Vec<(String, Stored)>> {
     if npz::recognise(&head, source.as_ref()) { npz::open(source) } else { open_all(source) }
 }
 
-/// Whether the file that starts with `head` is an array of NumPy or an archive of them.
+/// Whether the file that starts with `head` is a NumPy array or an archive of them.
 pub(crate) fn is_of_numpy(head: &[u8], source: &Source) -> bool {
     npy::recognise(head) || npz::recognise(head, source.as_ref())
 }
@@ -90,7 +91,7 @@ pub fn holds_members(head: &[u8], source: &Source) -> bool {
     is_of_numpy(head, source) || holds_names(head, source)
 }
 
-/// [`open_all`] that also gives the pickled arguments of a run by their names, and shapes that stand by themselves.
+/// Opens a file like [`open_all`], and also returns the pickled arguments of a run by their names, and separate shapes.
 ///
 /// # Errors
 /// As [`open_all`].
@@ -99,8 +100,8 @@ pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
     if torch::recognise(&head(&source)?) { torch::open_with_facts(source) } else { open_all(source) }
 }
 
-/// Whether the file that starts with `head` is of a format that holds named tensors. A zip archive is looked into:
-/// many formats are one.
+/// Whether the file that starts with `head` has a format that holds named tensors. The content of a zip archive is checked,
+/// because many formats are zip archives.
 pub fn holds_names(head: &[u8], source: &Source) -> bool {
     if head.starts_with(b"PK") {
         return torch::holds_storages(source).is_some();

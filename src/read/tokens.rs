@@ -1,6 +1,6 @@
 //! Log-probabilities by token, of a rollout engine, of the trainer, or of both.
 //!
-//! docs/formats/tokens.md has the layouts. A file is recognised by its keys; a table gives one answer at a time, so that a batch
+//! docs/formats/tokens.md has the layouts. A file is recognised by its keys. A table returns one answer at a time, so that a batch
 //! of any size is measured in bounded memory.
 
 mod cells;

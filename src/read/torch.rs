@@ -1,8 +1,8 @@
 //! Files of `torch.save`: the zip container of torch 1.6 and later, and the chain of pickles before it.
 //!
-//! Both hold one pickle that names storages, and the storages' bytes. The pickle is followed by [`pickle`], which
-//! executes nothing; here its calls are read for what they mean: `_rebuild_tensor_v2(storage, offset, size, stride,
-//! …)` is a view of a storage, `_rebuild_tensor_v3` the same of untyped bytes with an element type beside them. Two
+//! Both hold one pickle that names storages, and the storages' bytes. The pickle is read by [`pickle`], which
+//! executes nothing; this module interprets its calls: `_rebuild_tensor_v2(storage, offset, size, stride,
+//! …)` is a view of a storage, `_rebuild_tensor_v3` one of untyped bytes with a separate element type. Two
 //! tensors may share a storage, and a view may be far smaller than its storage.
 
 mod callable;
@@ -24,7 +24,7 @@ pub(crate) use tree::Tree;
 
 /// Deepest nesting of dictionaries and lists that is followed, for names as in nested optimizer states.
 const MAX_DEPTH: usize = 64;
-/// Most values that are visited in one file; shared references could otherwise multiply without end.
+/// Largest number of values that are visited in one file; shared references could otherwise multiply without end.
 const MAX_VALUES: usize = 1 << 20;
 /// Longest text of a plain value that is kept.
 const MAX_TEXT: usize = 200;
@@ -34,12 +34,12 @@ pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     walk(source, Detail::Tensors)
 }
 
-/// [`open`] that also gives the arguments of a run, each by its name, and shapes that stand by themselves.
+/// Opens a torch file like [`open`], and also returns the arguments of a run, each by its name, and separate shapes.
 pub(crate) fn open_with_facts(source: Source) -> Result<Vec<(String, Stored)>> {
     walk(source, Detail::Facts)
 }
 
-/// Opens a torch file as the value that was pickled, lists of numbers as numbers.
+/// Opens a torch file as the tree of its pickled value, with lists of numbers as plain numbers.
 ///
 /// # Errors
 /// As [`open`].
@@ -51,10 +51,10 @@ pub(crate) fn open_tree(source: Source) -> Result<Tree> {
     walk.grow(content.graph.root(), 0)
 }
 
-/// Detail in which values that are no tensors are given.
+/// Level of detail for values that are no tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// As their class.
+    /// Only their class.
     Tensors,
     /// Arguments of a run one by one, and shapes as numbers.
     Facts,
@@ -96,7 +96,7 @@ impl Walk<'_> {
                 arguments.iter().try_for_each(|argument| self.visit_pairs(path, argument))?;
                 self.visit_items(path, items)
             }
-            // The arguments of a run: a mapping of names to values, whatever class they are of.
+            // The arguments of a run: a mapping from names to values of any class.
             Some(Node::Call { callable, state: Some(state), .. })
                 if self.detail == Detail::Facts
                     && callable.as_ref() == NAMESPACE
@@ -106,7 +106,7 @@ impl Walk<'_> {
             }
             _ => {
                 let stored = self.leaf(value)?;
-                // A key that many values share is kept with each.
+                // A key that many values share is stored with each of them, and counts each time.
                 let name = path.iter().map(|key| key.len() + 1).sum();
                 self.budget.take_one::<(String, Stored)>(name)?;
                 self.values.push((path.join("."), stored));
@@ -115,7 +115,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The value as a tree; what is neither a tensor, a number nor a container is passed over.
+    /// The value as a tree. Values other than tensors, numbers, texts and containers become [`Tree::Other`].
     fn grow(&mut self, value: &Value, depth: usize) -> Result<Tree> {
         self.visited += 1;
         if depth > MAX_DEPTH || self.visited > MAX_VALUES {

@@ -20,7 +20,7 @@ pub use record::{
     SyncTensors, TensorDigest,
 };
 
-/// Looks whether the file at `path` that starts with `head` is of a synchronisation; `None` for another format.
+/// Recognises the file at `path` that starts with `head` as one of a synchronisation; `None` for another format.
 pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<SyncFile>> {
     let file = |kind| SyncFile { path: path.to_owned(), kind };
     if pointers::is_report(head) {
@@ -39,7 +39,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Sync
     }
 }
 
-/// Reads the files of a side, but for the elements of tensors.
+/// Reads the files of a side, without the elements of tensors.
 pub fn sync_records(files: &dyn Files, recognised: &[SyncFile]) -> SyncRecords {
     let mut records = SyncRecords::default();
     for file in recognised {

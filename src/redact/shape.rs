@@ -2,10 +2,10 @@
 
 use super::name::looks_secret;
 
-/// Text instead of a secret.
+/// Replacement for a secret.
 pub const REDACTED: &str = "<redacted>";
 
-/// Starts of the tokens of well-known services.
+/// Prefixes of tokens of well-known services.
 const PREFIXES: [&str; 19] = [
     "ghp_",
     "gho_",

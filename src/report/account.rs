@@ -1,4 +1,4 @@
-//! The account of evidence for reading: what each unit offered, how much of it was compared, and what became of the rest.
+//! The account of evidence for documents: how much each unit offered, how much of it was compared, and why the rest was not.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::result::finding::Fact;
 use crate::result::unit::{Check, Evidence};
 use crate::verdict::CheckId;
 
-/// Units that have a row of their own; the others are as whole, or one of thousands of ranks.
+/// Largest number of units that get a row of their own; a run may have thousands of ranks.
 const MOST_ROWS: usize = 100;
 
 /// A row of the account.
@@ -21,15 +21,15 @@ pub struct AccountRow {
     pub check: CheckId,
     /// The unit; empty in the sum of a check.
     pub unit: Value,
-    /// Places of a thing that both runs have.
+    /// Number of places of things that both runs have.
     pub offered: u64,
-    /// Of these, compared.
+    /// Number of those places that were compared.
     pub compared: u64,
-    /// The rest, in words; empty where there is none.
+    /// Phrase for the places that were not compared; empty if all were.
     pub rest: Value,
 }
 
-/// Rows of `result`: the sum of each check, then its units of which something was left.
+/// Rows of `result`: the sum of each check, then those of its units that were not compared completely.
 pub(super) fn rows(result: &GateResult, writer: &Writer) -> Result<Vec<AccountRow>> {
     let mut rows = Vec::new();
     for check in &result.checks {
@@ -54,7 +54,7 @@ pub(super) fn rows(result: &GateResult, writer: &Writer) -> Result<Vec<AccountRo
     Ok(rows)
 }
 
-/// Words for what of a check was not judged, all units together; empty where all was.
+/// Phrase for the part of a check that was not judged, over all units; empty if everything was judged.
 pub(super) fn not_judged(check: &Check, writer: &Writer) -> Result<String> {
     let units = || check.units.iter().filter_map(|unit| unit.evidence());
     let sum = |count: fn(&Evidence) -> u64| units().map(count).fold(0, u64::saturating_add);
@@ -72,7 +72,7 @@ pub(super) fn not_judged(check: &Check, writer: &Writer) -> Result<String> {
     Ok(told.collect::<Result<Vec<_>>>()?.join(&writer.word("comma")?))
 }
 
-/// Words for what was not compared, and for how.
+/// Phrase for the places that were not compared, with the reasons.
 fn rest(evidence: &Evidence, writer: &Writer) -> Result<String> {
     let [baseline, candidate] = evidence.one_sided;
     let counts = [

@@ -1,4 +1,4 @@
-//! Commands that documents tell people to run about a result: only those that help, with the paths of this result.
+//! Commands that documents advise for a result: only those that help, with the paths of this result filled in.
 
 use minijinja::{Value, context};
 
@@ -9,10 +9,10 @@ use crate::result::advice::{Advice, DEFAULT_FILE};
 use crate::result::unit::Culprit;
 use crate::verdict::CheckId;
 
-/// Reason of a next dump that takes a whole step.
+/// Reason code of a next dump that covers a whole step.
 const STEP: &str = "curve";
 
-/// Commands about a result; `None` where one would not help.
+/// Commands about a result; a command is `None` if it would not help.
 #[derive(Debug)]
 pub struct Commands {
     /// Writes msprobe's configuration for a whole step.
@@ -24,7 +24,7 @@ pub struct Commands {
 }
 
 impl Default for Commands {
-    /// Those of a result that nobody has yet: explanations of codes name all of them.
+    /// All commands, about a result with the default file name, for explanations of codes, which have no result.
     fn default() -> Self {
         let about = |command| Some(Advice::new([command, DEFAULT_FILE]));
         Self { dump_step: about("next-dump"), dump_operation: about("next-dump"), reproduce: about("reproduce") }
@@ -32,7 +32,7 @@ impl Default for Commands {
 }
 
 impl Commands {
-    /// Those that help with `result`.
+    /// The commands that help with `result`.
     pub fn of(result: &GateResult) -> Self {
         let file = if result.file.is_empty() { DEFAULT_FILE } else { &result.file };
         let next = result.next_dump.as_ref().map(|next| (next.reason == STEP, Advice::new(["next-dump", file])));
@@ -58,7 +58,8 @@ impl Commands {
     }
 }
 
-/// A command as code: whole, since half of one runs nothing. A backtick cannot stand in a path of it, which a shell quotes.
+/// A command as code. It is never shortened, since a part of a command does not run. A path in it is quoted for the shell, so
+/// that it holds no backtick.
 fn code(advice: &Advice, target: Target) -> Value {
     let text = cleaned(&advice.to_string());
     Value::from_safe_string(match target {
@@ -70,9 +71,9 @@ fn code(advice: &Advice, target: Target) -> Value {
     })
 }
 
-/// Whether `reproduce` writes a script that runs the culprit alone: of a dump, where it is called as recorded there.
+/// Whether `reproduce` can write a script that runs the culprit alone: the culprit comes from a dump and is called as recorded.
 pub fn can_run_alone(culprit: &Culprit) -> bool {
-    // Put together from ranks, it is a call of none of them.
+    // A culprit that was put together from several ranks is not a call of any one rank.
     culprit.check == CheckId::Dump
         && culprit.layout.is_none()
         && runnable(&culprit.op).is_ok_and(|found| !found.is_random())

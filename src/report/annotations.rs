@@ -1,6 +1,7 @@
 //! Annotations for GitHub Actions: workflow commands on standard output.
 //!
-//! A step may write ten of each kind: the verdict comes first, then the worst findings, then how many more there are.
+//! GitHub accepts ten annotations of each kind per step: the verdict comes first, then the worst findings, then the number of
+//! further findings.
 
 use minijinja::context;
 
@@ -14,7 +15,7 @@ use crate::result::GateResult;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Verdict};
 
-/// Commands of one kind that a step may write.
+/// Largest number of commands of one kind that a step may write.
 const MOST: usize = 10;
 
 /// The lines to print, without line breaks.
@@ -30,7 +31,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> 
     };
     let worst: Vec<&Issue<'_>> =
         [Severity::Fail, Severity::Incomplete, Severity::Warn].into_iter().flat_map(counting).collect();
-    // One of the ten is the verdict, one says how many more there are.
+    // One of the ten is the verdict, one gives the number of further findings.
     let shown = if worst.len() < MOST { worst.len() } else { MOST - 2 };
     for issue in worst.iter().take(shown) {
         let line = issue.line.as_ref().map(|line| (line.path.as_str(), line.line.to_string()));
@@ -62,7 +63,7 @@ fn kind(severity: Severity) -> &'static str {
     kind_of_verdict(severity.verdict())
 }
 
-/// One workflow command: in its text `%`, CR and LF are escaped, in its properties also `:` and `,`.
+/// One workflow command. `%`, CR and LF are escaped in its text, and `:` and `,` as well in its properties.
 pub fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
     let escape = |text: &str| cleaned(text).replace('%', "%25");
     let property =

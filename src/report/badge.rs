@@ -8,7 +8,7 @@ use super::writer::Writer;
 use crate::error::Result;
 use crate::verdict::Verdict;
 
-/// A badge that says `verdict` of what `label` names.
+/// A badge with `label` on its left and `verdict` on its right.
 pub fn render(label: &str, verdict: Verdict, language: Language) -> Result<String> {
     let message = Writer::new(language, Target::Plain).word(&format!("verdict_{}", verdict.as_str()))?;
     let color = match verdict {

@@ -1,7 +1,7 @@
 //! Texts of likely causes, from `templates/messages/<language>/diagnoses.yaml`.
 //!
-//! A diagnosis carries codes and facts; titles, evidence and advice are minijinja texts over those facts, as findings have
-//! them. A code that this version does not know (a result of a later version) is shown as it stands in the result.
+//! A diagnosis carries codes and facts; titles, evidence and advice are minijinja texts over those facts, as for findings.
+//! A code that this version does not know (from a result of a later version) is shown as it is in the result.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -66,11 +66,11 @@ pub fn advice(code: &str, language: Language) -> Option<&'static str> {
 pub struct CauseText {
     /// Title.
     pub title: String,
-    /// Sureness, in a word.
+    /// Confidence in the cause, in one word.
     pub sureness: String,
     /// Evidence for it, one sentence each.
     pub evidence: Vec<String>,
-    /// Advice; empty where the result holds none.
+    /// Advice; empty if the result holds none.
     pub advice: String,
 }
 
@@ -96,7 +96,7 @@ pub fn text(diagnosis: &Diagnosis, writer: &Writer) -> Result<CauseText> {
     Ok(CauseText { title, sureness, evidence: evidence?, advice })
 }
 
-/// The finding that a statement repeats, where it does.
+/// The finding that a statement repeats; `None` if it repeats none.
 fn as_finding(statement: &Statement) -> Option<Finding> {
     let text = |name: &str| match statement.facts.get(name) {
         Some(Fact::Text(text)) => Some(text.as_str()),
@@ -106,7 +106,7 @@ fn as_finding(statement: &Statement) -> Option<Finding> {
     Some(Finding { facts: statement.facts.clone(), ..Finding::new(rule, place) })
 }
 
-/// A finding's sentence, after its place where it does not name that.
+/// A finding's sentence, with its place in front if the sentence does not name the place.
 fn finding_text(finding: &Finding, writer: &Writer) -> Result<String> {
     let message = writer.finding(finding)?.message;
     let place = writer.name(&finding.place);
@@ -120,16 +120,16 @@ pub struct DiagnosisRow {
     pub cause: String,
     /// Title.
     pub title: Value,
-    /// Sureness, in a word.
+    /// Confidence in the cause, in one word.
     pub sureness: Value,
-    /// The place it is about.
+    /// Place of the suspected fault.
     #[serde(rename = "where")]
     pub place: Value,
     /// Evidence for it, one sentence each.
     pub evidence: Vec<Value>,
     /// Advice; may be empty.
     pub advice: Value,
-    /// Pages to read on; of the gate's own choice, never from an artifact.
+    /// Pages for further reading, chosen by the gate and never taken from an artifact.
     pub links: Vec<Value>,
 }
 

@@ -1,7 +1,7 @@
-//! Presentation of the checks of which more is shown than row, rules and findings.
+//! Presentation of the checks that show more than a row, rules and findings.
 //!
-//! A check that is not listed is shown all the same: in the comment, page, terminal, JUnit and metrics by its verdict,
-//! the names and sizes of its units and its findings. An entry adds a picture, a table or data for the page's scripts.
+//! A check that is not listed is shown as well: the comment, page, terminal, JUnit file and metrics give its verdict, the names
+//! and sizes of its units, and its findings. An entry adds a picture, a table or data for the page's scripts.
 
 mod arrays;
 mod config;
@@ -22,7 +22,7 @@ use presentation::{AGREES, Presentation};
 
 pub(super) use presentation::{Details, Embedded};
 
-/// The checks of which more is shown, in the order of reports.
+/// The checks that show more, in the order of reports.
 pub(super) const ALL: &[Presentation] = &[
     config::SHOWN,
     loss::SHOWN,
@@ -37,7 +37,7 @@ pub(super) const ALL: &[Presentation] = &[
     history::SHOWN,
 ];
 
-/// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
+/// Presentation of `check`; `None` if it shows only a row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
     ALL.iter().find(|shown| shown.check == check)
 }
@@ -57,22 +57,22 @@ pub(super) fn computed_anything(result: &GateResult) -> bool {
     result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id) && !is_of_times(check.id))
 }
 
-/// Whether `check` compares times, and no number that a run computed.
+/// Whether `check` compares times only, not numbers that a run computed.
 pub(super) fn is_of_times(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_of_times)
 }
 
-/// Whether `check` is not missed where no files are given for it.
+/// Whether `check` is optional: a run without files for it counts as complete.
 pub(super) fn is_aside(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_aside)
 }
 
-/// Whether `check` compares settings, and nothing that a run computed.
+/// Whether `check` compares settings only, not numbers that a run computed.
 pub(super) fn is_of_settings(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_of_settings)
 }
 
-/// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its evidence name.
+/// Whether a diagnosis at the place of a finding of `check` always explains that finding, even if its evidence does not name it.
 pub(super) fn is_diagnosed_by_place(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_diagnosed_by_place)
 }

@@ -1,5 +1,6 @@
-//! Texts and facts about every code, which explanations, their page and waivers are made of: texts per language (`templates/messages/<language>/explain.yaml`; of causes, `diagnoses.yaml`), and facts that are the same
-//! in every language (`templates/explain.yaml`).
+//! Texts and facts about every code. Explanations, their page and waivers are made from them: texts per language
+//! (`templates/messages/<language>/explain.yaml`, for causes `diagnoses.yaml`), and facts that are the same in every language
+//! (`templates/explain.yaml`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -28,15 +29,15 @@ pub(super) struct Texts {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
-    /// Meaning; its first sentence stands for itself in lists.
+    /// Meaning; lists show its first sentence alone.
     pub(super) meaning: String,
-    /// The test, or how a cause is recognised; beside it stand formulas of rules.
+    /// The test, or how a cause is recognised; explanations add the formulas of rules to it.
     pub(super) rule: Option<String>,
-    /// Reason that a healthy run may show it.
+    /// Reason why a healthy run may show it.
     pub(super) harmless: String,
-    /// Advice; where it is not given, the `help` of the finding's message is it.
+    /// Advice; `None` if the `help` of the finding's message is the advice.
     pub(super) fix: Option<String>,
-    /// Condition on which it weighs other than by default.
+    /// Condition under which its severity differs from the default.
     pub(super) weight: Option<String>,
 }
 
@@ -48,7 +49,7 @@ pub(super) struct Facts {
     pub(super) keys: BTreeMap<String, String>,
     /// By the name of a check.
     pub(super) checks: BTreeMap<String, CheckFacts>,
-    /// By the code of a finding; one that differs in nothing from its check is left out.
+    /// Facts by the code of a finding; a code with the same facts as its check is left out.
     codes: BTreeMap<String, CodeFacts>,
     /// The finding that each rule gives.
     pub(super) rules: BTreeMap<String, String>,
@@ -58,15 +59,15 @@ pub(super) struct Facts {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CheckFacts {
-    /// A place as findings name it.
+    /// An example of a place, as findings name it.
     #[serde(rename = "where")]
     pub(super) place: String,
     /// Page below `docs/`, with its anchor.
     page: String,
-    /// Whether the page has a heading for each finding, its code.
+    /// Whether the page has one heading per finding, which is the finding's code.
     #[serde(default)]
     headed_by_code: bool,
-    /// Policy keys that change those findings that have no facts of their own.
+    /// Policy keys that affect the findings without facts of their own.
     #[serde(default)]
     keys: Vec<String>,
 }
@@ -79,24 +80,24 @@ pub(super) struct CodeFacts {
     pub(super) rules: Vec<String>,
     /// Policy keys that change it.
     keys: Vec<String>,
-    /// A place, where it differs from its check's.
+    /// An example of a place, if it differs from that of its check.
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
-    /// Page, where it differs from its check's.
+    /// Page, if it differs from that of its check.
     page: Option<String>,
     strict: Option<Severity>,
     bit_exact: Option<Severity>,
     release: Option<Severity>,
-    /// Whether it may be a warning although its default is another one.
+    /// Whether it may be a warning although its default severity is another one.
     pub(super) warns: bool,
-    /// Whether only the profile `release` makes it.
+    /// Whether only the profile `release` produces it.
     pub(super) only_release: bool,
-    /// Whether a waiver cannot cover it, nor the policy weigh it.
+    /// Whether neither a waiver can cover it nor the policy change its severity.
     pub(super) never_waived: bool,
 }
 
 impl CodeFacts {
-    /// Severity that the profile's own rules give it; `None` where they do not differ from the default.
+    /// Severity of this finding under `profile`; `None` if it is the default one.
     pub(super) fn under(&self, profile: Profile) -> Option<Severity> {
         match profile {
             Profile::Default => None,

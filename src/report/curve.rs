@@ -1,4 +1,4 @@
-//! Parts that pictures and diagrams of a curve share.
+//! Functions that pictures and diagrams of a curve share.
 
 use super::ends;
 use crate::judge::loss::rl;
@@ -9,15 +9,15 @@ use crate::result::outcome::{LimitDirection, RuleOutcome};
 use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::verdict::{CheckId, Verdict};
 
-/// The curve a report shows first: the worst, and of equals the first, as units come with the plain loss in front.
+/// The curve that a report shows first: the worst one, and of equally bad ones the first, since the plain loss comes first.
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
-    // Of metrics of reinforcement learning, whose order says nothing, what is furthest over its limit.
+    // The order of metrics of reinforcement learning has no meaning: the one furthest over its limit comes first.
     let is_blamed = worst.mode == rl::MODE && worst.verdict >= Verdict::Warn;
     let alike = judged.clone().filter(|unit| is_blamed && unit.verdict == worst.verdict && unit.mode == rl::MODE);
     let worst = alike.reduce(|a, b| if furthest(b) > furthest(a) { b } else { a }).unwrap_or(worst);
-    // Where nothing is to blame, a run of reinforcement learning is shown by its reward.
+    // If no metric is to blame, the reward represents a run of reinforcement learning.
     let mut rewards = judged.filter(|unit| worst.mode == rl::MODE && unit.role == Some(Role::Reward));
     Some(rewards.next().filter(|_| worst.verdict < Verdict::Warn).unwrap_or(worst))
 }
@@ -38,14 +38,14 @@ pub(super) fn named<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveU
     curves(&result.checks).find(|unit| unit.name() == name)
 }
 
-/// The limit the mean of the differences is held against.
+/// The limit of the mean of the differences.
 pub fn limit(unit: &CurveUnit) -> Option<f64> {
     let rule = unit.rules.iter().find(|rule| rule.rule.ends_with("mean_rel"))?;
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
 }
 
-/// The rule that a curve's verdict follows from: that of the largest step for a spike, else the first of those as bad as the
-/// verdict; `None` for a pass.
+/// The rule that decides a curve's verdict: for a spike the rule of the largest step, otherwise the first rule that is as bad as
+/// the verdict; `None` for a pass.
 pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let counts = unit.verdict >= Verdict::Warn;
     let of_spike = |rule: &&RuleOutcome| rule.rule == "max_rel" && rule.verdict >= Verdict::Warn;
@@ -53,7 +53,7 @@ pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let mut alike = unit.rules.iter().filter(|rule| rule.verdict == unit.verdict);
     let first = alike.next();
     let by_far = |one, other| if excess(other) > excess(one) { other } else { one };
-    // Values of one scale: the worst tells most. Rules of a plain curve come in the order in which they tell.
+    // Metrics of one scale: the worst value is the most informative. Rules of a plain curve are ordered by how informative they are.
     let is_dead = first.is_some_and(is_dead_reward);
     let worst = if unit.mode == rl::MODE && !is_dead { first.map(|first| alike.fold(first, by_far)) } else { first };
     spike.or(worst).filter(|_| counts)
@@ -65,37 +65,37 @@ fn furthest(unit: &CurveUnit) -> f64 {
     if is_dead { f64::INFINITY } else { failed(unit).map_or(0.0, excess) }
 }
 
-/// Whether a rule is that of a reward that teaches nothing, which explains all the rest.
+/// Whether a rule reports a reward that teaches nothing, which explains all other failures.
 fn is_dead_reward(rule: &RuleOutcome) -> bool {
     rule.rule == "reward_dead"
 }
 
-/// Ratio of the value of a rule to the limit that its verdict comes from: 1 at the limit, more beyond it.
+/// Ratio of a rule's value to the limit that decided its verdict: 1 at the limit, more beyond it.
 pub(super) fn excess(rule: &RuleOutcome) -> f64 {
     let limit = if rule.verdict == Verdict::Warn { rule.warn.or(rule.fail) } else { rule.fail.or(rule.warn) };
     let (Some(Number(value)), Some(Number(limit))) = (rule.value, limit) else { return 0.0 };
     let (over, under) = if rule.direction == LimitDirection::AtLeast { (limit, value) } else { (value, limit) };
     let times = over.abs() / under.abs();
-    // What is no number is beyond every limit; 0 beside a limit of 0 is within it.
+    // NaN is beyond every limit, except that 0 is within a limit of 0.
     if times.is_nan() { if over == 0.0 { 0.0 } else { f64::INFINITY } } else { times }
 }
 
-/// Times that a spike exceeds the differences before and after it.
+/// Factor by which a spike exceeds the differences before and after it.
 const SPIKE: f64 = 10.0;
 
-/// A step that differs far more than every one before it, and than every one from some step after it on.
+/// A step that differs far more than all steps before it, and than all steps from some later step on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spike {
     /// The step.
     pub(super) step: f64,
-    /// The difference, in parts of the baseline.
+    /// The difference as a fraction of the baseline.
     pub(super) apart: f64,
-    /// The first step from which on the curves are close again.
+    /// The first step after which the curves stay close again.
     pub(super) recovered: f64,
 }
 
 impl Spike {
-    /// The spike of a curve, where its largest difference is one.
+    /// The spike of a curve; `None` if its largest difference is not a spike.
     pub(super) fn of(unit: &CurveUnit) -> Option<Self> {
         let all = Shown::of(unit).differences();
         let largest = all.iter().copied().enumerate().max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
@@ -113,15 +113,15 @@ impl Spike {
 pub struct Shown {
     /// Steps.
     pub step: Vec<f64>,
-    /// Baseline values; `None` where there is none.
+    /// Baseline values; `None` at a step without one.
     pub baseline: Vec<Option<f64>>,
-    /// Candidate values.
+    /// Candidate values; `None` at a step without one.
     pub candidate: Vec<Option<f64>>,
-    /// The recorded noise around the baseline, relative; empty where none was recorded.
+    /// The recorded noise around the baseline, relative to it; empty if none was recorded.
     pub band: Vec<f64>,
-    /// First and last step of each stretch at which one side only is not finite.
+    /// First and last step of each stretch of steps at which exactly one side is not finite.
     pub broken: Vec<(f64, f64)>,
-    /// Means of windows, by which reinforcement learning is judged; empty for others.
+    /// Means over windows of steps, which the rules of reinforcement learning judge; empty for other curves.
     pub windows: Vec<ShownWindow>,
 }
 
@@ -155,7 +155,7 @@ impl Shown {
         shown
     }
 
-    /// Whether there is no baseline at any step.
+    /// Whether no step has a baseline value.
     pub fn is_alone(&self) -> bool {
         self.baseline.iter().all(Option::is_none)
     }
@@ -169,7 +169,7 @@ impl Shown {
         })
     }
 
-    /// First and last step of each stretch of steps whose values are of a kind.
+    /// First and last step of each stretch of steps whose two values satisfy `is_of_kind`.
     fn stretches_of(&self, is_of_kind: impl Fn(Option<f64>, Option<f64>) -> bool) -> Vec<(f64, f64)> {
         let mut found: Vec<(f64, f64)> = Vec::new();
         let mut inside = false;
@@ -185,8 +185,8 @@ impl Shown {
         found
     }
 
-    /// Steps and differences where both sides are finite: above 0 where the candidate is higher. In parts of the baseline;
-    /// of reinforcement learning, whose values lie around 0, in the metric's own unit.
+    /// Steps and differences where both sides are finite; positive if the candidate is higher. Differences are fractions of the
+    /// baseline, or in the metric's own unit for reinforcement learning, whose values lie around 0.
     pub fn differences(&self) -> Vec<(f64, f64)> {
         let is_relative = self.windows.is_empty();
         let both = self.step.iter().zip(self.baseline.iter().zip(&self.candidate));
@@ -201,18 +201,18 @@ impl Shown {
         ends::usual(self.baseline.iter().chain(&self.candidate).flatten().copied())
     }
 
-    /// The largest size of a difference that an axis shows; `None` without a difference.
+    /// The largest absolute difference that an axis shows; `None` without a difference.
     pub(super) fn largest_difference(&self) -> Option<f64> {
         let of = if self.windows.is_empty() { None } else { self.ends() };
         ends::largest_difference(self.differences().into_iter().map(|(_, apart)| apart), of)
     }
 
-    /// First and last step of each stretch that the candidate lacks.
+    /// First and last step of each stretch of steps that the candidate lacks.
     pub fn missing(&self) -> Vec<(f64, f64)> {
         self.stretches_of(|baseline, candidate| baseline.is_some() && candidate.is_none())
     }
 
-    /// Unbroken stretches of finite values: a missing value or a long gap between steps ends one.
+    /// Unbroken stretches of finite values; a missing value or a long gap between steps ends a stretch.
     pub fn stretches(&self, values: &[Option<f64>]) -> Vec<Vec<(f64, f64)>> {
         let points = self.step.iter().zip(values).map(|(step, value)| (*step, value.filter(|value| value.is_finite())));
         self.split(points)
@@ -243,7 +243,7 @@ impl Shown {
     }
 }
 
-/// The windows of a unit, the first from the step `first` on.
+/// The windows of a unit; the first one starts at the step `first`.
 #[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
 fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<ShownWindow> {
     let Some((windows, first)) = unit.windows.as_ref().zip(first) else { return Vec::new() };
@@ -258,7 +258,7 @@ fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<ShownWindow> {
     starts.zip(ends).zip(means).map(of).collect()
 }
 
-/// A centred moving average over a fortieth of the points.
+/// A centred moving average whose window is a fortieth of the points.
 #[allow(clippy::cast_precision_loss, reason = "at most 2000 points")]
 pub fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let half = (points.len() / 80).max(1);

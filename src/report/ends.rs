@@ -1,24 +1,24 @@
-//! Ends of axes: pictures and the page draw a measurement on the same one.
+//! Ends of axes, so that pictures and the page draw a measurement on the same axis.
 //!
-//! A value beyond an end is drawn at it: on an axis up to a single 1e300 nothing else could be told apart.
+//! A value beyond an end is drawn at the end: on an axis that reaches up to a single 1e300, all other values would coincide.
 
 use serde::Serialize;
 
 use crate::result::unit::ProfilePoint;
 
-/// The largest number that is drawn as it is: axes reckon with sums and multiples of their ends.
+/// The largest number that is drawn unchanged: axes compute sums and multiples of their ends, which must stay finite.
 const LARGEST: f64 = 1e300;
 
-/// A number within what axes can reckon with.
+/// `value`, clamped to the numbers that axes can compute with.
 pub(super) fn within_axes(value: f64) -> f64 {
     value.clamp(-LARGEST, LARGEST)
 }
 
-/// Times the usual size, beyond which a value is drawn at the edge.
+/// Multiple of the usual size beyond which a value is drawn at the edge.
 const UNUSUAL: f64 = 1e4;
 
-/// Ends of an axis on which the usual values can be told apart: the smallest and the largest of those within 10 000 times
-/// the median size of what is not 0. `None` without a finite value.
+/// Ends of an axis on which the usual values can be told apart: the smallest and the largest value whose size is at most 10 000
+/// times the median size of the values other than 0. `None` without a finite value.
 pub(super) fn usual(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite: Vec<f64> = values.filter(|value| value.is_finite()).map(within_axes).collect();
     let mut sizes: Vec<f64> = finite.iter().map(|value| value.abs()).filter(|size| *size > 0.0).collect();
@@ -29,11 +29,11 @@ pub(super) fn usual(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (low <= high).then_some((low, high))
 }
 
-/// Relative differences beyond this are drawn at the edge: the candidate has nothing to do with the baseline.
+/// Relative differences beyond this are drawn at the edge: the candidate is then unrelated to the baseline.
 const WORST_DIFFERENCE: f64 = 10.0;
 
-/// The largest size of a difference that an axis shows. Differences of values with the sizes `of` are bounded by twice the
-/// usual ones, relative differences (`None`) by 1000 %; where all lie beyond, by the smallest.
+/// The largest absolute difference that an axis shows. Differences of values with the range `of` are bounded by twice the usual
+/// size, relative differences (`of` is `None`) by 1000 %, and by the smallest difference if all lie beyond that bound.
 pub(super) fn largest_difference(differences: impl Iterator<Item = f64>, of: Option<(f64, f64)>) -> Option<f64> {
     let bound = of.map_or(WORST_DIFFERENCE, |(low, high)| 2.0 * low.abs().max(high.abs()));
     let sizes: Vec<f64> = differences.filter(|apart| apart.is_finite()).map(|apart| within_axes(apart.abs())).collect();
@@ -41,11 +41,11 @@ pub(super) fn largest_difference(differences: impl Iterator<Item = f64>, of: Opt
     within.or_else(|| sizes.iter().copied().reduce(f64::min))
 }
 
-/// Lowest error that is drawn apart from 0 where no limit says more, as a power of ten.
+/// Lowest error that is drawn apart from 0 if no limit is lower, as a power of ten.
 const LOWEST: f64 = -12.0;
-/// Decades below the least limit in which nothing lies that a limit could be about.
+/// Number of decades that the axis reaches below the least limit; smaller errors do not matter for any limit.
 const BELOW_LIMIT: f64 = 4.0;
-/// Largest error that is drawn as it is, as a power of ten: hundred times the size of the tensor.
+/// Largest error that is drawn unchanged, as a power of ten: a hundred times the size of the tensor.
 const HIGHEST: f64 = 2.0;
 
 /// The logarithmic axis of a profile's errors, in whole decades. Equal results lie on its floor; NaN and infinity at its top.

@@ -6,7 +6,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorPattern};
 
-/// Indices that are written out one by one.
+/// Largest number of indices that are written out one by one.
 const LISTED: usize = 4;
 
 /// The sentence about where the error lies.
@@ -39,7 +39,7 @@ pub fn sentence(location: &ErrorLocation, writer: &Writer) -> Result<String> {
     writer.phrase(key, &facts)
 }
 
-/// The word for an axis, where its meaning is known and the result spells it as this version does; else empty.
+/// The word for an axis; empty if its meaning is unknown or the result spells it differently than this version.
 ///
 /// # Errors
 /// Where a phrase does not render.
@@ -69,7 +69,7 @@ fn indices(axis: &ErrorAxis, writer: &Writer) -> Result<String> {
     if axis.count == 1 && axis.len > 1 && last == axis.len - 1 {
         return writer.phrase("error_indices_last", &context! { index => last });
     }
-    // A result may come from a stranger.
+    // A result may come from an untrusted run, so the sums saturate.
     let listed = axis.runs.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1));
     let more = axis.runs.len() > LISTED || listed.fold(0, u64::saturating_add) < axis.count;
     let runs: Vec<String> = axis.runs.iter().take(LISTED).map(|(first, last)| run(*first, *last)).collect();
@@ -87,7 +87,7 @@ fn run(first: u64, last: u64) -> String {
     if first == last { first.to_string() } else { format!("{first}–{last}") }
 }
 
-/// The sentence as a value of a template; empty where nothing is known.
+/// The sentence as a template value; empty if the place is not known.
 ///
 /// # Errors
 /// Where a phrase does not render.

@@ -1,4 +1,4 @@
-//! Foreign text in documents: names from artifacts shown as text, never obeyed.
+//! Foreign text in documents: names from artifacts are shown as text and never interpreted.
 //!
 //! Markdown is that of GitHub and GitLab: names stand in code spans, where neither mentions, links, HTML nor quick
 //! actions work. [`prose`] does the same word by word for sentences that quote an artifact.
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Format that a text is written for, which decides what is escaped.
+/// Format that a text is written for; it decides which characters are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Terminal, JSON, XML: whatever escapes by itself.
+    /// Terminal, JSON and XML, whose writers escape by themselves.
     Plain,
     /// Comments and job summaries.
     Markdown,
@@ -21,13 +21,13 @@ pub enum Target {
     Html,
 }
 
-/// Characters of a name that are shown; a longer one loses its middle.
+/// Largest number of characters of a name that are shown; a longer name loses its middle.
 const MOST_CHARS: usize = 160;
-/// Characters among those that follow the cut: the end tells tensors of one operation apart.
+/// Number of those characters that follow the cut, since the end distinguishes tensors of one operation.
 const END_CHARS: usize = 60;
-/// Characters of a quoted text that are shown.
+/// Largest number of characters of a quoted text that are shown.
 const MOST_QUOTED: usize = 200;
-/// Characters of a sentence that are shown.
+/// Largest number of characters of a sentence that are shown.
 const MOST_PROSE: usize = 600;
 
 /// A name or value from an artifact, as `target` shows it: a code span, `<code>`, or cleaned text.
@@ -51,7 +51,7 @@ pub fn prose(text: &str, target: Target) -> String {
     }
 }
 
-/// A text of an artifact that is quoted at length: as [`name`], but cut at its end alone; no `<code>` on the page.
+/// A long quotation from an artifact: like [`name`], but only its end is cut, and the page has no `<code>` around it.
 pub fn quoted(text: &str, target: Target) -> String {
     let cleaned = cleaned(text);
     let mut text: String = cleaned.chars().take(MOST_QUOTED).collect();
@@ -65,8 +65,8 @@ pub fn quoted(text: &str, target: Target) -> String {
     }
 }
 
-/// Text without control, bidirectional and invisible characters, and without colours of a terminal; line breaks and tabs
-/// become spaces.
+/// Text without control, bidirectional and invisible characters and without terminal colours; line breaks and tabs become
+/// spaces.
 pub fn cleaned(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
@@ -78,7 +78,7 @@ pub fn cleaned(text: &str) -> String {
     std::iter::once(plain).chain(rest).flat_map(str::chars).filter_map(shown).collect()
 }
 
-/// The text behind the parameters and the final letter of a control sequence (ECMA-48, 5.4).
+/// The text after the parameters and the final letter of a control sequence (ECMA-48, 5.4).
 fn after_sequence(text: &str) -> &str {
     let letters = text.trim_start_matches(|letter: char| matches!(letter, '0'..='?' | ' '..='/'));
     letters.strip_prefix(|letter: char| matches!(letter, '@'..='~')).unwrap_or(letters)
@@ -117,13 +117,13 @@ pub fn xml(document: &str) -> String {
     document.chars().filter(|character| matches!(character, '\n' | '\t') || is_shown(*character)).collect()
 }
 
-/// Whether a character is one that people see, or white space in a line.
+/// Whether a character is visible, or white space within a line.
 pub(super) fn is_shown(character: char) -> bool {
     !character.is_control() && !is_invisible(character) && !is_no_character(character)
 }
 
-/// Bidirectional controls, zero-width characters, soft hyphens, fillers, annotations and tags: what Unicode calls format
-/// characters and default ignorable, but for the selectors of variants that emoji and Chinese names are written with.
+/// Whether a character is a bidirectional control, a zero-width character, a soft hyphen, a filler, an annotation or a tag. These
+/// are Unicode's format characters and default ignorable ones, except the variation selectors, which emoji and Chinese names use.
 pub(super) fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
@@ -132,7 +132,7 @@ pub(super) fn is_invisible(character: char) -> bool {
         | '\u{e0000}'..='\u{e00ff}')
 }
 
-/// Code points that Unicode keeps free of characters for ever (section 23.7 of its standard).
+/// Whether a code point is one of Unicode's noncharacters (section 23.7 of its standard).
 fn is_no_character(character: char) -> bool {
     let code = u32::from(character);
     (0xfdd0..=0xfdef).contains(&code) || code & 0xfffe == 0xfffe
@@ -171,7 +171,7 @@ pub fn cell(markdown: &str) -> String {
     markdown.replace(['\n', '\r'], " ").replace('|', "\\|")
 }
 
-/// A text of the gate's own, before names are put into it: what stands in backticks is code on the page too.
+/// A text of the gate's own, before names are put into it; text between backticks becomes code on the page too.
 pub fn own_text(text: &str, target: Target) -> Cow<'_, str> {
     let parts: Vec<&str> = text.split('`').collect();
     if target != Target::Html || parts.len() == 1 || parts.len().is_multiple_of(2) {

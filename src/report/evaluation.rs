@@ -1,4 +1,4 @@
-//! Evaluations for reading: units in the order of their importance, their numbers in words, and the answers that got worse.
+//! Evaluations for documents: units in the order of their importance, their numbers in words, and the answers that got worse.
 
 mod amount;
 mod examples;
@@ -23,10 +23,10 @@ use crate::result::unit::{
 };
 use crate::verdict::Verdict;
 
-/// Tasks that a sentence names.
+/// Largest number of tasks that a sentence names.
 const MOST_NAMES: usize = 5;
 
-/// Steps of rollouts that a page shows.
+/// Largest number of steps of rollouts that a page shows.
 const MOST_STEPS: usize = 100;
 
 /// Evaluations for templates.
@@ -34,13 +34,13 @@ const MOST_STEPS: usize = 100;
 pub struct EvaluationView {
     /// Scores that are not pass, the worst first.
     pub wrong: Vec<ScoreRow>,
-    /// Scores that passed: first those whose test sees least.
+    /// Scores that passed; those whose test is the least sensitive come first.
     pub passed: Vec<ScoreRow>,
     /// Files of generations, the worst first.
     pub generations: Vec<GenerationRow>,
     /// Sentences about all of them: how many tests there were, how p was corrected, what could not be compared.
     pub notes: Vec<Value>,
-    /// Whether there are several models, so that rows name theirs.
+    /// Whether there are several models, so that each row names its model.
     pub has_models: bool,
 }
 
@@ -90,11 +90,11 @@ pub struct GenerationRow {
     pub compared: u64,
     /// Prompts of one run only.
     pub unmatched: u64,
-    /// Generations that differ, and how, in words.
+    /// Number of generations that differ, and their kinds of difference, in words.
     pub changed: Value,
     /// Differences of log-probabilities and their scale, in words; empty without log-probabilities.
     pub logprobs: Value,
-    /// The place where the first one parts, in words; empty where none does.
+    /// The place where the first differing generation begins to differ, in words; empty if none differs.
     pub first: Value,
     /// Texts of that place.
     pub examples: Vec<ExampleRow>,
@@ -126,13 +126,13 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Evalua
     }))
 }
 
-/// A row without the samples that a row of the same task before it showed under another metric.
+/// Removes the samples from a row that an earlier row of the same task already showed under another metric.
 fn without_told(mut row: ScoreRow, shown: &mut BTreeSet<String>) -> ScoreRow {
     row.examples.retain(|example| shown.insert(format!("{}\0{}\0{}", row.model, row.task, example.id)));
     row
 }
 
-/// Answers of a step of rollouts by what is wrong with them, in words; how many are equal where none is.
+/// Number of answers of a step of rollouts by their kind of fault, in words; the number of equal answers if none is wrong.
 pub(super) fn rollouts_in_words(unit: &RolloutUnit, writer: &Writer) -> Result<String> {
     if unit.paired == 0 {
         return writer.word("evaluation_not_compared");
@@ -147,7 +147,7 @@ pub(super) fn rollouts_in_words(unit: &RolloutUnit, writer: &Writer) -> Result<S
     answers_in_words(AnswerCounts { answers: unit.records, garbage, loops, empty, ..AnswerCounts::default() }, writer)
 }
 
-/// Answers of one run by what is wrong with them, in words.
+/// Number of answers of one run by their kind of fault, in words.
 pub(super) fn answers_in_words(answers: AnswerCounts, writer: &Writer) -> Result<String> {
     let kinds = [
         ("evaluation_answers_garbage", answers.garbage),
@@ -262,7 +262,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The place where two generations part, in words.
+    /// The place where two generations begin to differ, in words.
     fn first(&self, first: &Divergence) -> Result<Value> {
         let number = |value: Option<Number>| value.map(|value| safe(rounded(value.0, 2)));
         let facts = context! {

@@ -1,4 +1,4 @@
-//! The documents of a run while it is under way: lines and tables are written as they come.
+//! The documents of a run in progress: lines and tables are written as they arrive.
 
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -17,12 +17,12 @@ use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
 use crate::result::operation::OperationLine;
 
-/// Bytes that are written at once: lines come in millions.
+/// Bytes that are written at once; a run may have millions of lines.
 const BUFFER: usize = 64 << 10;
-/// Bytes of a common line.
+/// Typical length of a line in bytes, from which buffers are sized.
 const LINE_BYTES: usize = 640;
 
-/// Choice of the documents that grow with a run.
+/// Options for the documents that grow with a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Whether tables are written as workbooks too.
@@ -35,10 +35,10 @@ pub struct Options {
 
 /// Writer of a run's documents into its output folder.
 ///
-/// Nothing is made before there is something to write, and nothing appears before all of it is there.
+/// No file is created before there is something to write, and no file appears under its name before it is complete.
 #[derive(Debug)]
 pub struct Folder {
-    /// Goes before the folder is given back.
+    /// The file of lines; it is taken out before the folder is given back.
     lines: Mutex<Option<Written>>,
     options: Options,
     /// Tables that share a workbook.
@@ -53,10 +53,10 @@ struct Written {
     operations: Operations,
 }
 
-/// Documents that a run wrote while it judged.
+/// Documents that were written while the run judged.
 #[derive(Debug)]
 pub struct Finished {
-    /// The folder, which holds it as drafts.
+    /// The output folder, which holds the documents as drafts.
     pub output: Output,
     /// The lines as the page holds them.
     pub operations: operations::Table,
@@ -117,7 +117,7 @@ impl<'a> Part<'a> {
             text.push(b'\n');
         }
         if compress && !text.is_empty() {
-            // A frame of its own, so that every part can be compressed on its own core.
+            // Every part is a Zstandard frame of its own, so that parts can be compressed on several cores.
             text = compress_to_vec(text.as_slice(), CompressionLevel::Fastest);
         }
         Ok(Self { lines, text })
@@ -161,7 +161,7 @@ impl Sink for Folder {
         if !self.options.xlsx {
             return csv(&self.output, table);
         }
-        // A workbook has to know how long a table is.
+        // A workbook needs the length of a table in advance.
         let table = Table::from(table);
         csv(&self.output, table.clone().into())?;
         if xlsx::is_shared(&table) {
@@ -202,14 +202,14 @@ fn csv_rows(table: &Rows<'_>, groups: Range<usize>) -> String {
                 text.push_str(if place == 0 { "" } else { "," });
                 cell.write_csv(&mut text);
             }
-            // A record of nothing would be an empty line.
+            // A record whose only cell is empty would be an empty line, which CSV readers skip.
             text.push_str(if matches!(cells, [cell] if cell.text().is_empty()) { "\"\"\n" } else { "\n" });
         });
     }
     text
 }
 
-/// Writes a document piece by piece: what grows with the run is never in memory as a whole.
+/// Writes a document piece by piece, so that a document that grows with the run is never completely in memory.
 pub(super) fn write(
     output: &Output,
     name: &str,

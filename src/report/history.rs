@@ -1,7 +1,7 @@
-//! Earlier runs in documents: how the suite has gone, since when it is broken, and what changed then.
+//! Earlier runs in documents: the verdicts of the suite, since when it fails, and what changed at that point.
 //!
-//! A result may come from an untrusted run, and records from anyone who may write them: commits, versions and subjects are
-//! escaped as every foreign text, and commands are made of names of commits alone.
+//! A result may come from an untrusted run, and records from anyone with write access: commits, versions and subjects are escaped
+//! like every foreign text, and commands contain nothing from them but names of commits.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -15,12 +15,12 @@ use crate::result::history::{Change, ChangeKind};
 use crate::result::history::{Commit, Past};
 use crate::verdict::Verdict;
 
-/// Runs whose verdicts are shown as marks.
+/// Largest number of runs whose verdicts are shown as marks.
 const MOST_MARKS: usize = 30;
-/// Digits of a commit that are shown.
+/// Number of digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 12;
-/// Judges one step of a bisection. `TRAIN` stands for what leaves the candidate behind; a step that could not be judged is
-/// skipped (125).
+/// Command that judges one step of a bisection. `TRAIN` stands for the command that makes the candidate; exit code 125 skips a
+/// step that cannot be judged.
 const BISECT_RUN: &str = "git bisect run sh -c 'TRAIN || exit 125; precision-gate run --no-history; code=$?; [ $code -le 1 ] || exit 125; exit $code'";
 
 /// Earlier runs for reading.
@@ -32,10 +32,10 @@ pub struct HistoryView {
     pub marks: Vec<Verdict>,
     /// Number of runs that were looked at.
     pub runs: usize,
-    /// Number of runs in a row in which the same case has failed, and whether that is an alert; empty where the verdict
-    /// does not block.
+    /// Number of consecutive runs in which the same case has failed, and whether that is an alert; empty if the verdict does not
+    /// block.
     pub row: Value,
-    /// The last green and the first red run; empty where the verdict does not block.
+    /// The last green and the first red run; empty if the verdict does not block.
     pub since: Value,
     /// Differences between them.
     pub changes: Vec<ChangeRow>,
@@ -43,26 +43,26 @@ pub struct HistoryView {
     pub commits: Vec<Commit>,
     /// Number of commits beyond those listed.
     pub more_commits: u64,
-    /// Commands that narrow the range down; none where it is not known.
+    /// Commands that bisect the range of commits; none if the range is not known.
     pub bisect: Vec<Value>,
     /// Trends of the rules' values, the worst first.
     pub trends: Vec<TrendRow>,
     /// The same as a Markdown table.
     pub trend_table: Value,
-    /// Records that could not be read; empty where all could.
+    /// Phrase for the records that could not be read; empty if all could be read.
     pub unread: Value,
 }
 
 /// One difference.
 #[derive(Debug, Serialize)]
 pub struct ChangeRow {
-    /// The thing that differs, in words.
+    /// Kind of the thing that differs, in words.
     pub what: Value,
-    /// Name of the package, variable or rule; empty where there is only one of the kind.
+    /// Name of the package, variable or rule; empty if there is only one of its kind.
     pub name: String,
-    /// Value before; `-` where it was not known.
+    /// Value in the last green run; `-` if it was not known.
     pub before: String,
-    /// Value after; `-` where it is not known.
+    /// Value in the first red run; `-` if it is not known.
     pub after: String,
 }
 

@@ -1,8 +1,8 @@
-//! The page of a history: every suite's verdicts over time, its trends, and the way to each run. One file that any web server
-//! can give, such as the pages of a forge.
+//! The page of a history: every suite's verdicts over time, its trends, and links to the runs. It is one file that any web server
+//! can serve, such as the pages of a forge.
 //!
-//! Records may be written by anyone who may write to their place: every text in them is escaped, and an address of a run is
-//! followed only where it is one of the web.
+//! Anyone with write access to the place of the records may have written them: every text in them is escaped, and the address of
+//! a run is linked only if it is a web address.
 
 use std::num::NonZeroU32;
 
@@ -24,17 +24,17 @@ use crate::result::history::Case;
 use crate::result::history::Suite;
 use crate::verdict::Verdict;
 
-/// Cases of a run that are named.
+/// Largest number of failing cases of a run that are named.
 const MOST_CASES: usize = 2;
 
 /// One suite on the page.
 #[derive(Serialize)]
 struct SuiteView {
-    /// Its latest run in the light of those before.
+    /// Its latest run compared with the earlier ones.
     history: HistoryView,
     /// All runs looked at, oldest first.
     runs: Vec<RunView>,
-    /// The trends as a picture; empty where no value moves.
+    /// The trends as a picture; empty if no value changes.
     picture: Value,
 }
 
@@ -46,7 +46,7 @@ struct RunView {
     commit: String,
     /// Address of its report; empty where none is known.
     address: String,
-    /// First wrong operation, else the rules that block; empty where none does.
+    /// First wrong operation, otherwise the rules that block; empty if none does.
     failing: Vec<String>,
     more: usize,
 }
@@ -60,13 +60,13 @@ pub struct Latest {
     pub verdict: Verdict,
 }
 
-/// The latest verdict of every suite, of records that are sorted by suite and time.
+/// The latest verdict of every suite; `records` are sorted by suite and time.
 pub fn latest(records: &[Record]) -> Vec<Latest> {
     let last = suites(records).filter_map(<[Record]>::last);
     last.map(|record| Latest { suite: record.suite.clone(), verdict: record.verdict }).collect()
 }
 
-/// The page of `records`, which are sorted by suite and time; `unread` counts those that could not be read.
+/// The page of `records`, which are sorted by suite and time; `unread` is the number of records that could not be read.
 ///
 /// # Errors
 /// Where a picture cannot be drawn.

@@ -1,4 +1,4 @@
-//! Findings as the systems of a forge take them: a message in plain text, a stable fingerprint, a source line.
+//! Findings in the form that a forge's systems accept: a message in plain text, a stable fingerprint, a source line.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::result::GateResult;
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
-/// File that an issue without a known source line points to: the one that decides about it.
+/// File that an issue without a known source line points to: the policy, which decides about the finding.
 pub const POLICY_FILE: &str = "precision-gate.yml";
 
-/// Findings about source that are shown beside their lines; the summary counts them all.
+/// Largest number of findings about source that are shown beside their lines; the summary counts all of them.
 pub const MOST_OF_SOURCE: usize = 50;
 
 /// Options for written issues.
@@ -34,19 +34,20 @@ pub struct Issue<'a> {
     pub finding: &'a Finding,
     /// One sentence, with its place.
     pub message: String,
-    /// The next step; empty where there is none.
+    /// The next step; empty if there is none.
     pub help: String,
-    /// Stays the same while the finding does, whatever its numbers: 32 hexadecimal digits, unique in the result.
+    /// Digest that stays the same as long as the finding does, even if its numbers change: 32 hexadecimal digits, unique in the
+    /// result.
     pub fingerprint: String,
     /// The source line, where it is known.
     pub line: Option<Line>,
     /// Column of the source line, from 1, in code points; `None` where only the line is known.
     pub column: Option<u64>,
-    /// Owner and reason of its waiver; `None` where it counts.
+    /// Owner and reason of its waiver; `None` if no waiver covers it.
     pub waived: Option<String>,
 }
 
-/// Every finding that counts, the worst first, then those that are waived.
+/// Every finding that counts, the worst first, then the waived findings.
 pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
     let writer = Writer::of(result, options.language, Target::Plain);
     let view = View::new(result, &writer)?;
@@ -68,7 +69,8 @@ pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issu
     Ok(counting.chain(waived).map(issue).collect())
 }
 
-/// Whether a finding is shown beside its line: one about source only as a warning or failure, and only the worst of them.
+/// Whether a finding is shown beside its line. Findings about source are shown only if they are warnings or failures, and only
+/// the worst of them.
 fn is_shown(finding: &Finding, left_of_source: &mut usize) -> bool {
     if finding.source.is_none() {
         return true;

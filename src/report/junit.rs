@@ -1,6 +1,6 @@
-//! `junit.xml`: one suite per check, one case per unit or checker; names carry no values and stay the same.
+//! `junit.xml`: one suite per check, one case per unit or checker; names contain no values, so that they are the same in every run.
 //!
-//! GitLab compares it with the target branch's and shows pictures that a case's output attaches.
+//! GitLab compares it with the file of the target branch and shows pictures that a case's output attaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
         let mut suite = TestSuite::new(CheckId::Artifacts.as_str());
         let verdict = general.iter().map(|issue| issue.finding.severity.verdict()).max();
         let mut case = case(CheckId::Artifacts, "artifacts", verdict.unwrap_or(Verdict::Pass), &general);
-        // A pass without a baseline has to say what it is.
+        // A pass without a baseline has to be recognisable as one.
         if let Some(issue) = general.iter().find(|issue| issue.finding.is(&NO_BASELINE)) {
             case.set_system_out(&issue.message);
         }
@@ -40,7 +40,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
     Ok(escape::xml(&without_total_of_skipped(&xml)))
 }
 
-/// The format's schema has no `skipped` on the root element, which the library writes.
+/// Removes the attribute `skipped` from the root element: the library writes it, but the format's schema does not allow it.
 fn without_total_of_skipped(xml: &str) -> String {
     let Some((root, suites)) = xml.split_once("<testsuite ") else { return xml.to_owned() };
     let kept: Vec<&str> = root.split(' ').filter(|attribute| !attribute.starts_with("skipped=")).collect();
@@ -80,7 +80,7 @@ fn suite(check: &Check, issues: &[&Issue<'_>], waived: &[&Issue<'_>], pictures: 
         name_waived(&mut case, verdict, &own, covered);
         suite.add_test_case(case);
     }
-    // What concerns no single unit (a missing step, a damaged file) must not vanish.
+    // Findings that concern no single unit (a missing step, a damaged file) must not get lost.
     let left = issues.iter().zip(is_left).filter(|(issue, is_left)| *is_left && blocks(issue.finding));
     let left: Vec<&Issue<'_>> = left.map(|(issue, _)| *issue).collect();
     if !left.is_empty() {
@@ -98,8 +98,8 @@ fn cases(check: &Check) -> Vec<(String, Verdict)> {
     if cases.is_empty() { vec![(check.id.as_str().to_owned(), check.verdict)] } else { cases }
 }
 
-/// Places of issues in their list, by the name of each case that they may be about: that of their unit, their place, or a
-/// checker's name that their code starts with.
+/// Indices of issues by the name of each case that they may be about: the name of their unit, their place, or the name of a
+/// checker that their code starts with.
 fn by_case<'a>(issues: &[&'a Issue<'_>], is_checker: bool) -> BTreeMap<&'a str, BTreeSet<usize>> {
     let mut by_case: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (place, issue) in issues.iter().enumerate() {
@@ -137,7 +137,7 @@ fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> 
     case
 }
 
-/// Says in a case that succeeds what waivers cover of it, so that it is not taken for agreement.
+/// Adds the waived findings to a case that succeeds, so that the success is not mistaken for agreement.
 fn name_waived<'a>(
     case: &mut TestCase,
     verdict: Verdict,
@@ -165,7 +165,7 @@ fn told(issue: &&Issue<'_>) -> String {
     format!("{severity}: {} [{}]{help}", issue.message, issue.finding.code)
 }
 
-/// Foreign text attaches nothing.
+/// Removes attachments from foreign text, which must not attach anything.
 fn without_attachments(text: &str) -> String {
     text.replace("[[", "[ [")
 }

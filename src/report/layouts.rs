@@ -1,4 +1,4 @@
-//! The layouts of two runs that cut the same model differently, in one line, and the ranks that hold what is wrong.
+//! The layouts of two runs that shard the same model differently, in one line, and the ranks that hold the culprit.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -10,21 +10,21 @@ use crate::layout::{Layout, LayoutSource};
 use crate::result::GateResult;
 use crate::result::unit::Culprit;
 
-/// Most ranks that are drawn.
+/// Largest number of ranks that are drawn.
 const MOST_RANKS: u64 = 64;
 
-/// A rank of the candidate, and whether it holds what is wrong.
+/// A rank of the candidate, and whether it holds the culprit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankBox {
     /// The rank.
     pub rank: u64,
-    /// Its place along each axis that the model is cut along.
+    /// Its place along each axis that the model is sharded along.
     pub place: String,
-    /// Whether it holds what is wrong.
+    /// Whether it holds the culprit.
     pub is_wrong: bool,
 }
 
-/// The ranks of the candidate where some of them, and not all, hold the culprit; none of more than are drawn.
+/// The ranks of the candidate, if some of them but not all hold the culprit; empty otherwise, or if there are too many to draw.
 pub(super) fn boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
     let Some((layouts, place)) = result.layout.as_ref().zip(culprit.layout.as_ref()) else { return Vec::new() };
     let layout = &layouts.candidate;
@@ -41,7 +41,7 @@ pub(super) fn boxes(result: &GateResult, culprit: &Culprit) -> Vec<RankBox> {
     (0..layout.world()).map(|rank| RankBox { rank, place: told(rank), is_wrong: place.ranks.contains(&rank) }).collect()
 }
 
-/// The layouts of both sides, and the source that the candidate's is known from; `None` where both cut the model alike.
+/// The layouts of both sides, and the source that the candidate's layout is known from; `None` if both shard the model alike.
 ///
 /// # Errors
 /// Errors of a text.
@@ -61,7 +61,7 @@ pub(super) fn note(result: &GateResult, writer: &Writer) -> Result<Option<Value>
     writer.phrase("layout_line", &context! { baseline, candidate, source }).map(safe).map(Some)
 }
 
-/// A layout in a sentence: its axes, in Chinese without commas of another script and after a blank where none begins it.
+/// A layout in a sentence: its axes. The Chinese form has ` + ` in place of commas and begins with a space.
 fn in_words(layout: &Layout, language: Language) -> String {
     match language {
         Language::En => layout.to_string(),

@@ -1,6 +1,6 @@
-//! The lines of `operations.jsonl`, read one at a time and as often as a document needs them.
+//! The lines of `operations.jsonl`, read one at a time, as often as a document needs them.
 //!
-//! They may be those of an untrusted run: their length is bounded, and a damaged one is an error with its number.
+//! They may come from an untrusted run: their length is bounded, and a damaged line is an error with its line number.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use crate::output::documents::lines_beside;
 use crate::read::archive::zstd::Zstd;
 use crate::result::operation::OperationLine;
 
-/// Bytes of one line that are read; a plain argument of a call may be long.
+/// Largest length in bytes of a line; a plain argument of a call may be long.
 const MOST_LINE_BYTES: u64 = 64 << 20;
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 20;
@@ -33,12 +33,12 @@ impl<'a> From<&'a [OperationLine<'static>]> for Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The lines that lie beside a result; none where there is no such file.
+    /// The lines in the file beside the result at this path; no lines if there is no such file.
     pub fn beside(result: &Path) -> Self {
         lines_beside(result).map_or(Self::Memory(&[]), Self::File)
     }
 
-    /// Hands the lines on in order, until `visit` breaks off.
+    /// Passes the lines to `visit` in order, until it breaks off.
     ///
     /// # Errors
     /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.

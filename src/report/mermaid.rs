@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::result::GateResult;
 use crate::result::unit::CurveUnit;
 
-/// Points per line of a diagram.
+/// Largest number of points per line of a diagram.
 const POINTS: usize = 60;
 
-/// The largest number of a diagram, which has no exponents: longer ones would fill the comment.
+/// The largest number in a diagram. The format has no exponents, and longer numbers would fill the comment.
 const LARGEST: f64 = 1e15;
 
 /// A diagram with the words below it.
@@ -22,17 +22,17 @@ const LARGEST: f64 = 1e15;
 pub struct Diagram {
     /// An `xychart-beta`.
     pub chart: String,
-    /// The failure in words: the first diverging step, and values that have no place in a chart. May be empty.
+    /// The failure in words: the first diverging step, and values that a chart cannot show. May be empty.
     pub caption: String,
 }
 
-/// A step with both values; one that is not finite has no place in a chart.
+/// A step with the values of both sides; a value that is not finite is drawn at the bottom.
 type Point = (f64, f64, f64);
 
 /// The curve a report shows first; `None` where there is none to show.
 ///
-/// Of many steps those that differ most are drawn, so that no spike is lost. A value that is NaN or infinite is drawn at the
-/// bottom, as the format knows no gaps, and is told below.
+/// If there are many steps, those that differ most are drawn, so that no spike is lost. NaN and infinite values are drawn at the
+/// bottom, since the format has no gaps, and the caption names them.
 ///
 /// # Errors
 /// `Internal` where a phrase cannot be written.
@@ -83,7 +83,7 @@ fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<
     Ok(said.join(if language == Language::Zh { "" } else { " " }))
 }
 
-/// At most [`POINTS`] points: of each stretch of steps the one at which the sides differ most, and both ends.
+/// At most [`POINTS`] points: the point of each stretch of steps at which the sides differ most, and both ends.
 fn telling(points: &[Point]) -> Vec<Point> {
     if points.len() <= POINTS {
         return points.to_vec();
@@ -101,7 +101,7 @@ fn telling(points: &[Point]) -> Vec<Point> {
     points.first().copied().into_iter().chain((0..POINTS - 2).filter_map(most)).chain(points.last().copied()).collect()
 }
 
-/// Text that ends neither a quoted title nor a code block.
+/// The text without characters that could end a quoted title or a code block.
 fn letters(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric() || " _-.:,/，：、".contains(*letter)).collect()
 }

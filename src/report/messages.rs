@@ -2,7 +2,7 @@
 //!
 //! `templates/messages/<language>/*.yaml` map a rule's code to `message` and `help`, minijinja texts over the
 //! finding's facts and its place (`where`); [`super::writer`] renders them. `report.yaml` beside them holds the
-//! fixed words of documents ([`super::phrases`]). Both languages must hold every code (a test sees to it).
+//! fixed words of documents ([`super::phrases`]). Both languages must hold every code; a test checks that.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,10 +20,10 @@ struct Entry {
     message: String,
     #[serde(default)]
     help: String,
-    /// Helps in place of that one, by the cause that the finding names.
+    /// Help texts that replace `help`, by the cause that the finding names.
     #[serde(default)]
     help_by_cause: BTreeMap<String, String>,
-    /// Texts for a run without a baseline, where the others speak of two runs.
+    /// Texts for a run without a baseline, if the others speak of two runs.
     #[serde(default)]
     alone: Option<Box<Self>>,
 }
@@ -63,8 +63,8 @@ pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static s
     Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
 }
 
-/// The texts of a finding, as templates over its facts: message and help; of a run without a baseline its own, where there are
-/// some.
+/// The texts of a finding, as templates over its facts: message and help. A run without a baseline has texts of its own for some
+/// codes.
 pub(super) fn templates(finding: &Finding, language: Language, is_alone: bool) -> Option<(&'static str, &'static str)> {
     let entry = Catalogue::of(language).0.get(&finding.code)?;
     let entry = entry.alone.as_deref().filter(|_| is_alone).unwrap_or(entry);
@@ -72,13 +72,13 @@ pub(super) fn templates(finding: &Finding, language: Language, is_alone: bool) -
     Some((entry.message.trim_end(), help.trim_end()))
 }
 
-/// Largest ratio that is written as a percentage; beyond it a ratio is written as a multiple.
+/// Largest ratio that is written as a percentage; a larger ratio is written as a multiple.
 const MOST_PERCENT: f64 = 10.0;
 
 /// Smallest ratio that is written as a percentage.
 const LEAST_PERCENT: f64 = 1e-4;
 
-/// A measured relative error with two digits, or with as many as show on which side of its limits it lies.
+/// A measured relative error with two digits, or with as many digits as show on which side of its limits it lies.
 pub(super) fn relative(value: f64, limits: &[f64]) -> String {
     let differs = |shown: &String, limit: &f64| {
         value.to_bits() == limit.to_bits()
@@ -86,7 +86,7 @@ pub(super) fn relative(value: f64, limits: &[f64]) -> String {
     };
     let is_told_apart = |shown: &String| limits.iter().all(|limit| differs(shown, limit));
     let shown = |digits| match ratio(value, digits) {
-        // A zero at the end says that the number was rounded: 5.046 % is 5.0 %, and 5 % is 5 %.
+        // A zero at the end shows that the number was rounded: 5.046 % becomes 5.0 %, and exactly 5 % stays 5 %.
         one if digits == 2 && one.len() == "5 %".len() && one.ends_with('%') && one != ratio(value, 4) => {
             one.replace(" %", ".0 %")
         }
@@ -133,19 +133,20 @@ pub(super) fn signed_ratio(value: f64) -> String {
     format!("{sign}{}", ratio(value, 2)).replace('-', "−")
 }
 
-/// A mark of an axis of relative errors, with three digits: as `ratio` writes it.
+/// The label of an axis of relative errors: a ratio with three digits.
 pub fn tick(value: f64) -> String {
     let size = ratio(value.abs(), 3);
     if value < 0.0 { format!("−{size}") } else { size }
 }
 
-/// A mark of an axis of differences, with its sign: `+12.5 %`.
+/// The label of an axis of differences, with its sign: `+12.5 %`.
 pub fn signed_tick(value: f64) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     format!("{sign}{}", tick(value))
 }
 
-/// The part that something has in a growth, in whole percent: what grew by more than all of it, as others shrank, is all.
+/// The share of a part in a growth, in whole percent. A part that grew by more than the whole, while others shrank, counts as
+/// 100 %.
 pub(super) fn share_of_growth(part: f64) -> String {
     let percent = (part.min(1.0) * 100.0).round() + 0.0;
     format!("{percent:.0} %").replace('-', "−")
@@ -162,7 +163,7 @@ pub(super) fn rounded(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return match value {
             nan if nan.is_nan() => "nan".into(),
-            // Zero has no sign for a reader.
+            // Adding 0.0 removes the sign of a negative zero.
             zero_or_infinite => format!("{}", zero_or_infinite + 0.0),
         };
     }

@@ -1,6 +1,6 @@
 //! `metrics.txt`: OpenMetrics text 1.0, for GitLab's metrics widget and for scrapers.
 //!
-//! One gauge per number, labelled by check, unit and rule, so that two runs of a pipeline can be compared.
+//! Each number is one gauge, labelled by check, unit and rule, so that two runs of a pipeline can be compared.
 
 use std::fmt::Write;
 
@@ -110,7 +110,7 @@ fn rules(result: &GateResult) -> Samples {
     outcomes::rules(result).into_iter().filter_map(sample).collect()
 }
 
-/// A label's value: backslash, quote and line break escaped, nothing hidden.
+/// A label's value without hidden characters, with backslash, quote and line break escaped.
 fn escaped(text: &str) -> String {
     super::escape::cleaned(text).replace('\\', "\\\\").replace('"', "\\\"")
 }

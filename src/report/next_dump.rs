@@ -1,4 +1,4 @@
-//! The next dump in documents: what it would show, and msprobe's configuration for it.
+//! The next dump in documents: the reason for it, and msprobe's configuration that records it.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct NextDumpView {
 
 /// The next dump for documents.
 ///
-/// Names in the configuration come from an artifact; as JSON strings they end neither line nor code block.
+/// Names in the configuration come from an artifact; JSON strings can end neither the line nor the code block.
 pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     let clean = NextDump { list: next.list.iter().map(|name| escape::cleaned(name)).collect(), ..next.clone() };
     let config = serde_json::to_string_pretty(&config(&clean, "./next_dump"))
@@ -32,7 +32,7 @@ pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     Ok(NextDumpView { reason: safe(reason(next, writer)?), config: safe(config) })
 }
 
-/// Whether a dump is one of the step at which a curve parts.
+/// Whether a dump is meant for the step at which a curve begins to diverge.
 pub(super) fn is_of_curve(next: &NextDump) -> bool {
     next.reason == "curve"
 }

@@ -1,7 +1,7 @@
 //! The first lines of every document: what is wrong, where, what to do, how sure, and at most four rows of evidence.
 //!
-//! One thing leads: the cause or culprit that is as severe as anything found, else the settings, curve or finding that is.
-//! Its words stand in `templates/messages/<language>/opening.yaml`.
+//! One thing leads: the cause or culprit if it is as severe as the worst finding, otherwise the settings, curve or finding that
+//! is. Its words are in `templates/messages/<language>/opening.yaml`.
 
 mod agreement;
 mod beside;
@@ -95,7 +95,7 @@ impl Builder<'_> {
         Ok(opening)
     }
 
-    /// The place of a finding whose headline does not name it.
+    /// Adds the place of a finding whose headline does not name it.
     fn place_of_finding(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
         if finding.source.is_some() {
             opening.source = safe(self.writer.name(&finding.place));
@@ -115,7 +115,7 @@ impl Builder<'_> {
         let [place, _] = named;
         let parts = [if is_told || is_unit { String::new() } else { place }, unit];
         let mut parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        // A finding about a whole unit has the unit as its place.
+        // A finding about a whole unit has the unit as its place, which would appear twice.
         parts.dedup();
         opening.place = safe(parts.join(&self.writer.word("comma")?));
         Ok(())

@@ -1,4 +1,4 @@
-//! Parts of a document made on all cores, and taken in their order.
+//! Parts of a document that are made on all cores and consumed in their order.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 
-/// Items that are made in one go: enough to be worth handing over, few enough to be held for every core.
+/// Number of items in a part: enough to be worth handing to a thread, few enough to be held in memory for every core.
 const AT_ONCE: usize = 64;
 
-/// Makes `count` items, some at a time and on all cores, and hands them on in order. Two rounds of parts are in memory at
-/// most: while one is taken, the next is made.
+/// Makes `count` items in parts on all cores, and passes the parts to `take` in order. At most two rounds of parts are in memory:
+/// one is consumed while the next is made.
 ///
 /// # Errors
 /// Those of `take`, which ends it.

@@ -1,4 +1,4 @@
-//! Rules as applied, for reading: values with their units, limits with their direction, notes in words.
+//! Applied rules for documents: values with their units, limits with their direction, notes in words.
 
 use minijinja::Value;
 use minijinja::context;
@@ -35,7 +35,7 @@ pub struct RuleRow {
     pub unit: String,
     /// Stable name of the rule.
     pub rule: String,
-    /// The formula; empty for a rule that this version does not know.
+    /// The rule's formula; empty for a rule that this version does not know.
     pub formula: String,
     /// The measured value with its unit; empty where nothing was measured.
     pub value: Value,
@@ -43,7 +43,7 @@ pub struct RuleRow {
     pub warn: Value,
     /// The limit that fails, as a bound.
     pub fail: Value,
-    /// Distance from the nearest limit, in parts of it; `None` beyond it, where value and limit say enough.
+    /// Distance from the nearest limit as a fraction of the limit; `None` beyond the limit, where value and limit are enough.
     pub margin: Option<Number>,
     /// Verdict that follows from value and limit.
     pub verdict: Verdict,
@@ -88,7 +88,7 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
     })
 }
 
-/// The measured value with its unit; a relative error with no more digits than show on which side of its limits it lies.
+/// The measured value with its unit; a relative error has only as many digits as show on which side of its limits it lies.
 pub(super) fn measured(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
     let limits: Vec<f64> = outcome.warn.iter().chain(&outcome.fail).map(|limit| limit.0).collect();
     match (outcome.unit, outcome.value) {
@@ -126,7 +126,7 @@ pub fn bound(limit: Option<Number>, unit: ValueUnit, direction: LimitDirection, 
     writer.phrase(key, &context! { limit => safe(amount(limit, unit, writer)?) })
 }
 
-/// Counts above 2^53 are not whole numbers any more.
+/// The value as a whole number; `None` for a fraction, and near 2^53, from where on an `f64` is no longer exact.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn whole(value: f64) -> Option<u64> {
     (value.fract() == 0.0 && (0.0..9e15).contains(&value)).then_some(value as u64)

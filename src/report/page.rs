@@ -1,9 +1,8 @@
 //! `report.html`: one self-contained page for looking closer.
 //!
-//! Everything a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without
-//! scripts.
-//! Pictures, the module tree and the table of operations are drawn by the scripts of `templates/report/page/`: at once from
-//! JSON that holds what does not agree, then from all rows, which are packed. Nothing is loaded from anywhere.
+//! Everything that a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without scripts.
+//! The scripts of `templates/report/page/` draw pictures, the module tree and the table of operations: first from JSON that
+//! holds the rows that do not agree, then from all rows, which are packed. The page loads nothing from the network.
 
 mod block;
 mod embedding;
@@ -42,7 +41,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::result::GateResult;
 use crate::result::unit::Culprit;
 
-/// Words that scripts need: those of the page, and of values in the table.
+/// Prefixes of the phrases that scripts need: those of the page, and of values in the table.
 const SCRIPT_WORDS: [&str; 4] = ["page_", "state_", "kind_", "verdict_"];
 
 /// Options for the page.
@@ -54,7 +53,7 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
 }
 
-/// The page's script, from its parts: each sees those before it.
+/// The page's script, put together from its parts; each part uses those before it.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("../../templates/report/page/base.js"),
@@ -70,8 +69,7 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Stand for the data and for the packed rows until the rest of the page is written; nothing that is escaped can
-/// contain them.
+/// Placeholders for the data and the packed rows until the rest of the page is written; escaped text cannot contain them.
 const PLACE_OF_DATA: &str = "<!-- data -->";
 const PLACE_OF_BLOCKS: &str = "<!-- blocks -->";
 
@@ -118,7 +116,7 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
     Ok(())
 }
 
-/// The page of lines that fit memory, as text.
+/// The page as text, for results whose lines fit into memory.
 ///
 /// # Errors
 /// As [`write()`], and errors of reading the lines.
@@ -151,7 +149,7 @@ fn data(result: &GateResult, operations: &Table, language: Language, out: &mut E
     out.written("}")
 }
 
-/// Place of the first wrong value, as the page's scripts look for it.
+/// Place of the first wrong value, in the form that the page's scripts look for.
 #[derive(Serialize)]
 struct Wrong<'a> {
     step: u64,

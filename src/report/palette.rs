@@ -1,6 +1,6 @@
-//! The colours of pages and pictures: one list, from which style sheets and pictures take them.
+//! The colours of pages and pictures, in one list that style sheets and pictures share.
 //!
-//! A page has a light and a dark variant of each; pictures stand on white paper and have the light one.
+//! A page has a light and a dark variant of each colour; pictures have a white background and use the light one.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Profiles for reading: step times, phases, operators and ranks in words, the unit that matters first.
+//! Profiles for documents: step times, phases, operators and ranks in words, the most important unit first.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -28,7 +28,7 @@ const TELLING: [&Rule; 14] = [
     &performance_rules::OVERLAP_LOST,
     &performance_rules::OPERATOR_CALLS,
     &performance_rules::COMMUNICATION,
-    // Whatever takes longer from step to step makes each operator slower.
+    // A drift from step to step makes every operator slower, so that it explains more than a single operator does.
     &performance_rules::DRIFT,
     &performance_rules::OPERATOR_SLOWER,
 ];
@@ -38,30 +38,30 @@ const TELLING: [&Rule; 14] = [
 pub struct PerformanceView {
     /// One row per rank.
     pub ranks: Vec<RankRow>,
-    /// The rank whose operators follow; null where a single process was recorded.
+    /// The rank that `phases` and `operators` are about; null if a single process was recorded.
     pub rank: Option<u64>,
     /// Phases of that rank.
     pub phases: Vec<PhaseRow>,
     /// Its operators, the largest difference first.
     pub operators: Vec<OperatorRow>,
-    /// A sentence about how its step time was measured; empty without one.
+    /// A sentence about how its step time was measured; empty without a step time.
     pub note: Value,
 }
 
 /// The profile of a rank.
 #[derive(Debug, Serialize)]
 pub struct RankRow {
-    /// The rank; null where a single process was recorded.
+    /// The rank; null if a single process was recorded.
     pub rank: Option<u64>,
     /// Its verdict.
     pub verdict: Verdict,
-    /// Judged steps of both sides.
+    /// Number of judged steps of both sides.
     pub steps: [u64; 2],
     /// Step time of both sides; empty where none was judged.
     pub times: [Value; 2],
-    /// Change with its sign; empty where none was judged.
+    /// Change of the step time with its sign; empty if no step was judged.
     pub change: Value,
-    /// Noise; empty where none was judged.
+    /// Noise of the step time; empty if no step was judged.
     pub noise: Value,
     /// Changes of computing, communication and waiting.
     pub phases: Vec<Value>,
@@ -76,7 +76,7 @@ pub struct PhaseRow {
     pub times: [Value; 2],
     /// Change with its sign.
     pub change: Value,
-    /// Part of the step's change; empty where the step did not change.
+    /// Share in the step's change; empty if the step did not change.
     pub share: Value,
 }
 
@@ -95,9 +95,9 @@ pub struct OperatorRow {
     pub totals: [Value; 2],
     /// Time per call of both sides.
     pub means: [Value; 2],
-    /// Part of the candidate's step.
+    /// Share in the candidate's step.
     pub share: Value,
-    /// Part of the step's change.
+    /// Share in the step's change.
     pub contribution: Value,
 }
 
@@ -124,7 +124,8 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Perfor
     }))
 }
 
-/// The unit that documents show first: of the rank that the check names, else the worst, of equal ones the slowest.
+/// The unit that documents show first: that of the rank that the check names, otherwise the worst one, and of equally bad ones
+/// the slowest.
 pub(super) fn leading(result: &GateResult) -> Option<&PerformanceUnit> {
     let named = result.checks.iter().find(|check| check.id == CheckId::Performance)?.culprit.as_ref();
     let of_culprit = named.and_then(|culprit| {
@@ -142,7 +143,7 @@ pub(super) fn of_finding(finding: &Finding) -> bool {
     finding.check == CheckId::Performance
 }
 
-/// Findings that say why a rank's step grew, the most telling first.
+/// Findings that explain why a rank's step takes longer, the most informative first.
 pub(super) fn reasons<'a>(result: &'a GateResult, place: &str) -> Vec<&'a Finding> {
     let order = |finding: &Finding| TELLING.iter().position(|rule| finding.is(rule));
     let is_reason = |finding: &&Finding| of_finding(finding) && finding.place == place && order(finding).is_some();

@@ -1,5 +1,5 @@
-//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml`, `reproduce.yaml`, `run.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
-//! minijinja texts; and what the files of the checks call each check.
+//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml`, `reproduce.yaml`, `run.yaml` and `signoff.yaml` of
+//! `templates/messages/<language>`, which map flat keys to minijinja texts; and the names of the checks from the checks' own files.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -36,7 +36,7 @@ fn parse(files: &[&str]) -> Phrases {
     files.iter().flat_map(part).collect()
 }
 
-/// Names of the checks in documents: `check_<name>`, and how much each compared, `compared_<name>`.
+/// Names of the checks in documents, `check_<name>`, and the phrases for how much each compared, `compared_<name>`.
 fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
     let of_check = |texts: &CheckTexts| {
         let Words { name, compared, alone } = texts::words(file(texts));
@@ -60,7 +60,7 @@ pub fn find(key: &str, language: Language) -> Option<&'static str> {
     all(language).get(key).map(String::as_str)
 }
 
-/// The phrase of a key; of a run without a baseline the one under `<key>_alone`, where there is one.
+/// The phrase of a key; for a run without a baseline the phrase of `<key>_alone`, if there is one.
 pub fn find_for(key: &str, language: Language, is_alone: bool) -> Option<&'static str> {
     let own = is_alone.then(|| find(&format!("{key}_alone"), language)).flatten();
     own.or_else(|| find(key, language))

@@ -1,4 +1,4 @@
-//! The pictures of a result, each with its file's name: every document that shows some takes them from here.
+//! The pictures of a result with their file names, from which every document takes those that it shows.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,18 +23,18 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// The name by which documents call it: its file's, without the ending.
+    /// The name that documents use: the file name without the extension.
     pub fn name(&self) -> &'static str {
         self.file.strip_suffix(".png").unwrap_or(self.file)
     }
 }
 
-/// The address of a picture in a page that holds it.
+/// The picture as a `data:` address, for a page that contains it.
 pub fn data_address(png: &[u8]) -> Value {
     safe(format!("data:image/png;base64,{}", STANDARD.encode(png)))
 }
 
-/// The pictures there is something to draw for, in the order of reports.
+/// Draws all pictures that have something to show, in the order of reports.
 ///
 /// # Errors
 /// Where one cannot be drawn.
@@ -52,7 +52,7 @@ pub fn all(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
 /// The pictures of the run itself, without those of earlier runs.
 ///
 /// # Errors
-/// As [`all`].
+/// Where one cannot be drawn.
 pub fn of_run(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
     let drawn = all(result, language)?;
     Ok(drawn.into_iter().filter(|picture| picture.check != CheckId::History).collect())

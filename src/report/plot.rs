@@ -1,7 +1,7 @@
 //! Pictures, drawn from the result alone.
 //!
-//! Everything is drawn at twice the size it is shown at, on a background of its own, so that it is sharp and
-//! legible in light and dark comments alike. The font is embedded; no system font is looked for.
+//! Everything is drawn at twice the size at which it is shown, on its own background, so that it is sharp and legible in light and
+//! dark comments. The font is embedded; system fonts are not used.
 
 mod difference;
 pub mod divergence;
@@ -34,7 +34,7 @@ use crate::verdict::{Side, Verdict};
 /// A part of a picture.
 pub type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
-/// Font family the embedded font is registered under.
+/// Font family under which the embedded font is registered.
 const FONT: &str = "sans-serif";
 /// The embedded font; see `templates/fonts/README.md`.
 static FONT_BYTES: &[u8] = include_bytes!("../../templates/fonts/NotoSansSC-Regular-subset.otf");
@@ -58,16 +58,16 @@ const fn rgb(colour: Colour) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// Makes the embedded font known; without it, drawing any text is an error.
+/// Registers the embedded font; without it, drawing text is an error.
 pub fn prepare_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Refused only where the bytes are no font, which a test would have seen.
+        // Registration fails only if the bytes are not a font, which a test would notice.
         let _registered = register_font(FONT, FontStyle::Normal, FONT_BYTES);
     });
 }
 
-/// Text the embedded font can draw, cut to `longest` characters.
+/// The characters of a text that the embedded font can draw, cut to `longest` characters.
 fn drawable(text: &str, longest: usize) -> String {
     let known = |character: char| matches!(character, ' '..='~' | '\u{a0}'..='\u{17f}' | '…');
     let mut shown: String = text.chars().take(longest).map(|c| if known(c) { c } else { '?' }).collect();
@@ -94,7 +94,7 @@ fn verdict(verdict: Verdict, words: &Writer) -> Result<String> {
     words.word(&format!("verdict_{}", verdict.as_str()))
 }
 
-/// A defect of the drawing itself.
+/// An internal error of drawing.
 fn internal(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "picture", error)
 }
@@ -114,7 +114,7 @@ pub fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(
     encode(&pixels, width, height)
 }
 
-/// A disc for the baseline and a square for the candidate, so that colour is never all that tells them apart.
+/// Draws a disc for the baseline and a square for the candidate, so that they differ in more than colour.
 fn dot(area: &Area<'_>, side: Side, (x, y): (i32, i32), size: i32, colour: RGBColor) -> Result<()> {
     match side {
         Side::Baseline => area.draw(&Circle::new((x, y), size, colour.filled())).map_err(internal),

@@ -1,4 +1,4 @@
-//! Sentences of a result, written again from its codes and facts: those in the file are anyone's.
+//! Sentences of a result, written again from its codes and facts, since the sentences in a file cannot be trusted.
 
 use super::escape::Target;
 use super::messages::Language;
@@ -29,7 +29,7 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
     writer::fill(&mut result.findings, &writer).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {
         writer::fill(std::slice::from_mut(&mut waived.finding), &writer).map_err(|error| refused(&error))?;
-        // As the gate writes them: sentences of what is waived are made where they are shown.
+        // Like the gate itself: sentences of waived findings are made where they are shown.
         waived.finding.message.clear();
         waived.finding.help.clear();
     }

@@ -9,27 +9,27 @@ use crate::verdict::{CheckId, Severity};
 /// One finding.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
-    /// The check that says it.
+    /// The check that reported it.
     pub check: CheckId,
-    /// Its weight.
+    /// Its severity, as it counts in this result.
     pub severity: Severity,
     /// The rule's code.
     pub code: String,
     /// The place.
     #[serde(rename = "where")]
     pub place: String,
-    /// One sentence, with the place before it where it does not name it.
+    /// One sentence, with the place in front if the sentence does not name it.
     pub message: Value,
     /// The next step; empty where there is none.
     pub help: Value,
     /// Whether it is about the culprit that the result names.
     pub is_culprit: bool,
-    /// Values of both sides, baseline first, where the finding tells a difference of two values.
+    /// Values of both sides, baseline first, if the finding reports a difference of two values.
     pub sides: Option<[Value; 2]>,
 }
 
 impl FindingRow {
-    /// Whether it is of `rule`.
+    /// Whether `rule` reported it.
     pub fn is(&self, rule: &Rule) -> bool {
         self.code == rule.code
     }
@@ -42,10 +42,10 @@ pub struct WaivedRow {
     pub waiver: String,
     /// The waived finding.
     pub finding: FindingRow,
-    /// Why.
+    /// Reason of the waiver.
     pub reason: String,
-    /// Person who answers for it.
+    /// Person responsible for the waiver.
     pub owner: String,
-    /// Until when.
+    /// Last day of the waiver (`YYYY-MM-DD`).
     pub expires: String,
 }

@@ -1,4 +1,5 @@
-//! Texts about one run: what was looked at and why something was not, from `templates/messages/<language>/run.yaml`.
+//! Texts about a single run: the things that its invariants examined, and reasons why some were not, from
+//! `templates/messages/<language>/run.yaml`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::result::run::Looked;
 
-/// Names of counted things, in the order in which they are told.
+/// Names of counted things, in the order in which documents list them.
 const COUNTED: [&str; 12] = [
     "parameters",
     "sums",
@@ -25,7 +26,7 @@ const COUNTED: [&str; 12] = [
     "points",
 ];
 
-/// Writes what each invariant was looked at over, and why one was not.
+/// Writes into each invariant the text of the things that it was examined over, or the reason why it was not examined.
 ///
 /// # Errors
 /// Errors of a text.
@@ -44,7 +45,7 @@ pub struct LookedRow {
     pub name: Value,
     /// Its state, in a word.
     pub state: Value,
-    /// Things that were looked at, or the reason why nothing was.
+    /// Things that were examined, or the reason why nothing was.
     pub over: Value,
 }
 

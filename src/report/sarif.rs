@@ -110,7 +110,7 @@ struct Region {
     end_column: Option<u64>,
 }
 
-/// A repair (section 3.55): one replacement in one file.
+/// A fix (section 3.55): one replacement in one file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fix {
@@ -195,7 +195,7 @@ fn outcome<'a>(issue: &'a Issue<'a>, codes: &[&str]) -> Outcome<'a> {
     }
 }
 
-/// The repair of a finding that is safe to make.
+/// The fix of a finding; `None` if it has none that is safe to apply.
 fn fix(issue: &Issue<'_>, path: &str) -> Option<Fix> {
     let fix = issue.finding.source.as_ref()?.fix.as_ref()?;
     let deleted_region = Region {
@@ -222,7 +222,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// Plain text may embed links (section 3.11.6); here it never does.
+/// Escapes the brackets that would embed a link in plain text (section 3.11.6).
 fn message(text: &str) -> String {
     text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]")
 }

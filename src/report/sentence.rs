@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::CheckId;
 
-/// Message and help of a finding, with its place before the message where that names neither place nor operation.
+/// Message and help of a finding, with its place in front of a message that names neither place nor operation.
 pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
     let mut text = writer.finding(finding)?;
     let operation = match finding.facts.get("op") {

@@ -1,9 +1,9 @@
 //! The program's own sentences in Chinese: errors, reasons, advice and kinds of files.
 //!
-//! Code says them once, in English, as a format string. `templates/messages/zh/sentences.yaml` gives each such string its
-//! Chinese sentence. A text is recognised by the words between its values, and the values are put into the Chinese
-//! sentence, themselves in Chinese where they are sentences. Results of earlier versions, parts that other machines
-//! measured, and texts of the libraries, which all hold English sentences, therefore read in Chinese too.
+//! The code contains them once, in English, as format strings. `templates/messages/zh/sentences.yaml` maps each such string to a
+//! Chinese sentence. A text is recognised by the words between its values, and its values are put into the Chinese sentence;
+//! values that are sentences are translated as well. English sentences in results of earlier versions, in parts that other
+//! machines measured, and from libraries are therefore shown in Chinese too.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,27 +14,27 @@ use serde::Deserialize;
 use super::sides::is_chinese;
 use crate::language::Language;
 
-/// Sentences within sentences that are looked for: an error of an archive of an error of a member.
+/// Largest depth of nested sentences, such as an error of an archive about an error of its member.
 const MOST_NESTED: usize = 4;
 
-/// Bytes of a text that may be a sentence of the program; longer ones are quotations.
+/// Largest length in bytes of a sentence of the program; a longer text is a quotation.
 const LONGEST: usize = 8 << 10;
 
 /// English sentences with their Chinese ones.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Catalogue {
-    /// Of the sources of this program.
+    /// Sentences in the source of this program.
     own: BTreeMap<String, String>,
-    /// Of libraries and the operating system, and words put together at run time.
+    /// Sentences of libraries and the operating system, and words that are put together at run time.
     libraries: BTreeMap<String, String>,
 }
 
 /// A sentence in both languages.
 struct Sentence {
-    /// English words before the first value, between two values, and behind the last one.
+    /// English words before the first value, between values, and after the last one.
     words: Vec<String>,
-    /// Names of the values, empty where a value has none.
+    /// Names of the values; empty for a value without a name.
     names: Vec<String>,
     /// The Chinese sentence.
     chinese: Vec<Part>,
@@ -42,13 +42,13 @@ struct Sentence {
 
 /// A part of a Chinese sentence.
 enum Part {
-    /// Words as they are.
+    /// Literal words.
     Words(String),
     /// The value of this position in the English sentence.
     Value(usize),
 }
 
-/// All sentences, those with most words first: a short one may fit what a longer one says exactly.
+/// All sentences, those with the most words first, since a short pattern may match the text of a longer one.
 static SENTENCES: LazyLock<Vec<Sentence>> = LazyLock::new(|| {
     let text = include_str!("../../templates/messages/zh/sentences.yaml");
     let catalogue: Catalogue = serde_yaml::from_str(text).expect("invariant: shipped sentences are tested");
@@ -58,7 +58,8 @@ static SENTENCES: LazyLock<Vec<Sentence>> = LazyLock::new(|| {
     sentences
 });
 
-/// `text` in `language`, where it is a sentence of the program, or a place with such a sentence behind a colon; else as it is.
+/// Translates `text` into `language` if it is a sentence of the program, or a place with such a sentence after a colon; otherwise
+/// returns it unchanged.
 ///
 /// ```
 /// use precision_gate::language::Language;
@@ -72,25 +73,25 @@ pub fn said(text: &str, language: Language) -> Cow<'_, str> {
     chinese.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// The Chinese of a text; `None` where it is no sentence of the program.
+/// The Chinese form of a text; `None` if it is not a sentence of the program.
 fn chinese(text: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     let whole = SENTENCES.iter().find_map(|sentence| Some(sentence.filled(&sentence.values(text)?, depth)));
     whole.or_else(|| behind_a_place(text, depth)).or_else(|| listed(text, depth))
 }
 
-/// `place: sentence`.
+/// Translates a text of the form `place: sentence`.
 fn behind_a_place(text: &str, depth: usize) -> Option<String> {
     text.match_indices(": ").find_map(|(at, colon)| {
         let (place, rest) = (text.get(..at)?, text.get(at + colon.len()..)?);
         let sentence = chinese(rest, depth)?;
-        // A place of one word is a name.
+        // A place of one word is a name and stays.
         let place_in_chinese = if place.contains(' ') { chinese(place, depth) } else { None };
         Some(format!("{}：{sentence}", place_in_chinese.as_deref().unwrap_or(place)))
     })
 }
 
-/// `sentence; sentence`.
+/// Translates a text of the form `sentence; sentence`.
 fn listed(text: &str, depth: usize) -> Option<String> {
     let (first, rest) = text.split_once("; ")?;
     let (one, others) = (chinese(first, depth), chinese(rest, depth));
@@ -118,7 +119,7 @@ impl Sentence {
         Self { words, names, chinese: parts }
     }
 
-    /// The values of a text that is this sentence.
+    /// The values in a text that matches this sentence; `None` for any other text.
     fn values<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let (first, rest) = self.words.split_first()?;
         let mut left = text.strip_prefix(first.as_str())?;
@@ -133,7 +134,7 @@ impl Sentence {
         Some(values)
     }
 
-    /// The Chinese sentence with its values, which are in Chinese where they are sentences and stand in no code span.
+    /// The Chinese sentence with its values; values that are sentences outside of code spans are translated.
     fn filled(&self, values: &[&str], depth: usize) -> String {
         let mut text = String::new();
         for part in &self.chinese {
@@ -150,7 +151,7 @@ impl Sentence {
     }
 }
 
-/// Adds `more`, without a space between two Chinese characters, or beside Chinese punctuation.
+/// Appends `more` without a space between two Chinese characters or beside Chinese punctuation.
 fn join(text: &mut String, more: &str) {
     let is_wide = |letter: char| is_chinese(letter) || matches!(letter, '，' | '。' | '：' | '；' | '、' | '（' | '）');
     let (end, start) = (text.trim_end_matches(' '), more.trim_start_matches(' '));
@@ -165,7 +166,7 @@ fn join(text: &mut String, more: &str) {
     }
 }
 
-/// The words of a format string with the name of the value behind them; `None` behind the last ones.
+/// The words of a format string, each with the name of the value after them; `None` after the last words.
 fn pieces(format: &str) -> Vec<(&str, Option<&str>)> {
     let (mut found, mut rest) = (Vec::new(), format);
     while let Some((before, name, after)) = first_value(rest) {
@@ -176,7 +177,7 @@ fn pieces(format: &str) -> Vec<(&str, Option<&str>)> {
     found
 }
 
-/// The first `{name}` of a format string, with what stands before and behind it.
+/// The first `{name}` of a format string, with the text before and after it.
 fn first_value(format: &str) -> Option<(&str, &str, &str)> {
     let is_name = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     format.match_indices('{').find_map(|(at, _)| {

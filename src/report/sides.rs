@@ -1,7 +1,7 @@
-//! Names of the two runs in sentences: their labels, where these tell more than `baseline` and `candidate`.
+//! Names of the two runs in sentences: their labels, if these are more informative than `baseline` and `candidate`.
 //!
-//! A label comes from the policy or from a result, so it is foreign text. One that is a short word or two (`GPU`, `A100`,
-//! `Ascend 910B`) stands in a sentence as it is; any other passes through [`escape::name`].
+//! A label comes from the policy or from a result, so it is foreign text. A label of one or two short words (`GPU`, `A100`,
+//! `Ascend 910B`) is used in sentences unchanged; any other passes through [`escape::name`].
 
 use minijinja::Value;
 
@@ -10,17 +10,17 @@ use super::messages::Language;
 use super::phrases;
 use crate::verdict::Side;
 
-/// A space before a name in Latin letters, which appears only where Chinese text stands before it. Unicode keeps this code
-/// point and the next free for ever, and [`escape::cleaned`] removes them from every foreign text.
+/// Placeholder for a space before a name in Latin letters; it becomes a space only after Chinese text. This code point and the
+/// next one are Unicode noncharacters, and [`escape::cleaned`] removes them from every foreign text.
 const BEFORE: char = '\u{fdd0}';
 
-/// The same, after a name.
+/// The same placeholder after a name.
 const AFTER: char = '\u{fdd1}';
 
-/// Characters of a label that stand in a sentence without a code span around them.
+/// Largest number of characters of a label that appears in a sentence without a code span.
 const MOST_PLAIN: usize = 24;
 
-/// Extensions that show a label to be a file's name.
+/// Extensions by which a label is recognised as a file name.
 const FILES: [&str; 14] =
     ["zip", "tar", "gz", "tgz", "json", "jsonl", "log", "txt", "csv", "pt", "pth", "npy", "safetensors", "pkl"];
 
@@ -34,8 +34,8 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// The names that `labels` (baseline, candidate) give. Both are called by their side where a label is missing, is a
-    /// file's name, or is the label of both.
+    /// The names from `labels` (baseline, candidate). Both runs are called by their side if a label is missing or a file name, or if
+    /// both labels are the same.
     pub(super) fn new(labels: [&str; 2], language: Language, target: Target) -> Self {
         let [baseline, candidate] = labels.map(str::trim);
         let known = is_telling(baseline) && is_telling(candidate) && !baseline.eq_ignore_ascii_case(candidate);
@@ -55,7 +55,7 @@ impl Sides {
         Self { baseline: spaced(word(Side::Baseline), language), candidate: spaced(&candidate, language) }
     }
 
-    /// The name of a side, by the word that facts hold.
+    /// The name of a side, by the word that facts use for it.
     pub(super) fn find(&self, side: &str) -> Option<Value> {
         match side {
             "baseline" => Some(self.baseline.clone()),
@@ -65,7 +65,7 @@ impl Sides {
     }
 }
 
-/// Whether a label says more than the word for its side.
+/// Whether a label is more informative than the word for its side.
 fn is_telling(label: &str) -> bool {
     let is_file = label.rsplit_once('.').is_some_and(|(_, extension)| FILES.contains(&extension));
     let is_path = label.contains(['/', '\\']) || label.contains("://");
@@ -76,7 +76,7 @@ fn shown(label: &str, target: Target) -> String {
     if is_plain(label) { label.to_owned() } else { escape::name(label, target) }
 }
 
-/// Letters, digits and single spaces that no forge takes for a link, a reference or a commit.
+/// Whether a label has only letters, digits and single spaces, which no forge turns into a link, a reference or a commit.
 fn is_plain(label: &str) -> bool {
     let is_commit = |word: &str| word.len() > 6 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_word =
@@ -84,7 +84,7 @@ fn is_plain(label: &str) -> bool {
     label.len() <= MOST_PLAIN && label.split(' ').all(is_word)
 }
 
-/// A word for a template: in Chinese with [`BEFORE`] and [`AFTER`] at the ends that are Latin.
+/// A word for a template; in Chinese documents with [`BEFORE`] and [`AFTER`] at its Latin ends.
 pub(super) fn spaced(text: &str, language: Language) -> Value {
     let is_latin = |end: Option<char>| language == Language::Zh && end.is_some_and(|end| end.is_ascii());
     let mark = |end, mark: char| is_latin(end).then_some(mark).map(String::from).unwrap_or_default();
@@ -95,8 +95,8 @@ pub(super) fn spaced(text: &str, language: Language) -> Value {
     ))
 }
 
-/// Rendered text with its [`BEFORE`] and [`AFTER`] resolved: a space beside Chinese, nothing beside punctuation, a space or an
-/// end.
+/// Rendered text with [`BEFORE`] and [`AFTER`] resolved: a space beside Chinese text, nothing beside punctuation, a space or an
+/// end of the text.
 pub(super) fn settled(text: String) -> String {
     if !text.contains([BEFORE, AFTER]) {
         return text;

@@ -10,22 +10,22 @@ use crate::result::operation::OperationLine;
 /// Lines of the operation at an index.
 pub type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;
 
-/// Takes lines and tables, each kind in the order in which it is written; both may come at the same time.
+/// Receives lines and tables, each kind in the order in which it is written; lines and tables may arrive at the same time.
 pub trait Sink: Sync {
-    /// Takes the lines of as many operations, in their order. `of` makes those of one operation, on any thread.
+    /// Receives the lines of `operations` operations in their order. `of` makes the lines of one operation, on any thread.
     ///
     /// # Errors
     /// Where a line cannot be written; the run ends with it.
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()>;
 
-    /// Takes one table. Its rows are made as they are asked for.
+    /// Receives one table, whose rows are made when they are requested.
     ///
     /// # Errors
     /// Where the table cannot be written; the run ends with it.
     fn table(&self, table: Rows<'_>) -> Result<()>;
 }
 
-/// Keeps everything in memory, for programs that look at it: eight kilobytes per value.
+/// Keeps everything in memory, for programs that examine it: eight kilobytes per value.
 #[derive(Debug, Default)]
 pub struct Kept {
     operations: Mutex<Vec<OperationLine<'static>>>,
@@ -54,12 +54,12 @@ impl Sink for Kept {
     }
 }
 
-/// Locks a mutex, also after a panic of another holder: every change of the value behind it is whole.
+/// Locks a mutex even after a panic of another holder; the values behind these mutexes are never changed partially.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Drops everything, where the verdict alone is wanted.
+/// Discards everything, for callers that need the verdict alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped;
 

@@ -1,4 +1,4 @@
-//! Findings on source lines: which file of the checked-out repository a recorded call came from.
+//! Source lines of findings: the file of the checked-out repository that a recorded call came from.
 
 use std::path::{Component, Path};
 
@@ -16,9 +16,9 @@ pub struct Line {
     pub line: u64,
 }
 
-/// The source line of a finding: of the innermost frame of its stack whose file exists below `root`.
+/// The source line of a finding: the innermost frame of its stack whose file exists below `root`.
 ///
-/// A run records paths of its own machine: the longest end of the path that is a file below `root` counts.
+/// A run records paths of its own machine, so the longest end of a path that is a file below `root` is used.
 pub fn line_of(result: &GateResult, finding: &Finding, root: Option<&Path>) -> Option<Line> {
     if let Some(source) = &finding.source {
         return Some(Line { path: in_repository(result, &source.at.file, root), line: source.at.line });
@@ -28,7 +28,7 @@ pub fn line_of(result: &GateResult, finding: &Finding, root: Option<&Path>) -> O
     frames.filter(|frame| !frame.is_library()).find_map(|frame| locate(&frame, root))
 }
 
-/// Path of a file of source below the root of the repository, where the folder that was judged is a part of it.
+/// Path of a source file below the root of the repository, of which the judged folder may be a part.
 fn in_repository(result: &GateResult, file: &str, root: Option<&Path>) -> String {
     let judged = Path::new(&result.candidate.location);
     let below = root.filter(|_| result.is_of_source()).and_then(|root| {

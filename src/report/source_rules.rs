@@ -1,4 +1,4 @@
-//! Source by rule, for the comment and the page; and the page of all rules, `docs/source.md`.
+//! Findings about source by rule, for the comment and the page, and the page of all rules, `docs/source.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,10 +16,10 @@ use crate::result::GateResult;
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity};
 
-/// Places of a rule that its row names.
+/// Largest number of places that the row of a rule names.
 const MOST_PLACES: usize = 3;
 
-/// Source by rule.
+/// Findings about source, by rule.
 #[derive(Debug, Serialize)]
 pub struct SourceView {
     /// Rules with findings that count, the worst first.
@@ -41,11 +41,11 @@ pub struct RuleFindings {
     pub count: usize,
     /// The first of their places.
     pub places: Vec<String>,
-    /// Number of places beside these.
+    /// Number of further places.
     pub more: usize,
 }
 
-/// Source of `result` by rule; `None` where no source was judged.
+/// Findings of `result` about source, by rule; `None` if no source was judged.
 pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<SourceView>> {
     if !result.checks.iter().any(|check| check.id == CheckId::Source) {
         return Ok(None);
@@ -69,7 +69,7 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Source
     Ok(Some(SourceView { rules, unchanged, accepted: accepted.collect::<Result<_>>()? }))
 }
 
-/// The operation whose stack passes through the place of a finding about source.
+/// The wrong operation that confirms a finding about source, because its stack passes through the finding's place.
 pub(super) fn confirming(finding: &Finding) -> Option<&str> {
     match (&finding.source, finding.facts.get("confirmed_by")) {
         (Some(_), Some(Fact::Text(operation))) => Some(operation),
@@ -77,7 +77,7 @@ pub(super) fn confirming(finding: &Finding) -> Option<&str> {
     }
 }
 
-/// Sentences that name the findings about source that a first wrong operation leads to.
+/// Sentences that name the findings about source which a first wrong operation confirms.
 pub(super) fn confirmed(result: &GateResult, writer: &Writer) -> Result<Vec<Value>> {
     let found = result.findings.iter().filter_map(|finding| Some((finding, confirming(finding)?)));
     let said = found.take(MOST_PLACES).map(|(finding, operation)| {
@@ -100,7 +100,7 @@ fn row(code: &str, findings: &[&Finding]) -> RuleFindings {
 pub struct Example {
     /// Code that breaks the rule.
     pub bad: String,
-    /// Code that does not.
+    /// Code that does not break the rule.
     pub good: String,
     /// Ground of the rule: a document or a measurement.
     pub ground: String,
@@ -115,7 +115,7 @@ pub fn examples() -> &'static BTreeMap<String, Example> {
     &EXAMPLES
 }
 
-/// The part of `docs/source.md` that describes every rule: what it finds, why, how to silence it, bad and good code.
+/// The part of `docs/source.md` that describes every rule: its findings, their reason, the way to silence it, bad and good code.
 pub fn rules_page() -> String {
     let mut page = String::new();
     for family in [Family::Portability, Family::Comparability, Family::Numerics, Family::Reading] {

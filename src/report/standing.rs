@@ -1,7 +1,7 @@
-//! Ground of a result without a counting failure: waivers, and failures that the policy takes for information.
+//! Reasons why a result has no counting failure: waivers, and failures that the policy lowers to information.
 //!
-//! A defect that a waiver covers is not agreement, and neither is one whose severity the policy lowers to `info`. Both are
-//! named wherever a reader would otherwise take the pass for one.
+//! A defect that a waiver covers is not agreement, and neither is a defect whose severity the policy lowers to `info`. Documents
+//! name both wherever a reader would otherwise take the pass for agreement.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::judge::register;
 use crate::judge::rule::artifacts::SIDES_IDENTICAL;
 use crate::verdict::{CheckId, Severity};
 
-/// Start of the codes about values that stand beside the tensors of a checkpoint.
+/// Prefix of the codes about settings that a checkpoint stores beside its tensors.
 const SETTING: &str = "checkpoint-setting-";
 
-/// The rows of a result that a pass may rest on.
+/// The rows of a result that a pass may depend on.
 #[derive(Clone, Copy)]
 pub(super) struct Standing<'a> {
     pub(super) findings: &'a [FindingRow],
@@ -26,7 +26,7 @@ pub(super) struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// Words in the place of "agrees", for `check`; `None` where no failure was taken out.
+    /// Words that replace "agrees" for `check`; `None` if no failure was waived or lowered.
     pub(super) fn instead_of_agreement(&self, check: CheckId) -> Result<Option<Value>> {
         let of_check = |row: &&FindingRow| row.check == check;
         let waived: Vec<&WaivedRow> = self.waived.iter().filter(|row| of_check(&&row.finding)).collect();
@@ -40,7 +40,7 @@ impl Standing<'_> {
         self.writer.phrase("reason_check_lowered", &arguments).map(|said| Some(safe(said)))
     }
 
-    /// Lines below the headline: nothing was compared, or waivers cover failures beside those that count.
+    /// Lines below the headline, which report that nothing was compared, or that waivers cover further failures.
     pub(super) fn notes(&self, headline: &Value) -> Result<Vec<Value>> {
         let mut notes = if self.is_any_wrong() { Vec::new() } else { self.identical(headline)? };
         if self.writer.is_alone() {
@@ -53,7 +53,7 @@ impl Standing<'_> {
         Ok(notes)
     }
 
-    /// Lines below what is wrong: files of both sides are one and the same, which explains no failure.
+    /// Lines below the failures, which report that files of both sides are identical and so explain no failure.
     pub(super) fn remarks(&self, headline: &Value) -> Result<Vec<Value>> {
         if self.is_any_wrong() { self.identical(headline) } else { Ok(Vec::new()) }
     }
@@ -62,7 +62,8 @@ impl Standing<'_> {
         self.findings.iter().any(|row| row.severity >= Severity::Warn)
     }
 
-    /// Checks whose files are the same bytes on both sides; of a checkpoint whose settings differ these hold its tensors alone.
+    /// Lines for checks whose files have the same bytes on both sides; if settings of a checkpoint differ, this is about its tensors
+    /// only.
     fn identical(&self, headline: &Value) -> Result<Vec<Value>> {
         let said = |row: &FindingRow| {
             let is_of_setting = |other: &FindingRow| {
@@ -77,7 +78,7 @@ impl Standing<'_> {
         identical.map(said).collect()
     }
 
-    /// The phrase `key` about waived findings, which names the worst; `None` without any.
+    /// The phrase `key` about waived findings, which names the worst one; `None` without waived findings.
     fn waivers(&self, waived: &[&WaivedRow], key: &str) -> Result<Option<Value>> {
         let worst = waived.iter().map(|row| row.finding.severity).max();
         let Some(first) = waived.iter().find(|row| Some(row.finding.severity) == worst) else { return Ok(None) };
@@ -93,7 +94,7 @@ impl Standing<'_> {
     }
 }
 
-/// Whether a finding weighs nothing although its rule blocks by default.
+/// Whether a finding does not count although its rule blocks by default.
 pub(super) fn is_lowered(severity: Severity, code: &str) -> bool {
     let blocks = |severity| severity >= Severity::Incomplete;
     severity == Severity::Info && register::find(code).is_some_and(|rule| blocks(rule.severity))

@@ -15,7 +15,7 @@ use crate::judge::defect;
 use crate::result::GateResult;
 use crate::verdict::Verdict;
 
-/// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.
+/// Longest comment in characters that every forge accepts, less a margin; GitHub refuses 65 536.
 pub const COMMENT_LIMIT: usize = 65_000;
 
 /// A picture that can be linked.
@@ -23,7 +23,7 @@ pub const COMMENT_LIMIT: usize = 65_000;
 pub struct Picture {
     /// `loss` or `divergence`.
     pub name: &'static str,
-    /// Address; only `https:` and uploads of a GitLab project are linked.
+    /// Address of the picture; only `https:` addresses and uploads of a GitLab project are linked.
     pub url: String,
 }
 
@@ -32,17 +32,17 @@ pub struct Picture {
 pub struct Options<'a> {
     /// The language.
     pub language: Language,
-    /// Length that may not be exceeded, in UTF-16 units and in bytes.
+    /// Largest length, which neither the number of UTF-16 units nor that of bytes exceeds.
     pub limit: usize,
-    /// Pictures, where publishing has a place for them.
+    /// Pictures that were uploaded; empty if publishing has no place for pictures.
     pub pictures: &'a [Picture],
-    /// Whether curves are drawn as text where there is no picture of them.
+    /// Whether a curve without a picture is drawn as a text diagram.
     pub diagram: bool,
     /// Templates.
     pub templates: &'a Templates,
 }
 
-/// Number of rows that a section shows before length matters.
+/// Number of rows that a section shows before anything is cut.
 const ROOM: [(&str, usize); 16] = [
     ("performance", 20),
     ("culprit", 1),
@@ -65,7 +65,7 @@ const ROOM: [(&str, usize); 16] = [
 /// Sections that only an evaluation has.
 const OF_EVALUATION: [&str; 3] = ["evaluation", "flipped", "passed"];
 
-/// Parts that are cut when the text is too long, the least important first, each with the number that stays.
+/// Parts that are cut if the text is too long, the least important first, each with the number of rows that stay.
 const CUTS: [(&str, usize); 24] = [
     ("passed", 20),
     ("artifacts", 10),
@@ -150,13 +150,13 @@ fn once(
     writer.document(&options.templates.summary, context).map(|text| tidy(&text))
 }
 
-/// The waivers that accept everything that fails, a defect each; `None` where nothing blocks that a waiver may cover.
+/// The waivers that would accept all failures, one per defect; `None` if no blocking finding can be waived.
 fn waivers_of(result: &GateResult, language: Language) -> Option<String> {
     let text = waiver::waivers(&defect::roots(result), &result.today, waiver::DAYS, language)?;
     Some(text.trim_end().to_owned())
 }
 
-/// The headline after the verdict's word, in one line of plain text.
+/// The headline without the verdict's word, in one line of plain text.
 pub fn headline(result: &GateResult, language: Language) -> Result<String> {
     let writer = Writer::of(result, language, Target::Plain);
     let view = View::new(result, &writer)?;
@@ -164,19 +164,19 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
     Ok(format!("{verdict}{}{}", writer.word("colon")?, view.opening.headline))
 }
 
-/// The way out that leads the documents of a result, in plain text; empty where there is none.
+/// The advice at the top of a result's documents, in plain text; empty if there is none.
 pub fn advice(result: &GateResult, language: Language) -> Result<String> {
     let writer = Writer::of(result, language, Target::Plain);
     Ok(View::new(result, &writer)?.opening.advice.to_string())
 }
 
-/// A link that neither ends early nor leads elsewhere.
+/// Whether an address can be linked: it neither ends the Markdown link early nor leads to another place.
 pub(crate) fn is_link(url: &str) -> bool {
     (url.starts_with("https://") || url.starts_with("/uploads/"))
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
 }
 
-/// Text with at most one empty line in a row and one line break at the end.
+/// Text with at most one consecutive empty line and one line break at the end.
 pub(crate) fn tidy(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut empty = 0;
@@ -194,7 +194,7 @@ fn fits(text: &str, limit: usize) -> bool {
     text.len() <= limit && text.encode_utf16().count() <= limit
 }
 
-/// The last resort: whole lines from the start.
+/// Keeps whole lines from the start, as the last resort.
 fn cut(text: &str, limit: usize) -> String {
     let mut kept = String::new();
     for line in text.lines() {
@@ -207,7 +207,7 @@ fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// The mark that stands for a verdict in plain text.
+/// The sign of a verdict in plain text.
 pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓",

@@ -1,4 +1,4 @@
-//! Templates of documents: shipped ones, and those a user gives in their place.
+//! Templates of documents: the built-in ones, and those that a user provides instead.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// The shipped ones.
+    /// The built-in templates.
     pub fn shipped() -> Self {
         let template = |name: &str, source: &str| Template { name: name.into(), source: source.into(), given: false };
         Self {
@@ -41,7 +41,7 @@ impl Templates {
         }
     }
 
-    /// The names of all of them.
+    /// The file names of all templates.
     pub const FILES: [&'static str; 9] = [
         "summary.md.j2",
         "page.html.j2",
@@ -66,7 +66,7 @@ impl Templates {
         }
     }
 
-    /// The shipped ones, replaced by files of the same names in `folder`.
+    /// The built-in templates, replaced by files of the same names in `folder`.
     pub fn with_folder(folder: &Path) -> Result<Self> {
         fs::read_dir(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
         Self::with(folder, |path| match path.exists() {
@@ -75,7 +75,7 @@ impl Templates {
         })
     }
 
-    /// The shipped ones, replaced by what `read` has for files of the same names in `folder`.
+    /// The built-in templates, replaced by the texts that `read` gives for files of the same names in `folder`.
     pub fn with(folder: &Path, mut read: impl FnMut(&Path) -> Result<Option<String>>) -> Result<Self> {
         let mut templates = Self::shipped();
         let Self { summary, page, signoff, signoff_page, webhooks } = &mut templates;

@@ -1,7 +1,7 @@
-//! The summary on the terminal and in a job's log: plain text, with colour where it is wanted.
+//! The summary on the terminal and in a job's log: plain text, optionally with colour.
 //!
-//! Foreign text never starts a line and holds no control characters, so that it is neither a workflow command nor
-//! an escape sequence.
+//! Foreign text never starts a line and contains no control characters, so that it can be neither a workflow command nor an
+//! escape sequence.
 
 use minijinja::{Value, context};
 use unicode_width::UnicodeWidthStr;
@@ -20,17 +20,17 @@ use crate::result::GateResult;
 use crate::result::unit::{Check, ConfigItem, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// Findings that are shown; the rest are counted.
+/// Largest number of findings that are shown; the rest are counted.
 const MOST_FINDINGS: usize = 5;
-/// Columns of a terminal that says nothing of its width.
+/// Width in columns of a terminal that does not report its width.
 const WIDTH: usize = 100;
-/// Likely causes that are shown.
+/// Largest number of likely causes that are shown.
 const MOST_DIAGNOSES: usize = 5;
-/// Differences to the last green run that are shown.
+/// Largest number of differences to the last green run that are shown.
 const MOST_CHANGES: usize = 8;
-/// Rules and units that are shown.
+/// Largest number of rules and units that are shown.
 const MOST_ROWS: usize = 20;
-/// Operators of a profile that are shown.
+/// Largest number of operators of a profile that are shown.
 const MOST_OPERATORS: usize = 8;
 
 /// Options for the terminal.
@@ -40,7 +40,7 @@ pub struct Options<'a> {
     pub language: Language,
     /// Whether to colour.
     pub colour: bool,
-    /// Path of the report, as it is shown; empty where none was written.
+    /// Path of the report, as it is shown; empty if none was written.
     pub report: &'a str,
     /// Amount of text.
     pub detail: Detail,
@@ -88,8 +88,8 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     Ok(lines.iter().flat_map(|text| text.split('\n')).map(|line| without_command(line) + "\n").collect())
 }
 
-/// A line that the runner of GitHub Actions takes for no command: it obeys `##[command]` anywhere in a line, and `::command::`
-/// at its start, white space before it or not. A name from an artifact may begin a line of a table.
+/// Changes a line so that the runner of GitHub Actions sees no command in it. The runner obeys `##[command]` anywhere in a line,
+/// and `::command::` at its start, even after white space. A name from an artifact may begin a line of a table.
 fn without_command(line: &str) -> String {
     let line = line.replace("##[", "## [");
     match line.trim_start().strip_prefix("::") {
@@ -101,7 +101,7 @@ fn without_command(line: &str) -> String {
     }
 }
 
-/// A long line in several, broken between words; code between backticks stays whole, so that it can be copied.
+/// Breaks a long line between words; code between backticks stays whole, so that it can be copied.
 fn wrapped(line: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in words(line) {
@@ -119,7 +119,7 @@ fn wrapped(line: &str) -> Vec<String> {
     lines
 }
 
-/// The words of a line; code between backticks is one.
+/// The words of a line; code between backticks counts as one word.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for part in line.split(' ') {
@@ -149,7 +149,7 @@ fn plain(text: impl Into<String>) -> (String, Option<Verdict>) {
     (text.into(), None)
 }
 
-/// Writes the names of both sides over two heads.
+/// Replaces two column heads by the names of both sides, from column `first` on.
 fn name_sides(rows: &mut [Row], first: usize, names: Vec<String>) {
     let Some(heads) = rows.first_mut() else { return };
     for (head, name) in heads.iter_mut().skip(first).zip(names) {
@@ -334,7 +334,7 @@ impl Page<'_> {
         self.section("section_units", self.table(&rows))
     }
 
-    /// Scores and generations: those that are not pass, then those that passed.
+    /// Scores and generations: those that did not pass, then those that passed.
     fn scores(&self) -> Result<Vec<String>> {
         let Some(view) = &self.view.evaluation else { return Ok(Vec::new()) };
         let mut rows = vec![self.heads(&[
@@ -404,8 +404,14 @@ impl Page<'_> {
             name_sides(&mut rows, 2, sides()?);
             for row in view.ranks.iter().take(MOST_ROWS) {
                 let rank = row.rank.map_or_else(String::new, |rank| rank.to_string());
-                let [ours, theirs] = &row.times;
-                rows.push(vec![plain(rank), self.badge(row.verdict)?, text(ours), text(theirs), text(&row.change)]);
+                let [baseline, candidate] = &row.times;
+                rows.push(vec![
+                    plain(rank),
+                    self.badge(row.verdict)?,
+                    text(baseline),
+                    text(candidate),
+                    text(&row.change),
+                ]);
             }
             lines.extend(self.table(&rows));
         }
@@ -413,13 +419,18 @@ impl Page<'_> {
             vec![self.heads(&["performance_phase", "side_baseline", "side_candidate", "performance_change"])?];
         name_sides(&mut rows, 1, sides()?);
         for row in &view.phases {
-            let [ours, theirs] = &row.times;
+            let [baseline, candidate] = &row.times;
             let phase = self.word(&format!("phase_{}", row.phase.as_str()))?;
-            rows.push(vec![plain(phase), text(ours), text(theirs), text(&row.change)]);
+            rows.push(vec![plain(phase), text(baseline), text(candidate), text(&row.change)]);
         }
         for row in view.operators.iter().filter(|row| row.contribution.as_str() != Some("")).take(MOST_OPERATORS) {
-            let [ours, theirs] = &row.totals;
-            rows.push(vec![plain(self.writer.name(&row.name)), text(ours), text(theirs), text(&row.contribution)]);
+            let [baseline, candidate] = &row.totals;
+            rows.push(vec![
+                plain(self.writer.name(&row.name)),
+                text(baseline),
+                text(candidate),
+                text(&row.contribution),
+            ]);
         }
         lines.extend(if rows.len() > 1 { self.table(&rows) } else { Vec::new() });
         self.section("check_performance", lines)
@@ -482,7 +493,7 @@ impl Page<'_> {
         if lines.is_empty() { Ok(lines) } else { self.section("diagnoses_heading", lines) }
     }
 
-    /// The findings that count; in short those that the opening does not tell, without their advice.
+    /// The findings that count. The short form leaves out those that the opening reports already, and all advice.
     fn findings(&self, detail: Detail) -> Result<Vec<String>> {
         let is_short = detail != Detail::All;
         let is_told = |row: &FindingRow| is_short && (row.is_culprit || self.view.opening.told == Some(row.check));
@@ -505,7 +516,7 @@ impl Page<'_> {
         if lines.is_empty() { Ok(lines) } else { self.section("section_findings", lines) }
     }
 
-    /// Findings that waivers cover, with the person who answers for each.
+    /// Findings that waivers cover, each with the person responsible for the waiver.
     fn waived(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for row in self.view.waived.iter().take(MOST_FINDINGS) {

@@ -1,7 +1,7 @@
 //! The message files of the checks, one per check and language.
 //!
-//! `templates/messages/<language>/<check>.yaml` holds what each code of the check says and, under `check`, the words that
-//! documents call the check by.
+//! `templates/messages/<language>/<check>.yaml` holds the texts of each code of the check and, under `check`, the check's name and
+//! phrases for documents.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::check::each_check;
 
-/// The key in a check's file that is no code.
+/// The key in a check's file that is not a code.
 const WORDS: &str = "check";
 
 /// The message files of a check.
@@ -31,7 +31,7 @@ pub(super) struct Words {
     pub(super) name: String,
     /// Phrase for how much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
     pub(super) compared: String,
-    /// Phrase for how much it looked at of a run without a baseline, over the same counts; absent where it judges none.
+    /// Phrase for how much it examined in a run without a baseline, over the same counts; `None` if it judges no such run.
     #[serde(default)]
     pub(super) alone: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The course of a run in one paragraph: its skipped updates, its loss scale, the first values that are not finite, its end.
+//! The course of a run in one paragraph: skipped updates, the loss scale, the first values that are not finite, and the end.
 
 use minijinja::{Value, context};
 
@@ -12,7 +12,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::result::run::Course;
 use crate::verdict::Severity;
 
-/// Findings that a course explains.
+/// Rules whose findings a course explains.
 const TOLD: [&Rule; 5] = [
     &code::UPDATES_SKIPPED,
     &code::UPDATES_OVERFLOWED,
@@ -25,12 +25,12 @@ fn explained(result: &GateResult) -> impl Iterator<Item = &Finding> {
     result.counting().filter(|finding| finding.severity >= Severity::Warn && finding.is_any(&TOLD))
 }
 
-/// Whether the course of a result's candidate explains anything that counts.
+/// Whether the course of a result's candidate explains a finding that counts.
 pub(super) fn is_told(result: &GateResult) -> bool {
     explained(result).next().is_some()
 }
 
-/// The course of the candidate in a paragraph; `None` where it explains nothing that counts.
+/// The course of the candidate in one paragraph; `None` if it explains no finding that counts.
 ///
 /// # Errors
 /// Errors of a text.
@@ -60,14 +60,14 @@ pub(super) fn paragraph(result: &GateResult, writer: &Writer) -> Result<Option<V
         parts.push(writer.phrase("timeline_end", &context! { step })?);
     }
     let mut text = parts.join(&writer.word("semicolon")?);
-    // A Chinese sentence begins with a name as it is written.
+    // A Chinese sentence may begin with a name, whose first letter must stay.
     if let Some(first) = text.get_mut(..1).filter(|_| writer.language() == Language::En) {
         first.make_ascii_uppercase();
     }
     Ok(Some(safe(writer.phrase("timeline_paragraph", &context! { text => safe(text) })?)))
 }
 
-/// The fall of the loss scale from its highest to where it stands at the end.
+/// The decrease of the loss scale from its highest value to its value at the end, in words.
 fn scale(course: &Course, writer: &Writer) -> Result<Option<String>> {
     let Some(last) = course.scale_last else { return Ok(None) };
     let highest = course.scale.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));

@@ -1,4 +1,4 @@
-//! Trends for reading: a line of blocks, and a table.
+//! Trends for documents: a sparkline of block characters, and a table.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::result::outcome::RuleKind;
 use crate::result::trend::{Change, Drift, Trend};
 
-/// Most characters of a sparkline.
+/// Largest number of characters of a sparkline.
 pub const SPARKLINE_CHARS: usize = 30;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Stands for a value that is not finite.
+/// Character for a value that is not finite.
 const NO_VALUE: char = '·';
 
 /// One rule's trend.
@@ -25,15 +25,15 @@ pub struct TrendRow {
     pub rule: String,
     /// The last runs.
     pub sparkline: Value,
-    /// The latest value; empty where there was none.
+    /// The latest value; empty if there is none.
     pub now: String,
-    /// Median since the last step or bend.
+    /// Median since the last step or the last change of slope.
     pub median: String,
     /// The limit that warns, as a bound; empty where there is none.
     pub warn: String,
     /// The limit that fails, as a bound.
     pub fail: String,
-    /// The last step, the drift, or that there is neither.
+    /// The last step, the drift, or the remark that there is neither.
     pub says: Value,
 }
 
@@ -102,11 +102,11 @@ fn drift(drift: &Drift, writer: &Writer) -> Result<String> {
 
 /// The values as blocks, oldest first, the lowest as `▁` and the highest as `█`; `·` where a value is not finite.
 ///
-/// All `▁` where nothing moves. Of more than [`SPARKLINE_CHARS`] values, neighbours share a block, the highest of
-/// them shown; nothing for no values.
+/// All blocks are `▁` if all values are equal. With more than [`SPARKLINE_CHARS`] values, neighbours share a block that shows the
+/// highest of them. Without values the text is empty.
 pub fn sparkline(values: &[f64]) -> String {
     let width = values.len().div_ceil(SPARKLINE_CHARS).max(1);
-    // Shares from the end: the latest run's block is always a whole one.
+    // Blocks are filled from the end, so that the block of the latest run is always complete.
     let mut shared: Vec<Option<f64>> = values
         .rchunks(width)
         .map(|share| share.iter().copied().filter(|value| value.is_finite()).reduce(f64::max))
@@ -117,7 +117,7 @@ pub fn sparkline(values: &[f64]) -> String {
     shared.into_iter().map(|value| value.map_or(NO_VALUE, |value| block(value, lowest, highest))).collect()
 }
 
-/// `value` between `lowest` and `highest`.
+/// The block character for `value` between `lowest` and `highest`.
 fn block(value: f64, lowest: f64, highest: f64) -> char {
     // Halved, so that the difference of two large values stays finite.
     let share = (value / 2.0 - lowest / 2.0) / (highest / 2.0 - lowest / 2.0);

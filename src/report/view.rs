@@ -1,7 +1,7 @@
 //! View of a result for templates, ordered and counted for reading. `docs/templates.md` documents it.
 //!
-//! Fields of type [`Value`] are written text of the view's language and target; every other text is as it stands in
-//! the result, and is escaped where a template prints it.
+//! Fields of type [`Value`] are finished text in the view's language and target; every other text is the same as in the result,
+//! and is escaped where a template prints it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ use crate::result::unit::{Check, Culprit, Unit, dumps};
 use crate::result::{ArtifactRow, GateResult};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// The numbers of a culprit that have a place of their own.
+/// Names of the metrics of a culprit that have a field of their own in [`CulpritView`].
 const NAMED_METRICS: [&str; 5] = ["error", "limit", "received", "before", "value"];
 
 /// A result for reading.
@@ -50,7 +50,7 @@ pub struct View {
     pub reason: Value,
     /// Facts that a reader has to know before all else, in lines below the headline; empty for most results.
     pub notes: Vec<Value>,
-    /// Lines below the table: what the failures do not depend on.
+    /// Lines below the table about things that cannot have caused the failures.
     pub remarks: Vec<Value>,
     /// One row per check.
     pub checks: Vec<CheckRow>,
@@ -72,7 +72,7 @@ pub struct View {
     pub looked: Vec<LookedRow>,
     /// Rules about several runs of a side; empty where there is one of each.
     pub samples: Vec<SampleRow>,
-    /// Account of the evidence: each check, and its units of which something was left.
+    /// Account of the evidence: each check, and its units that were not compared completely.
     pub account: Vec<AccountRow>,
     /// Evaluations; `None` where there are none.
     pub evaluation: Option<EvaluationView>,
@@ -123,13 +123,13 @@ pub struct CulpritView {
     pub is_runnable: bool,
     /// Further numbers.
     pub others: Vec<(String, Number)>,
-    /// The line of a model library that calls the operation, where that is not the user's own.
+    /// The line of a model library that calls the operation; `None` if the user's own code calls it.
     pub model_frame: Option<Frame>,
     /// The place of the error within the tensor, in words; empty where it is not known.
     pub error_place: Value,
     /// The candidate's ranks, where several were put together.
     pub rank_boxes: Vec<RankBox>,
-    /// Errors of both sides against the reference, in words; empty where there was none.
+    /// Errors of both sides against the reference, in words; empty if there was no reference.
     pub from_reference: Value,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
@@ -145,7 +145,7 @@ impl View {
         let build = Builder { result, writer, diagnosed: diagnosed(result) };
         let findings: Vec<FindingRow> =
             result.counting().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
-        // The opening and the section of profiles tell all of a profile's culprit, and its finding that of an array.
+        // The opening and the section of profiles describe a profile's culprit completely, and the finding describes that of an array.
         let told = result.culprit.as_ref().filter(|culprit| culprit.is_of_operation());
         let culprit = told.map(|culprit| build.culprit(culprit)).transpose()?;
         let waived = build.waived()?;
@@ -194,11 +194,11 @@ impl View {
 struct Builder<'a> {
     result: &'a GateResult,
     writer: &'a Writer,
-    /// Codes whose findings a likely cause is about.
+    /// Codes of findings that a likely cause explains.
     diagnosed: BTreeSet<&'a str>,
 }
 
-/// Codes of findings that a likely cause is about: its advice takes the place of theirs.
+/// Codes of findings that a likely cause explains: its advice replaces theirs.
 fn diagnosed(result: &GateResult) -> BTreeSet<&str> {
     let mut by_place: BTreeMap<&str, Vec<&Diagnosis>> = BTreeMap::new();
     for cause in &result.diagnoses {
@@ -307,7 +307,7 @@ impl Builder<'_> {
         self.writer.phrase("reason_more", &context! { message, more }).map(safe)
     }
 
-    /// The culprit's sentence stands at the top already; its check only names it.
+    /// The sentence of a finding for the row of its check. The culprit's sentence is at the top already, so its check only names it.
     fn check_sentence(&self, row: &FindingRow) -> Result<Value> {
         match self.result.culprit.as_ref().filter(|culprit| row.is_culprit && culprit.is_of_operation()) {
             Some(culprit) => self.writer.phrase("reason_culprit", &context! { op => culprit.op.as_str() }).map(safe),
@@ -329,7 +329,7 @@ impl Builder<'_> {
     }
 }
 
-/// Artifacts in the order they tell something: damaged, read, ignored, and parts of others last.
+/// Artifacts in the order of their importance: damaged, read, ignored, and parts of other artifacts last.
 pub(super) fn telling_artifacts(result: &GateResult) -> Vec<&ArtifactRow> {
     let mut rows: Vec<&ArtifactRow> = result.artifacts.iter().collect();
     rows.sort_by_key(|row| match row.status.as_str() {

@@ -1,7 +1,7 @@
-//! Waivers ready to paste: the YAML of one, for a finding of a run and for a code alone.
+//! Waivers ready to paste, as YAML: for a finding of a run, and for a code alone.
 //!
-//! A place is a name from an artifact. In the waiver it is a pattern that fits this place and no other, in double quotes, with
-//! every character escaped that could end the quotes, the line or a fence of Markdown around it.
+//! A place is a name from an artifact. The waiver contains a pattern that matches this place and no other, in double quotes, with
+//! every character escaped that could end the quotes, the line or a Markdown fence around it.
 
 use std::fmt::Write;
 
@@ -19,20 +19,20 @@ use crate::policy::waiver::{OFFERED_OWNERS, OFFERED_REASONS};
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
-/// Days that a proposed waiver holds: time for a repair, and no more. A policy with a smaller `waiver-max-days` wants that.
+/// Number of days that a proposed waiver lasts, which leaves time for a repair. A policy may demand fewer (`waiver-max-days`).
 pub const DAYS: u16 = 14;
 
-/// Waivers that a comment offers; a run with more defects needs a repair, not a waiver.
+/// Largest number of waivers that a comment offers; a run with more defects needs a repair, not waivers.
 const MOST_WAIVERS: usize = 50;
 
-/// Characters of a place that the pattern holds; a longer one goes on with `*`.
+/// Largest number of characters of a place in a pattern; a longer place continues with `*`.
 const MOST_CHARS: usize = 200;
 
-/// A waiver of `finding` that ends `days` after `today` (`YYYY-MM-DD`), with its last line ended. It is ASCII but for letters
-/// and signs that people see, and holds no backtick.
+/// A waiver of `finding` that ends `days` after `today` (`YYYY-MM-DD`), with a line break at its end. Apart from visible letters
+/// and signs it is ASCII, and it contains no backtick.
 ///
-/// `None` for information, which nothing has to cover, for a code that no waiver covers or that does not exist, and where
-/// `today` is no date.
+/// `None` for information, which needs no waiver, for a code that does not exist or that no waiver can cover, and if `today` is not
+/// a date.
 pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> Option<String> {
     let rule = register::find(&finding.code)?;
     let is_absence = rule.is_absence && finding.severity == Severity::Incomplete;
@@ -41,11 +41,11 @@ pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> 
     Some(at(&finding.code, &finding.place, &expires, language))
 }
 
-/// The YAML of waivers of all `findings` that one may cover, as [`waiver`]; `None` where there is none.
+/// The YAML of waivers of all `findings` that can be waived, as in [`waiver`]; `None` if there is none.
 pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language) -> Option<String> {
     let expires = ends(today, days)?;
     let covered = findings.iter().filter(|finding| waiver(finding, today, days, language).is_some());
-    // Each goes before those that are there.
+    // Each waiver is put in front of the earlier ones.
     let covered: Vec<_> = covered.take(MOST_WAIVERS).collect();
     let text = covered.into_iter().rev().fold(String::new(), |text, finding| {
         let words = placeholders(language);
@@ -54,12 +54,12 @@ pub fn waivers(findings: &[&Finding], today: &str, days: u16, language: Language
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Whether a waiver may ever cover findings of `rule`: it covers differences, never what was not read or not compared.
+/// Whether a waiver may ever cover findings of `rule`: waivers cover differences, never data that was not read or not compared.
 pub(super) fn is_ever_covered(rule: &Rule) -> bool {
     !(rule.is_absence && rule.severity == Severity::Incomplete || facts().of_code(rule.code).never_waived)
 }
 
-/// The day that lies `days` after `today`, as a policy writes it; `None` where `today` is no date.
+/// The day that is `days` after `today`, as a policy writes it; `None` if `today` is not a date.
 pub(super) fn ends(today: &str, days: u16) -> Option<String> {
     Date::try_from(today.to_owned()).ok()?;
     let day: civil::Date = today.parse().ok()?;
@@ -71,7 +71,7 @@ pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> 
     text(code, &pattern(place), expires, language)
 }
 
-/// Texts that stand for reason and owner until somebody gives them; a policy that still holds it is refused.
+/// Placeholders for reason and owner; a policy that still contains them is refused.
 pub(super) fn placeholders(language: Language) -> (&'static str, &'static str) {
     let ([english, chinese], [owner, chinese_owner]) = (OFFERED_REASONS, OFFERED_OWNERS);
     match language {
@@ -80,13 +80,13 @@ pub(super) fn placeholders(language: Language) -> (&'static str, &'static str) {
     }
 }
 
-/// The YAML of a waiver of `code` at the places that `pattern` fits.
+/// The YAML of a waiver of `code` at the places that `pattern` matches.
 fn text(code: &str, pattern: &str, expires: &str, language: Language) -> String {
     with_waiver("", &fields(code, pattern, expires, placeholders(language)))
 }
 
-/// Keys and YAML scalars of a waiver that `owner` asks for, with a `reason`; `None` for a code that no waiver covers or that
-/// does not exist.
+/// Keys and YAML scalars of a waiver that `owner` requests with a `reason`; `None` for a code that does not exist or that no waiver
+/// can cover.
 pub fn asked_for(
     code: &str,
     pattern: &str,
@@ -107,7 +107,8 @@ fn fields(code: &str, pattern: &str, expires: &str, (reason, owner): (&str, &str
     ]
 }
 
-/// The pattern that fits `place` alone, and what begins as it does where it is long. A finding without a place is at every one.
+/// The pattern that matches `place` alone; for a long place also other places with the same beginning. A finding without a place
+/// matches every place.
 fn pattern(place: &str) -> String {
     if place.is_empty() {
         return "*".into();
@@ -119,7 +120,7 @@ fn pattern(place: &str) -> String {
     parts.join("[\\]") + rest
 }
 
-/// A double-quoted scalar of YAML: one of JSON, in which whatever does not show, breaks a line or fences code is a number.
+/// A double-quoted YAML scalar: a JSON string in which invisible characters, line breaks and backticks are numeric escapes.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     let mut quoted = String::with_capacity(json.len());

@@ -1,4 +1,4 @@
-//! The output folder: every document of a run.
+//! The output folder, with every document of a run.
 
 use std::path::Path;
 
@@ -28,9 +28,9 @@ pub struct Options<'a> {
     pub source_root: Option<&'a Path>,
 }
 
-/// Writes message texts into the result, then every document that its `folder` does not hold yet. They appear together.
+/// Writes message texts into the result, then every document that `folder` does not hold yet. All documents appear together.
 ///
-/// Where a document cannot be made, what is complete appears nevertheless: a result that took hours to measure can be
+/// If one document cannot be made, the complete ones appear nevertheless, so that a result that took hours to measure can be
 /// rendered again.
 ///
 /// # Errors
@@ -44,12 +44,12 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
     rendered
 }
 
-/// Writes message texts into the result, and the digests of what its `folder` holds. No document appears.
+/// Writes message texts into the result, and the digests of the files that `folder` holds. No document appears yet.
 ///
 /// # Errors
 /// Errors of a text, and of writing.
 pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> Result<Finished> {
-    // Its own sentences call the file by its name alone, so that they hold wherever it lies.
+    // The result's own sentences call the file by its name alone, so that they stay correct if the folder is moved.
     result.file = RESULT.into();
     let writer = Writer::of(result, language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
@@ -66,7 +66,7 @@ pub fn complete(result: &mut GateResult, folder: Folder, language: Language) -> 
 /// The text of `result.json`.
 ///
 /// # Errors
-/// None that a result gives.
+/// `Internal` where the result has no JSON, which does not happen.
 pub fn json(result: &GateResult) -> Result<String> {
     let text = serde_json::to_string_pretty(result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     Ok(text + "\n")
@@ -75,7 +75,7 @@ pub fn json(result: &GateResult) -> Result<String> {
 /// Writes every document that is made from a result and its operations alone; committing `output` is left to the caller.
 ///
 /// # Errors
-/// As [`all`].
+/// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn documents(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
@@ -86,7 +86,7 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
     let mut attached = Vec::new();
     for picture in pictures? {
         output.write(picture.file, &picture.png)?;
-        // GitLab looks below the project's folder; a path of this machine would only tell its name.
+        // GitLab looks for pictures below the project's folder; an absolute path would only disclose a folder of this machine.
         if output.path().is_relative() {
             let path = output.path().join(picture.file).display().to_string();
             attached.push(junit::Picture { check: picture.check, path });
@@ -100,7 +100,7 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
     output.write("badge.json", badge::render("precision-gate", result.verdict, language)?.as_bytes())
 }
 
-/// The page goes to its file as it is made.
+/// Writes the page to its file while it is made, so that it is never completely in memory.
 fn page(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
     let page = page::Options { language: options.language, templates: options.templates };
     folder::write(output, "report.html", |out| page::write(result, operations, &page, out))

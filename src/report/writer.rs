@@ -1,8 +1,8 @@
-//! Templates to text, for one language and one [`Target`].
+//! Renders templates to text, for one language and one target format.
 //!
-//! Every `{{ value }}` that is text is foreign unless it was written by this writer: it passes through
-//! [`escape::name`], so that a template is safe without doing anything for it. Numbers stay plain, with four
-//! significant digits. Beside minijinja's own filters there are:
+//! Every `{{ value }}` that is text counts as foreign unless this writer rendered it: it passes through [`escape::name`], so that
+//! templates are safe by default. Numbers stay plain, with four significant digits. In addition to minijinja's own filters there
+//! are:
 //!
 //! * `number(digits)`: a number, with four digits unless said
 //! * `percent`: a ratio with its exact digits, for limits and shares
@@ -16,7 +16,7 @@
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
 //! * `baseline_name`, `candidate_name`: what the two runs are called ([`Writer::with_sides`])
 //! * `commands`: what readers can run about the result ([`Commands`]), each as code; empty where it would not help
-//! * `is_alone`: whether the run was judged without a baseline ([`Writer::alone`])
+//! * `is_alone`: whether the run was judged without a baseline.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ impl Writer {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(own_lines());
-        // Any mode but `None` marks what macros and includes give as written; the formatter does the escaping.
+        // Any mode except `None` marks the output of macros and includes as safe; the formatter does the escaping.
         environment.set_auto_escape_callback(|_| AutoEscape::Custom("precision-gate".into()));
         environment
             .set_formatter(move |out, _, value| out.write_str(&shown(value, target)?).map_err(TemplateError::from));
@@ -115,14 +115,14 @@ impl Writer {
         }
     }
 
-    /// The writer, which calls the two runs by their labels where these are more than the name of a side or a file.
+    /// Makes the writer call the two runs by their labels, if these are more informative than the name of a side or a file.
     #[must_use]
     pub fn with_sides(self, baseline: &str, candidate: &str) -> Self {
         let sides = Sides::new([baseline, candidate], self.language, self.target);
         self.naming(sides)
     }
 
-    /// The writer for one run without a baseline: it prefers the phrases of such a run, whose keys end in `_alone`.
+    /// Makes the writer one for a run without a baseline: it prefers phrases for such a run, whose keys end in `_alone`.
     #[must_use]
     pub fn alone(mut self, candidate: &str) -> Self {
         let sides = Sides::alone(candidate, self.language, self.target);
@@ -131,14 +131,14 @@ impl Writer {
         self.naming(sides)
     }
 
-    /// The writer for a result that is of no run, as templates see by `is_alone`.
+    /// Makes the writer one for a result that belongs to no run, which templates see by `is_alone`.
     #[must_use]
     pub fn without_runs(mut self) -> Self {
         self.environment.add_global(IS_ALONE, true);
         self
     }
 
-    /// The writer, which tells people to run these commands.
+    /// Makes the writer recommend these commands.
     #[must_use]
     pub fn advising(mut self, commands: &Commands) -> Self {
         self.environment.add_global(COMMANDS, commands.shown(self.target));
@@ -182,12 +182,12 @@ impl Writer {
         Ok(Text { message: render(message)?, help: render(help)? })
     }
 
-    /// A template over facts, as findings have them; `name` stands in errors.
+    /// Renders a template over the facts of a finding; errors call it `name`.
     pub fn statement(&self, name: &str, template: &str, facts: &BTreeMap<String, Fact>) -> Result<String> {
         self.render_text(name, template.trim_end(), self.facts(facts))
     }
 
-    /// A sentence that may quote an artifact.
+    /// Escapes a sentence that may quote an artifact.
     pub fn prose(&self, text: &str) -> String {
         escape::prose(&sentences::said(text, self.language), self.target)
     }
@@ -327,11 +327,11 @@ pub struct Template {
     pub name: String,
     /// Text.
     pub source: String,
-    /// Whether the user gave it.
+    /// Whether the user provided it.
     pub given: bool,
 }
 
-/// Blocks may stand on lines of their own without leaving empty ones.
+/// Syntax in which blocks on lines of their own leave no empty lines.
 fn own_lines() -> SyntaxConfig {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     syntax.expect("invariant: the delimiters are minijinja's own")
@@ -370,7 +370,7 @@ fn small(count: &Value) -> Value {
     if is_large { Value::from(2) } else { count.clone() }
 }
 
-/// Text that is written already.
+/// Text that is escaped already and is not escaped again.
 pub(crate) fn safe(text: String) -> Value {
     Value::from_safe_string(text)
 }

@@ -1,8 +1,8 @@
-//! A call as its records describe it: arguments, results, and the gradients that arrive and leave.
+//! A call as its records describe it: arguments, results, and the incoming and outgoing gradients.
 //!
-//! Records are those of msprobe (`docs/formats/msprobe-dump.md`, Records and Items). What a record does not hold is not
-//! guessed, with one exception: an argument that msprobe recognised and did not write (`{}`) is the element type that a call
-//! was given by position; it is that of the result.
+//! The records are msprobe's (`docs/formats/msprobe-dump.md`, Records and Items). Missing facts are not guessed, with one exception: an
+//! argument that msprobe recognised and did not write (`{}`) is an element type that was passed by position, and is taken as that of the
+//! result.
 
 use crate::diagnose::runnable::{Root, Runnable};
 use crate::documentation;
@@ -13,9 +13,9 @@ use crate::read::json::Json;
 
 /// Deepest nesting of lists and dictionaries among arguments.
 const MAX_DEPTH: usize = 16;
-/// Most values of one call; a record of a stranger may list any number.
+/// Most values of one call; an untrusted record may list any number.
 const MAX_VALUES: usize = 10_000;
-/// Most elements of a tensor that is made from its statistics: 2 GiB in fp64.
+/// Most elements of a tensor that is generated from its statistics: 2 GiB in fp64.
 const MAX_MADE: u64 = 1 << 28;
 /// Longest text of an argument.
 const MAX_TEXT: usize = 4096;
@@ -40,13 +40,13 @@ pub struct Call {
     pub kwargs: Vec<(String, Item)>,
     /// Parameters of a module.
     pub parameters: Vec<(String, Tensor)>,
-    /// Results, in order, nested ones flattened; `None` for one that is no tensor.
+    /// Results in order, with nested ones flattened; `None` for a result that is not a tensor.
     pub outputs: Vec<Option<Tensor>>,
-    /// Gradients that arrive; absent where no backward pass was recorded.
+    /// Gradients of the results, which the backward pass receives; `None` where no backward pass was recorded.
     pub arriving: Option<Vec<Option<Tensor>>>,
-    /// Gradients that leave.
+    /// Gradients of the inputs, which the backward pass returns.
     pub leaving: Option<Vec<Option<Tensor>>>,
-    /// Places of arguments that were not recorded and are taken as the element type of the result.
+    /// Places of unrecorded arguments that are assumed to be the element type of the result.
     pub assumed: Vec<String>,
 }
 
@@ -65,11 +65,11 @@ pub enum Item {
     Dict(Vec<(String, Item)>),
     /// A slice: start, stop, step.
     Slice(Vec<Json>),
-    /// `...`
+    /// An ellipsis: `...`.
     Ellipsis,
     /// An element type.
     Dtype(Dtype),
-    /// A device, which is that of the machine.
+    /// A device; the script uses that of its own machine.
     Device,
     /// A memory format.
     MemoryFormat(String),
@@ -103,7 +103,7 @@ pub struct Stored {
     pub file: String,
 }
 
-/// Reason why a call cannot be made again.
+/// Reason why a call cannot be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cannot {
     place: String,
@@ -144,7 +144,7 @@ impl Call {
     /// Reads the records of a call.
     ///
     /// # Errors
-    /// The first argument that cannot be made again, with the reason.
+    /// The first argument that cannot be reproduced, with the reason.
     pub fn read(records: &Records<'_>, runnable: &Runnable) -> Result<Self, Cannot> {
         let mut reader = Reader { values: 0, assumed: Vec::new(), result: None };
         let mut call = Self::default();
@@ -198,7 +198,7 @@ impl Call {
         found
     }
 
-    /// Tensors that it is given: arguments, parameters, gradients that arrive.
+    /// Input tensors: arguments, parameters, and incoming gradients.
     pub fn inputs(&self) -> Vec<&Tensor> {
         let mut found = Vec::new();
         let arguments = self.args.iter().chain(self.kwargs.iter().map(|(_, item)| item));
@@ -208,12 +208,12 @@ impl Call {
         found
     }
 
-    /// Tensors that it made: results, and gradients that leave.
+    /// Output tensors: results, and outgoing gradients.
     pub fn results(&self) -> impl Iterator<Item = &Tensor> {
         self.outputs.iter().flatten().chain(self.leaving.iter().flatten().flatten())
     }
 
-    /// Does something with every tensor.
+    /// Calls `act` with every tensor.
     ///
     /// # Errors
     /// The first error of `act`.
@@ -293,7 +293,7 @@ impl Reader {
         }
     }
 
-    /// An item that says its type.
+    /// Reads an item with a `type` key.
     fn typed(&mut self, item: &Json, kind: &str, place: &str) -> Result<Item, Cannot> {
         if item.get("dtype").is_some() && item.get("shape").is_some() {
             return tensor(item, place).map(Box::new).map(Item::Tensor);
@@ -331,7 +331,7 @@ impl Reader {
         sizes.iter().take(MAX_VALUES).map(size).collect::<Result<_, _>>().map(Item::List)
     }
 
-    /// The tensors among results, nested ones flattened. A `null` is no result.
+    /// Adds the results in an item to `found`, with nested ones flattened. A `null` is not a result.
     fn results(
         &mut self,
         item: &Json,

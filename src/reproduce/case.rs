@@ -1,4 +1,4 @@
-//! The operation that is run alone, with everything that is written about it.
+//! The operation that is run alone, with all facts about it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct RunOf<'a> {
     pub run: &'a Run,
     /// Dumps of the step and rank.
     pub dumps: Vec<&'a DumpFolder>,
-    /// Whether its files are those that were judged.
+    /// Whether its files are still the ones that were judged.
     pub is_judged: bool,
     /// Versions of packages and parts, from config packs.
     pub versions: BTreeMap<String, String>,
@@ -36,7 +36,7 @@ pub struct Recorded<'a> {
 }
 
 impl Recorded<'_> {
-    /// Whether everything that it was given was saved and copied.
+    /// Whether all of its inputs were saved and copied.
     pub fn is_complete(&self) -> bool {
         let is_there = |tensor: &&Tensor| {
             tensor.elements() == 0 || tensor.stored.as_ref().is_some_and(|stored| !stored.file.is_empty())
@@ -45,7 +45,7 @@ impl Recorded<'_> {
     }
 }
 
-/// An operation with everything that is written about it.
+/// An operation with all facts about it.
 pub struct Case<'a> {
     /// The result that names it.
     pub result: &'a GateResult,
@@ -53,21 +53,21 @@ pub struct Case<'a> {
     pub target: Target<'a>,
     /// The function, as the candidate names it.
     pub runnable: Runnable,
-    /// Its calls, the baseline's first; one at least.
+    /// Its calls, at least one, the baseline's first.
     pub sides: Vec<Recorded<'a>>,
     /// Whether recorded tensors were asked for.
     pub with_data: bool,
 }
 
 impl Case<'_> {
-    /// The calls that the script gets: with recorded tensors all whose inputs are complete, else the last one, the
-    /// candidate's where it has one.
+    /// The calls that go into the script. With recorded tensors these are all calls with complete inputs; otherwise the last call, which is the
+    /// candidate's where there is one.
     pub fn scripted(&self) -> Vec<&Recorded<'_>> {
         let complete: Vec<&Recorded<'_>> = self.sides.iter().filter(|side| side.is_complete()).collect();
         if self.with_data && !complete.is_empty() { complete } else { self.sides.last().into_iter().collect() }
     }
 
-    /// Whether the script runs recorded inputs, in place of made ones.
+    /// Whether the script uses recorded inputs rather than generated ones.
     pub fn has_inputs(&self) -> bool {
         self.with_data && self.sides.iter().any(Recorded::is_complete)
     }

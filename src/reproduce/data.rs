@@ -15,10 +15,11 @@ use crate::output::Output;
 use crate::read::dump::DumpFolder;
 use crate::read::tensor::TensorData;
 
-/// Bytes that are in memory at a time.
+/// Bytes of a tensor that are in memory at a time.
 const BLOCK: usize = 1 << 20;
-/// Start and end of the name of every copy.
+/// Start of the name of every copy.
 const START: &str = "tensor-";
+/// End of the name of every copy.
 const ENDING: &str = ".bin";
 
 /// Copies of tensors in the making.
@@ -30,12 +31,12 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Copies go to `output`; without one only digests are taken.
+    /// Starts without copies. They go to `output`; without one, only digests are computed.
     pub fn new(output: Option<&'a Output>) -> Self {
         Self { output, names: BTreeMap::new(), unread: Vec::new() }
     }
 
-    /// Takes the digest of every saved tensor of a call, and copies it where that was asked for.
+    /// Computes the digest of every saved tensor of a call, and copies it if there is an output.
     ///
     /// # Errors
     /// Where a tensor that is to be copied cannot be read, or its copy not written.
@@ -91,7 +92,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Writes the elements of a tensor, and gives their SHA-256.
+/// Writes the elements of a tensor, and returns their SHA-256.
 fn copy(data: &TensorData, to: &mut dyn Write) -> Result<String> {
     let size = data.dtype.size();
     let per_block = (BLOCK / size) as u64;

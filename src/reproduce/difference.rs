@@ -1,9 +1,9 @@
-//! Differences between what the two runs gave to an operation.
+//! Differences between the inputs of an operation in both runs.
 
 use super::call::{Call, Item, Tensor};
 use crate::read::json::to_text;
 
-/// Places where two calls were given something else, each with both values, the baseline's first.
+/// All places where two calls have different inputs.
 pub fn differing(baseline: &Call, candidate: &Call) -> Vec<Difference> {
     let mut found = Vec::new();
     let args = baseline.args.len().max(candidate.args.len());
@@ -16,13 +16,13 @@ pub fn differing(baseline: &Call, candidate: &Call) -> Vec<Difference> {
     names.sort();
     names.dedup();
     for name in names {
-        let (ours, theirs) = (named(baseline, name), named(candidate, name));
-        pair(&format!("input.{name}"), ours.as_ref(), theirs.as_ref(), &mut found);
+        let (baseline_item, candidate_item) = (named(baseline, name), named(candidate, name));
+        pair(&format!("input.{name}"), baseline_item.as_ref(), candidate_item.as_ref(), &mut found);
     }
     let of_both = |list: fn(&Call) -> Vec<&Tensor>, found: &mut Vec<Difference>| {
-        for ours in list(baseline) {
-            if let Some(theirs) = list(candidate).into_iter().find(|theirs| theirs.place == ours.place) {
-                tensors(ours, theirs, found);
+        for first in list(baseline) {
+            if let Some(second) = list(candidate).into_iter().find(|second| second.place == first.place) {
+                tensors(first, second, found);
             }
         }
     };
@@ -42,19 +42,20 @@ pub struct Difference {
     pub candidate: String,
 }
 
-fn pair(place: &str, ours: Option<&Item>, theirs: Option<&Item>, found: &mut Vec<Difference>) {
-    match (ours, theirs) {
-        (Some(Item::Tensor(ours)), Some(Item::Tensor(theirs))) => tensors(ours, theirs, found),
-        (Some(Item::List(ours)), Some(Item::List(theirs))) | (Some(Item::Tuple(ours)), Some(Item::Tuple(theirs)))
-            if ours.len() == theirs.len() =>
+fn pair(place: &str, baseline: Option<&Item>, candidate: Option<&Item>, found: &mut Vec<Difference>) {
+    match (baseline, candidate) {
+        (Some(Item::Tensor(baseline)), Some(Item::Tensor(candidate))) => tensors(baseline, candidate, found),
+        (Some(Item::List(baseline)), Some(Item::List(candidate)))
+        | (Some(Item::Tuple(baseline)), Some(Item::Tuple(candidate)))
+            if baseline.len() == candidate.len() =>
         {
-            for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                pair(&format!("{place}.{index}"), Some(ours), Some(theirs), found);
+            for (index, (baseline, candidate)) in baseline.iter().zip(candidate).enumerate() {
+                pair(&format!("{place}.{index}"), Some(baseline), Some(candidate), found);
             }
         }
-        // A device differs in every pair.
+        // The devices of the two runs always differ.
         (Some(Item::Device), Some(Item::Device)) => {}
-        _ => add(place, ours.map_or_else(absent, shown), theirs.map_or_else(absent, shown), found),
+        _ => add(place, baseline.map_or_else(absent, shown), candidate.map_or_else(absent, shown), found),
     }
 }
 
@@ -64,21 +65,25 @@ fn add(place: &str, baseline: String, candidate: String, found: &mut Vec<Differe
     }
 }
 
-/// Tensors differ in type, shape, elements, or, where those were not saved, in the largest or smallest of them: means and
-/// norms are sums that every device adds up in its own order.
-fn tensors(ours: &Tensor, theirs: &Tensor, found: &mut Vec<Difference>) {
+/// Adds the difference of two tensors in type, shape or elements. Where elements were not saved, max and min are compared: means and norms
+/// are sums, which every device adds up in its own order.
+fn tensors(baseline: &Tensor, candidate: &Tensor, found: &mut Vec<Difference>) {
     let words = |tensor: &Tensor| {
         let [max, min, ..] = &tensor.statistics;
         format!("{} {:?} from {} to {}", tensor.dtype, tensor.shape, to_text(min), to_text(max))
     };
-    let is_equal = match (&ours.stored, &theirs.stored) {
+    let is_equal = match (&baseline.stored, &candidate.stored) {
         (Some(one), Some(other)) => {
-            one.sha256 == other.sha256 && ours.shape == theirs.shape && ours.dtype == theirs.dtype
+            one.sha256 == other.sha256 && baseline.shape == candidate.shape && baseline.dtype == candidate.dtype
         }
-        _ => words(ours) == words(theirs),
+        _ => words(baseline) == words(candidate),
     };
     if !is_equal {
-        found.push(Difference { place: ours.place.clone(), baseline: words(ours), candidate: words(theirs) });
+        found.push(Difference {
+            place: baseline.place.clone(),
+            baseline: words(baseline),
+            candidate: words(candidate),
+        });
     }
 }
 
@@ -86,7 +91,7 @@ fn absent() -> String {
     "absent".to_owned()
 }
 
-/// An argument in words: a type and a shape of a tensor, else its value.
+/// An argument in words: type and shape of a tensor, else the value.
 pub fn shown(item: &Item) -> String {
     let list = |items: &[Item]| items.iter().map(shown).collect::<Vec<_>>().join(", ");
     match item {

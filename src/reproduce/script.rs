@@ -18,9 +18,9 @@ use crate::verdict::Side;
 const PROGRAM: &str = include_str!("../../templates/reproduce/reproduce.py");
 /// The line of the program that holds the operation.
 const PLACE: &str = "\nCASE = '{}'\n";
-/// Seed of everything that is made.
+/// Seed of all generated inputs.
 const SEED: i64 = 20;
-/// Longest line of the constant that is not taken apart.
+/// Longest line of the constant that is not split.
 const WIDTH: usize = 140;
 /// Longest text of an operation.
 const MAX_BYTES: usize = 4 << 20;
@@ -49,7 +49,7 @@ fn constant(value: &Json) -> String {
     lines.iter().map(|line| format!("    {}\n", literal(line))).collect()
 }
 
-/// The pieces of a value behind `start` and before `end`.
+/// Splits a value into lines of text, after `start` and before `end`.
 fn pieces(value: &Json, start: &str, end: &str, level: usize, lines: &mut Vec<String>) {
     let indent = " ".repeat(level - 1);
     let whole = format!("{indent}{start}{}{end}", to_text(value));
@@ -74,7 +74,7 @@ fn pieces(value: &Json, start: &str, end: &str, level: usize, lines: &mut Vec<St
     }
 }
 
-/// A text in Python's single quotes, all of it printable ASCII: other characters are written as JSON escapes them.
+/// A text as a Python literal in single quotes, in printable ASCII. Other characters are written as JSON escapes.
 fn literal(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {
@@ -89,7 +89,7 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// Facts that limit what the script shows.
+/// Notes about the limits of what the script can show.
 pub fn notes(case: &Case<'_>, unread: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if case.with_data && !case.has_inputs() {
@@ -157,7 +157,7 @@ fn json(case: &Case<'_>, notes: &[String]) -> Json {
     ])
 }
 
-/// The limits of the operator standard for this operation, and the errors that count at least.
+/// The limits of the operator standard for this operation, and the smallest errors that count, by element type.
 fn standard(case: &Case<'_>) -> Json {
     let level = Level::of(&case.runnable.function);
     let limits = level.limits();
@@ -176,9 +176,10 @@ fn differences(case: &Case<'_>) -> Json {
     let has_inputs = case.has_inputs();
     let entry = |found: &Difference| {
         let of = |call: &Call| call.inputs().into_iter().find(|tensor| tensor.place == found.place).cloned();
-        let tensors = of(&baseline.call).zip(of(&candidate.call)).map_or(Json::Null, |(ours, theirs)| {
-            Json::Array(vec![tensor_json(&ours, has_inputs), tensor_json(&theirs, has_inputs)])
-        });
+        let tensors =
+            of(&baseline.call).zip(of(&candidate.call)).map_or(Json::Null, |(baseline_tensor, candidate_tensor)| {
+                Json::Array(vec![tensor_json(&baseline_tensor, has_inputs), tensor_json(&candidate_tensor, has_inputs)])
+            });
         object([
             ("place", text_of(found.place.as_str())),
             ("baseline", text_of(found.baseline.as_str())),
@@ -189,7 +190,7 @@ fn differences(case: &Case<'_>) -> Json {
     Json::Array(found.iter().map(entry).collect())
 }
 
-/// Whether the call itself asks to write to its argument.
+/// Whether the call itself asks to be computed in place.
 fn is_asked_in_place(sides: &[&Recorded<'_>]) -> bool {
     let asks = |call: &Call| {
         call.kwargs.iter().any(|(name, item)| name == "inplace" && matches!(item, Item::Value(Json::Bool(true))))
@@ -249,7 +250,7 @@ fn item_json(item: &Item, has_inputs: bool) -> Json {
     object([(kind, content)])
 }
 
-/// A tensor: its elements' file where recorded inputs are run, else the statistics that it is made from.
+/// A tensor as JSON, with the file of its elements where recorded inputs are used, else with the statistics to generate it from.
 fn tensor_json(tensor: &Tensor, has_inputs: bool) -> Json {
     let mut entries = vec![
         ("dtype".to_owned(), text_of(tensor.dtype.to_string())),

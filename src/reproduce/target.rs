@@ -63,14 +63,14 @@ impl<'a> Target<'a> {
             return Err(error.with_help("operations.jsonl beside the result lists all of them under `op`"));
         }
         if !is_known {
-            // A result without lines, and tests of operators: both runs call it alike.
+            // A result without lines, or a test of operators: both runs use the same name.
             let names = Some(op.to_owned());
             (target.baseline, target.candidate) = (names.clone(), names);
         }
         Ok(target)
     }
 
-    /// Takes the names that a line has for its operation in both runs.
+    /// Sets the operation's names in both runs from a line.
     fn name(&mut self, line: &OperationLine<'_>) {
         let below = line.tensor.strip_prefix(&*line.op).unwrap_or_default();
         let of = |row: &str| row.strip_suffix(below).filter(|op| !op.is_empty()).map(str::to_owned);
@@ -90,7 +90,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Its name, as the candidate has it where it does.
+    /// Its name in the candidate, else in the baseline.
     pub fn shown(&self) -> &str {
         self.candidate.as_deref().or(self.baseline.as_deref()).unwrap_or_default()
     }
@@ -107,7 +107,7 @@ pub fn runnable_of(op: &str) -> Result<Runnable> {
     })
 }
 
-/// Reason and way out of an obstacle.
+/// Reason and remedy for an obstacle.
 fn words(obstacle: Obstacle) -> (&'static str, &'static str) {
     match obstacle {
         Obstacle::NoCall => {

@@ -20,7 +20,7 @@ use crate::result::Run;
 use crate::result::operation::Shown;
 use crate::result::this_tool;
 
-/// Digits of a digest that tell tensors apart; the script has all of them.
+/// Digits of a digest that are shown; the script has all of them.
 const DIGITS: usize = 16;
 
 /// The texts with the names of their files.
@@ -112,7 +112,7 @@ fn versions<'a>(case: &'a Case<'_>, run: &Run) -> Vec<(&'a String, &'a String)> 
     side.map(|side| side.of.versions.iter().collect()).unwrap_or_default()
 }
 
-/// Arguments, parameters, results and gradients, as the last side has them; the candidate where it recorded the call.
+/// Arguments, parameters, results and gradients of the last side's call, which is the candidate's where it recorded one.
 fn rows(case: &Case<'_>) -> Vec<Row> {
     let Some(last) = case.sides.last() else { return Vec::new() };
     let mut rows = Vec::new();

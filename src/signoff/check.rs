@@ -1,4 +1,4 @@
-//! Check of results against the requirements of a release. Every reason against it is listed, not the first alone.
+//! Checks results against the requirements of a release. All reasons against it are listed, not only the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ use crate::result::this_tool;
 use crate::result::{GateResult, Source};
 use crate::verdict::{CheckId, Verdict};
 
-/// Digits of a commit that name it.
+/// Fewest digits that identify a commit.
 const LEAST_DIGITS: usize = 7;
 
-/// Sign-off to check.
+/// Request for a sign-off: requirements, commit, approvals and date.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Requirements of the release.
     pub policy: &'a SignoffPolicy,
-    /// The commit, where it is given; all results have to be of the same one otherwise.
+    /// The expected commit; `None` where all results only have to be of the same one.
     pub commit: Option<&'a str>,
     /// People who approved.
     pub approved_by: &'a [String],
@@ -130,7 +130,7 @@ fn demand_of<'a>(suite: &str, policy: &'a SignoffPolicy) -> Option<&'a SuitePoli
     policy.suites.iter().find(|demand| demand.name.as_str() == suite)
 }
 
-/// Refusals by the demands on this suite alone.
+/// Refusals from the requirements for this suite.
 fn demanded(result: &GateResult, demand: &SuitePolicy) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if result.profile != demand.profile {
@@ -197,7 +197,7 @@ fn waivers(result: &GateResult, today: Date) -> Vec<Refusal> {
     refusals
 }
 
-/// Results of another commit than the one wanted, or than each other.
+/// Refusals for results without a commit, of another commit than the expected one, or of different commits.
 fn commits(loaded: &[Loaded], request: &Request<'_>) -> Vec<Refusal> {
     let of = |one: &Loaded| one.result.source.as_ref().map(|source| source.commit.to_ascii_lowercase());
     let mut refusals: Vec<Refusal> = loaded
@@ -273,7 +273,7 @@ fn short(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
 
-/// A value as its file spells it.
+/// A value as it is serialised.
 fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

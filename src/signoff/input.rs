@@ -26,7 +26,7 @@ pub struct Given {
     pub path: PathBuf,
 }
 
-/// A result with all that is known of its files.
+/// A result that was read, with digests of its files.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The suite.
@@ -48,12 +48,12 @@ pub struct Unread {
     pub error: Error,
 }
 
-/// Everything that was given.
+/// All results that were given.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// Results, required suites first in the policy's order, then others by name.
     pub loaded: Vec<Loaded>,
-    /// Damaged ones.
+    /// Results that could not be read.
     pub unread: Vec<Unread>,
 }
 
@@ -61,7 +61,7 @@ impl Results {
     /// Reads the results that `arguments` name.
     ///
     /// # Errors
-    /// `NotFound`, and what [`Given::parse`] gives; a damaged result is not an error, it is refused among the others.
+    /// `NotFound`, and `Usage` for an argument that names no suite. A damaged result is no error here, but becomes a refusal.
     pub fn load(arguments: &[String], policy: &SignoffPolicy) -> Result<Self> {
         let mut results = Self::default();
         for argument in arguments {
@@ -79,11 +79,11 @@ impl Results {
 }
 
 impl Given {
-    /// Reads `NAME=PATH`, or a path whose folder names the suite; of `precision-gate-out` the folder around it does. A
+    /// Reads `NAME=PATH`, or a path whose folder names the suite. For a folder `precision-gate-out`, its parent names the suite. A
     /// folder stands for the `result.json` in it.
     ///
     /// # Errors
-    /// `Usage` where no name can be told.
+    /// `Usage` where no name can be derived.
     pub fn parse(argument: &str) -> Result<Self> {
         let named = argument.split_once('=').filter(|_| !Path::new(argument).exists());
         let (name, path) = match named {

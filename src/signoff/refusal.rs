@@ -31,7 +31,7 @@ impl Refusal {
         self
     }
 
-    /// The refusal with the way out, in one line of plain text.
+    /// The reason and its remedy, in one line of plain text.
     pub fn line(&self, language: Language) -> Result<String> {
         let writer = Writer::new(language, Target::Plain);
         let key = format!("signoff_{}", self.code.replace('-', "_"));

@@ -19,8 +19,8 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
 }
 
-/// Writes the documents, then the checksums of every file read and written, and the statement over them. Gives the files
-/// written.
+/// Writes the documents, the checksums of all files read and written, and the statement about them. Returns the paths of the written
+/// files.
 pub fn all(signoff: &Signoff, loaded: &[Loaded], output: Output, options: &Options<'_>) -> Result<Vec<PathBuf>> {
     let mut contents = vec![("signoff.json".to_owned(), pretty(signoff)?)];
     for language in options.languages {

@@ -1,4 +1,4 @@
-//! Two pictures to a peak signal-to-noise ratio, and the order of channels that explains it.
+//! Peak signal-to-noise ratio of two pictures, and the channel order that explains a low one.
 
 use crate::read::picture::{CHANNELS, Picture};
 
@@ -8,28 +8,29 @@ const PEAK: f64 = 255.0;
 /// Order in which the candidate holds the baseline's channels.
 pub type ChannelOrder = [usize; CHANNELS];
 
-/// Orders of three channels other than their own.
+/// Orders of three channels other than the identity.
 const ORDERS: [ChannelOrder; 5] = [[2, 1, 0], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1]];
 
-/// Numbers of two pictures of one size.
+/// Measures of two pictures of the same size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PictureMeasure {
     /// Peak signal-to-noise ratio in dB; infinite for equal pictures.
     pub psnr: f64,
-    /// The order of the candidate's channels under which the pictures are closest, with its ratio, where that is another one.
+    /// Channel order of the candidate under which the pictures are closest, with its ratio; `None` where that is the
+    /// order they have.
     pub order: Option<(ChannelOrder, f64)>,
-    /// Whether both are one colour throughout, and the same.
+    /// Whether both pictures are filled with the same single colour.
     pub is_trivial: bool,
 }
 
-/// Compares two pictures of one size.
+/// Compares two pictures of the same size.
 pub fn pictures(baseline: &Picture, candidate: &Picture) -> PictureMeasure {
-    // Squares of the differences of each channel of the baseline and each of the candidate.
+    // Sum of squared differences for every pair of a baseline channel and a candidate channel.
     let mut squares = [[0_u64; CHANNELS]; CHANNELS];
     let pixels = baseline.pixels.chunks_exact(CHANNELS).zip(candidate.pixels.chunks_exact(CHANNELS));
-    for (ours, theirs) in pixels {
-        for (row, b) in squares.iter_mut().zip(ours) {
-            for (sum, c) in row.iter_mut().zip(theirs) {
+    for (baseline_pixel, candidate_pixel) in pixels {
+        for (row, b) in squares.iter_mut().zip(baseline_pixel) {
+            for (sum, c) in row.iter_mut().zip(candidate_pixel) {
                 let difference = u64::from(b.abs_diff(*c));
                 *sum += difference * difference;
             }
@@ -68,18 +69,18 @@ mod tests {
 
     #[test]
     fn one_grey_level_is_48_decibels() {
-        let ours = picture(|place| [place, 2 * place, 7]);
-        let theirs = picture(|place| [place + 1, 2 * place + 1, 8]);
-        let measure = pictures(&ours, &theirs);
+        let baseline = picture(|place| [place, 2 * place, 7]);
+        let candidate = picture(|place| [place + 1, 2 * place + 1, 8]);
+        let measure = pictures(&baseline, &candidate);
         assert!((measure.psnr - 48.13).abs() < 0.01 && !measure.is_trivial, "{measure:?}");
-        assert!(pictures(&ours, &ours).psnr.is_infinite());
+        assert!(pictures(&baseline, &baseline).psnr.is_infinite());
     }
 
     #[test]
     fn swapped_channels_are_named() {
-        let ours = picture(|place| [place, 200, 3 * place]);
-        let theirs = picture(|place| [3 * place, 200, place]);
-        let measure = pictures(&ours, &theirs);
+        let baseline = picture(|place| [place, 200, 3 * place]);
+        let candidate = picture(|place| [3 * place, 200, place]);
+        let measure = pictures(&baseline, &candidate);
         assert_eq!(measure.order.map(|(order, _)| order), Some([2, 1, 0]));
         assert!(measure.order.is_some_and(|(_, psnr)| psnr.is_infinite()));
     }

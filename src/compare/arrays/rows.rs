@@ -1,8 +1,8 @@
-//! Embeddings: the angle and the length of every row, whether all rows stand in another order, and how many of the nearest
-//! neighbours of a row are the same.
+//! Measures of two embeddings: the angle and length of every row, whether the rows are reordered, and the share of each
+//! row's nearest neighbours that both sides have in common.
 //!
-//! All rows are read once, some at a time. What takes the product of rows is bounded: up to [`MOST_NUMBERS`] numbers of each
-//! side are held in memory, and up to [`MOST_PRODUCTS`] products are taken.
+//! All rows are read once, in pieces. The searches that multiply rows with each other are bounded: they hold at most
+//! [`MOST_NUMBERS`] numbers of each side in memory, and each takes at most [`MOST_PRODUCTS`] products.
 
 use pulp::Arch;
 
@@ -10,45 +10,45 @@ use crate::compare::values;
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
-/// Numbers of rows that are read at a time.
+/// Numbers (elements, not rows) that are read at a time.
 const PIECE: usize = 1 << 18;
-/// Numbers of a side that are held for neighbours and order.
+/// Most numbers of one side that are held in memory to compare neighbours and order.
 const MOST_NUMBERS: usize = 1 << 23;
-/// Products of numbers that each of both searches takes.
+/// Most multiplications that each of the two searches takes.
 const MOST_PRODUCTS: usize = 1 << 28;
-/// Rows that are listed.
+/// Most rows that are listed.
 const MOST_LISTED: usize = 1000;
-/// Neighbours of a row that are compared.
+/// Number of nearest neighbours of a row that are compared.
 const NEIGHBOURS: usize = 10;
-/// Cosine below which two rows are of other texts.
+/// Cosine below which two rows count as embeddings of different texts.
 const LEAST_COSINE: f64 = 0.99;
-/// Part by which the length of a row may differ.
+/// Relative difference up to which two rows count as equally long.
 const MOST_LENGTH: f64 = 0.02;
 
-/// Numbers of two embeddings of one shape.
+/// Measures of two embeddings of the same shape.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowsMeasure {
     /// Rows.
     pub rows: u64,
-    /// Rows whose cosine is below the limit, the first of them.
+    /// Indices of the first rows whose cosine is below the limit.
     pub differing: Vec<u64>,
-    /// Their number.
+    /// Number of all rows whose cosine is below the limit.
     pub differing_count: u64,
-    /// Rows whose length alone is off.
+    /// Number of rows that agree in direction but not in length.
     pub lengths_off: u64,
-    /// The ratio of the lengths of such rows, as it commonly is.
+    /// Median length ratio (candidate over baseline) of such rows.
     pub length_ratio: Option<f64>,
-    /// Rows that are zero on both sides.
+    /// Number of rows that are zero on both sides.
     pub zero: u64,
     /// The smallest cosine.
     pub least_cosine: Option<f64>,
-    /// Whether the rows that were looked at all are there in another order.
+    /// Whether every sampled row of the candidate is a row of the baseline at another place.
     pub is_permuted: bool,
     /// Share of the nearest neighbours that are the same.
     pub neighbours: Option<f64>,
 }
 
-/// Compares two embeddings of one shape, rows by columns.
+/// Compares two embeddings of the same shape, rows by columns.
 ///
 /// # Errors
 /// Where one cannot be read.
@@ -60,8 +60,8 @@ pub fn embedding(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMe
     let mut measure = RowsMeasure { rows, ..RowsMeasure::default() };
     let mut ratios = Vec::new();
     let mut pieces = Pieces::new([baseline, candidate], rows, width);
-    while let Some((first, ours, theirs)) = pieces.next_piece()? {
-        for (place, (b, c)) in ours.chunks_exact(width).zip(theirs.chunks_exact(width)).enumerate() {
+    while let Some((first, baseline_rows, candidate_rows)) = pieces.next_piece()? {
+        for (place, (b, c)) in baseline_rows.chunks_exact(width).zip(candidate_rows.chunks_exact(width)).enumerate() {
             measure.take(first + place as u64, b, c, &mut ratios);
         }
     }
@@ -73,14 +73,14 @@ pub fn embedding(baseline: &TensorData, candidate: &TensorData) -> Result<RowsMe
 }
 
 impl RowsMeasure {
-    /// Takes a row of both sides in.
+    /// Adds one row of both sides.
     fn take(&mut self, place: u64, b: &[f64], c: &[f64], ratios: &mut Vec<f64>) {
-        let (ours, theirs, product) = (dot(b, b).sqrt(), dot(c, c).sqrt(), dot(b, c));
-        if ours == 0.0 && theirs == 0.0 {
+        let (baseline_length, candidate_length, product) = (dot(b, b).sqrt(), dot(c, c).sqrt(), dot(b, c));
+        if baseline_length == 0.0 && candidate_length == 0.0 {
             self.zero += 1;
             return;
         }
-        let cosine = product / (ours * theirs);
+        let cosine = product / (baseline_length * candidate_length);
         let cosine = if cosine.is_nan() { -1.0 } else { cosine };
         self.least_cosine = Some(self.least_cosine.map_or(cosine, |least| least.min(cosine)));
         if cosine < LEAST_COSINE {
@@ -88,10 +88,10 @@ impl RowsMeasure {
             if self.differing.len() < MOST_LISTED {
                 self.differing.push(place);
             }
-        } else if (theirs / ours - 1.0).abs() > MOST_LENGTH {
+        } else if (candidate_length / baseline_length - 1.0).abs() > MOST_LENGTH {
             self.lengths_off += 1;
             if ratios.len() < MOST_LISTED {
-                ratios.push(theirs / ours);
+                ratios.push(candidate_length / baseline_length);
             }
         }
     }
@@ -100,7 +100,7 @@ impl RowsMeasure {
 /// The number of the first row, and the rows of both sides.
 type Piece<'a> = (u64, &'a [f64], &'a [f64]);
 
-/// Rows of both sides, some at a time.
+/// Reader of the rows of both sides, piece by piece.
 struct Pieces<'a> {
     tensors: [&'a TensorData; 2],
     rows: u64,
@@ -115,7 +115,7 @@ impl<'a> Pieces<'a> {
         Self { tensors, rows, width, next: 0, numbers: Default::default(), bytes: Vec::new() }
     }
 
-    /// The number of the first row, and the rows of both sides; `None` behind the last.
+    /// The next piece: the number of its first row, and its rows on both sides; `None` after the last piece.
     fn next_piece(&mut self) -> Result<Option<Piece<'_>>> {
         let first = self.next;
         let many = (PIECE / self.width).max(1);
@@ -128,8 +128,8 @@ impl<'a> Pieces<'a> {
             values::read(Arch::new(), tensor, first * self.width as u64, &mut self.bytes, numbers)?;
         }
         self.next += count as u64;
-        let [ours, theirs] = &self.numbers;
-        Ok(Some((first, ours, theirs)))
+        let [baseline, candidate] = &self.numbers;
+        Ok(Some((first, baseline, candidate)))
     }
 }
 
@@ -154,7 +154,7 @@ impl Held {
         Ok(Self { width, rows, baseline: side(baseline)?, candidate: side(candidate)? })
     }
 
-    /// Rows that are looked at in a search over all of them.
+    /// Evenly spaced sample of the rows, small enough to hold each against all rows.
     fn sample(&self) -> impl Iterator<Item = usize> {
         let each = self.rows.saturating_mul(self.width).max(1);
         let count = (MOST_PRODUCTS / each).clamp(1, self.rows.max(1));
@@ -166,7 +166,7 @@ impl Held {
         side.get(place * self.width..(place + 1) * self.width).unwrap_or_default()
     }
 
-    /// Whether every row that is looked at is a row of the baseline, each another one.
+    /// Whether every sampled row of the candidate matches a row of the baseline, no two the same one.
     fn is_permuted(&self) -> bool {
         let mut taken = vec![false; self.rows];
         for place in self.sample() {
@@ -188,20 +188,21 @@ impl Held {
         self.rows > 1
     }
 
-    /// Share of the nearest neighbours, by cosine, that a row has on both sides; `None` for fewer than two rows.
+    /// Share of the nearest neighbours (by cosine) that a sampled row has on both sides; `None` for fewer than two
+    /// rows.
     fn neighbours(&self) -> Option<f64> {
         let count = NEIGHBOURS.min(self.rows.checked_sub(2)?.max(1));
         let (mut same, mut all) = (0_u32, 0_u32);
         for place in self.sample() {
-            let (ours, theirs) =
+            let (baseline, candidate) =
                 (self.nearest(&self.baseline, place, count), self.nearest(&self.candidate, place, count));
-            same += u32::try_from(ours.iter().filter(|other| theirs.contains(other)).count()).unwrap_or(0);
-            all += u32::try_from(ours.len()).unwrap_or(0);
+            same += u32::try_from(baseline.iter().filter(|other| candidate.contains(other)).count()).unwrap_or(0);
+            all += u32::try_from(baseline.len()).unwrap_or(0);
         }
         (all > 0).then(|| f64::from(same) / f64::from(all))
     }
 
-    /// The rows nearest to one of them, that itself aside.
+    /// Rows that are nearest to the row at `place`, without that row itself.
     fn nearest(&self, side: &[f32], place: usize, count: usize) -> Vec<usize> {
         let wanted = self.row(side, place);
         let mut all: Vec<(usize, f32)> = side
@@ -263,35 +264,35 @@ mod tests {
 
     #[test]
     fn rows_of_other_texts_are_listed() {
-        let ours = rows(40);
-        let mut theirs = ours.clone();
-        theirs.swap(5, 17);
-        let measure = embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers");
+        let baseline = rows(40);
+        let mut candidate = baseline.clone();
+        candidate.swap(5, 17);
+        let measure = embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
         assert_eq!((measure.differing.as_slice(), measure.is_permuted), ([5, 17].as_slice(), false));
         assert!(measure.neighbours.is_some_and(|share| share < 1.0));
     }
 
     #[test]
     fn another_order_of_all_rows_is_told() {
-        let ours = rows(40);
-        let theirs: Vec<Vec<f32>> = ours.iter().rev().cloned().collect();
-        assert!(embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers").is_permuted);
+        let baseline = rows(40);
+        let candidate: Vec<Vec<f32>> = baseline.iter().rev().cloned().collect();
+        assert!(embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers").is_permuted);
         let other: Vec<Vec<f32>> =
-            ours.iter().map(|row| row.iter().map(|number| 0.3 - number * number).collect()).collect();
-        assert!(!embedding(&tensor(&ours), &tensor(&other)).expect("numbers").is_permuted);
+            baseline.iter().map(|row| row.iter().map(|number| 0.3 - number * number).collect()).collect();
+        assert!(!embedding(&tensor(&baseline), &tensor(&other)).expect("numbers").is_permuted);
     }
 
     #[test]
     fn lengths_and_zeros_are_told_apart() {
-        let ours = rows(12);
-        let mut theirs: Vec<Vec<f32>> =
-            ours.iter().map(|row| row.iter().map(|number| number * 3.0).collect()).collect();
-        let measure = embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers");
+        let baseline = rows(12);
+        let mut candidate: Vec<Vec<f32>> =
+            baseline.iter().map(|row| row.iter().map(|number| number * 3.0).collect()).collect();
+        let measure = embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers");
         assert_eq!((measure.lengths_off, measure.differing_count), (12, 0));
         assert!(measure.length_ratio.is_some_and(|ratio| (ratio - 3.0).abs() < 1e-6));
         assert_eq!(measure.neighbours, Some(1.0));
-        theirs[3] = vec![0.0; WIDTH];
-        assert_eq!(embedding(&tensor(&ours), &tensor(&theirs)).expect("numbers").differing, [3]);
+        candidate[3] = vec![0.0; WIDTH];
+        assert_eq!(embedding(&tensor(&baseline), &tensor(&candidate)).expect("numbers").differing, [3]);
         let zero = vec![vec![0.0; WIDTH]; 4];
         assert_eq!(embedding(&tensor(&zero), &tensor(&zero)).expect("numbers").zero, 4);
     }

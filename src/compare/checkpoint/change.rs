@@ -1,7 +1,8 @@
-//! Causes of a tensor's difference that its elements show: they are those of another tensor, of an earlier iteration, in another
-//! order, times a factor, or in fewer bits.
+//! Causes of a tensor's difference that its elements show: the values belong to another tensor or to an earlier
+//! iteration, are in another order, are scaled by a factor, or were rounded to fewer bits.
 //!
-//! A conversion is exact, so that elements are held against each other to 1e-6, or to the rounding of the coarser type.
+//! A conversion of a checkpoint keeps values exact, so elements are compared to within 1e-6, or to within the rounding
+//! of the coarser type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,17 +19,18 @@ use crate::read::tensor::TensorData;
 
 /// Elements that are read at once.
 const BLOCK: u64 = 64 << 10;
-/// Elements from the first that differs on, by which other tensors are tried before they are read.
+/// Number of elements after the first difference that another tensor has to match before it is read as a whole.
 const WINDOW: u64 = 1 << 10;
 /// Relative distance up to which elements of a conversion are equal: the rounding of float32 and a decimal more.
 const EXACT: f64 = 1e-6;
-/// Of this many elements that differ, one is asked for its file: a part of a row has more.
+/// One in this many differing elements is looked up in its file; even a part of a row has more elements than this.
 const STRIDE: u64 = 7;
-/// Files that are told of one tensor.
+/// Most files that are named for one tensor.
 const MOST_FILES: usize = 64;
-/// Roundings of a narrow type that cutting its lower bits off amounts to, at most.
+/// Most roundings of the narrow type by which cutting off the lower bits changes a number.
 const CUT_OFF: f64 = 4.0;
-/// Tensors whose difference is looked into; a model that was trained otherwise differs everywhere, and shows it in the first.
+/// Most tensors whose difference is explained; a model that was trained differently differs everywhere, and the first
+/// tensors show that.
 const MOST: usize = 256;
 
 /// Change of a tensor.
@@ -68,9 +70,9 @@ pub enum Change {
 pub(super) struct Suspect<'a> {
     /// Its name.
     pub(super) name: &'a str,
-    /// It on the baseline.
+    /// The tensor on the baseline.
     pub(super) baseline: &'a TensorData,
-    /// It on the candidate.
+    /// The tensor on the candidate.
     pub(super) candidate: &'a TensorData,
     /// Numbers of the comparison; `None` where shapes differ.
     pub(super) stats: Option<&'a PairStats>,
@@ -87,16 +89,16 @@ pub(super) struct Scope<'a> {
     pub(super) families: &'a [Vec<String>],
 }
 
-/// A difference that was looked into.
+/// Result of looking for the cause of a difference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// Change that explains it, where one was found.
     pub change: Option<Change>,
-    /// Files of the candidate that hold what differs.
+    /// Files of the candidate that hold differing elements.
     pub files: Vec<String>,
 }
 
-/// Looks into suspects, and gives by name what it found. Files that can no longer be read explain nothing.
+/// Explains the suspects, by name of the tensor. Files that can no longer be read explain nothing.
 pub(super) fn changes(suspects: &[Suspect<'_>], scope: &Scope<'_>) -> BTreeMap<String, Explanation> {
     let looked = suspects.par_iter().with_max_len(1).take(MOST);
     let found = looked.filter_map(|suspect| Some((suspect.name.to_owned(), explanation(suspect, scope).ok()?)));
@@ -189,11 +191,11 @@ fn is_equal(one: &TensorData, other: &TensorData) -> Result<bool> {
 struct Difference {
     /// First element that differs.
     first: u64,
-    /// Whether two places differ that hold different numbers: one number alone is found in any tensor.
+    /// Whether at least two different values of the candidate differ; a single value is found in almost any tensor.
     is_telling: bool,
-    /// Types that every element of the candidate fits, near the baseline's.
+    /// Narrow types, each with whether every element of the candidate is the baseline's rounded to it.
     fits: [(Dtype, bool); 2],
-    /// Files of the candidate that hold elements that differ.
+    /// Files of the candidate that hold differing elements (a sample of them).
     files: Vec<String>,
 }
 
@@ -252,11 +254,11 @@ impl Difference {
 /// Whether `other` holds, in a range, the candidate's elements where they differ from the baseline's.
 fn agrees_where_it_differs(suspect: &Suspect<'_>, other: &TensorData, (start, count): (u64, u64)) -> Result<bool> {
     let Suspect { baseline, candidate, .. } = suspect;
-    let own = tolerance(baseline.dtype, candidate.dtype);
-    let theirs = tolerance(other.dtype, candidate.dtype);
+    let own_tolerance = tolerance(baseline.dtype, candidate.dtype);
+    let other_tolerance = tolerance(other.dtype, candidate.dtype);
     let (b, c, o) = (values(baseline, start, count)?, values(candidate, start, count)?, values(other, start, count)?);
     let mut places = b.iter().zip(&c).zip(&o);
-    Ok(places.all(|((b, c), o)| are_equal(*b, *c, own) || are_equal(*c, *o, theirs)))
+    Ok(places.all(|((b, c), o)| are_equal(*b, *c, own_tolerance) || are_equal(*c, *o, other_tolerance)))
 }
 
 /// Whether `to` is `from` in the bits of `dtype`, rounded or cut off.
@@ -278,14 +280,14 @@ fn scaled(suspect: &Suspect<'_>, stats: &PairStats) -> Option<Change> {
     }
     let factor = stats.dot / b;
     let tolerance = tolerance(suspect.baseline.dtype, suspect.candidate.dtype);
-    // Σ (c − f·b)² by the sums that are there.
+    // Σ (c − f·b)², from the sums that were measured already.
     let residual = c - stats.dot * factor;
     let is_scaled = residual <= tolerance * tolerance * c && (factor - 1.0).abs() > tolerance;
     is_scaled.then_some(Change::Scaled { factor })
 }
 
-/// The tensors over which the candidate's elements are the baseline's in another order: the tensor alone, or all parts of a
-/// fused one.
+/// Tensors within which the candidate's elements are the baseline's in another order: the tensor alone, or all parts of
+/// a fused one.
 fn permuted(suspect: &Suspect<'_>, scope: &Scope<'_>) -> Result<Option<Vec<String>>> {
     let dtype = coarser(suspect.baseline.dtype, suspect.candidate.dtype);
     if contents(suspect.baseline, dtype)? == contents(suspect.candidate, dtype)? {
@@ -307,7 +309,7 @@ fn coarser(one: Dtype, other: Dtype) -> Dtype {
     if one.unit_roundoff() >= other.unit_roundoff() { one } else { other }
 }
 
-/// A number that tensors share that hold the same elements in any order, in the bits of `dtype`.
+/// Hash of a tensor's elements in the bits of `dtype`, independent of their order.
 fn contents(tensor: &TensorData, dtype: Dtype) -> Result<u64> {
     let mut sum = 0_u64;
     for (start, count) in blocks(tensor.elements()) {
@@ -318,7 +320,7 @@ fn contents(tensor: &TensorData, dtype: Dtype) -> Result<u64> {
                 #[allow(clippy::cast_possible_truncation, reason = "elements are held against each other in float32")]
                 _ => f64::from(value as f32),
             };
-            // Both zeros are one number.
+            // Zeros of either sign count as equal.
             sum = sum.wrapping_add(mixed((bits + 0.0).to_bits()));
         }
     }
@@ -374,7 +376,7 @@ mod tests {
         let whole = |values: &[f32]| tensor(&[4, 4], values);
         let seen = |values: &[f32]| found(&whole(&own), &whole(values), &[("other", &whole(&other))], &whole(&before));
         let turned: Vec<f32> = (0..16).map(|at| own[at % 4 * 4 + at / 4]).collect();
-        let half = |theirs: &[f32]| [&own[..8], &theirs[8..]].concat();
+        let half = |second: &[f32]| [&own[..8], &second[8..]].concat();
         let reversed: Vec<f32> = own.iter().rev().copied().collect();
         let scaled: Vec<f32> = own.iter().map(|value| value * 4.0).collect();
         let rounded: Vec<f32> = own.iter().map(|value| bf16::from_f32(*value).to_f32()).collect();

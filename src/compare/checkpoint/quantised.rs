@@ -1,9 +1,9 @@
-//! Quantised weights: codes with their scales as the numbers that they stand for, and how far apart two of them are, measured in
-//! steps of the codes.
+//! Quantised weights: converts codes with their scales to the numbers that they stand for, and measures how far apart
+//! two tensors are in units of the quantisation step.
 //!
-//! A code is the rounding of a computed number. Of two numbers that are equal up to the noise of training, the codes are equal
-//! or neighbours: a difference beyond a step of either side is none of rounding. Rounding points anywhere, so that it makes no row
-//! larger or smaller as a whole.
+//! A code is a rounded number. Where two numbers are equal up to the noise of training, their codes are equal or
+//! neighbours, so a difference of more than one step of each side does not come from rounding. Rounding errors have
+//! either sign, so rounding makes no row larger or smaller as a whole.
 
 use std::sync::Arc;
 
@@ -20,13 +20,15 @@ use crate::read::tensor::{ByteOrder, Placement, TensorData};
 
 /// Elements that are read at once.
 const BLOCK: u64 = 64 << 10;
-/// Bytes of a number that codes become.
+/// Bytes of a number that a code is converted to (float32).
 const SIZE: usize = 4;
-/// Noise that weights have before they are rounded, as a share of their root mean square: that of bfloat16, eight roundings.
+/// Noise of weights before they are rounded to codes, as a share of their root mean square: eight roundings of
+/// bfloat16.
 const NOISE: f64 = 8.0 / 512.0;
-/// Standard deviations that no healthy value is beyond, of any number that a model has.
+/// Standard deviations that no healthy value exceeds, however many values a model has.
 const DEVIATIONS: f64 = 6.0;
-/// Share by which a row may be larger as a whole: four roundings of bfloat16, of the largest number, which the scale comes from.
+/// Share by which a whole row may be larger: four bfloat16 roundings of the largest number, from which the scale is
+/// computed.
 const ROW: f64 = 4.0 / 512.0;
 
 /// Numbers of two tensors of which at least one is quantised.
@@ -35,9 +37,9 @@ pub struct QuantisedStats {
     /// Sum of the squares of the steps of both sides.
     #[serde(with = "crate::compare::exact")]
     pub sum_sq_steps: f64,
-    /// Elements that are further apart than a step of each side and noise.
+    /// Number of elements that are further apart than one step of each side plus noise.
     pub beyond: u64,
-    /// Rows that are larger or smaller as a whole.
+    /// Number of rows that are larger or smaller as a whole.
     pub rows: u64,
 }
 
@@ -54,12 +56,12 @@ impl Side<'_> {
         self.scale.is_some() || matches!(self.tensor.dtype, Dtype::F8E4M3 | Dtype::F8E5M2)
     }
 
-    /// Whether its elements are numbers that are measured here.
+    /// Whether its elements can be measured here: codes, or floating-point numbers that fit `f32`.
     pub(super) fn is_read(self) -> bool {
         self.is_quantised() || (self.tensor.dtype.is_float() && fits_f32(self.tensor.dtype))
     }
 
-    /// The numbers that it stands for, read where they are asked for.
+    /// The numbers that the elements stand for, converted when they are read.
     pub(super) fn numbers(self) -> Result<TensorData> {
         let Some(scale) = self.scale else { return Ok(self.tensor.again()) };
         let shape = self.tensor.shape.clone();
@@ -109,7 +111,8 @@ fn raw_numbers(tensor: &TensorData, start: u64, count: u64, numbers: &mut Vec<f3
     Ok(())
 }
 
-/// Distance from a code to the next larger one, before the scale; for a type without codes that of its own numbers.
+/// Distance from a code to the next larger one before scaling; for a type without codes, the distance between its own
+/// numbers.
 fn step(dtype: Dtype, value: f32) -> f32 {
     let (bits, lowest) = match dtype {
         Dtype::F8E4M3 => (3, -6),
@@ -124,7 +127,7 @@ fn step(dtype: Dtype, value: f32) -> f32 {
     f32::exp2((exponent.clamp(lowest, 127) - bits) as f32)
 }
 
-/// Multiplies numbers, and steps, with the scale of their places, after the zero points are taken off.
+/// Subtracts the zero points from the numbers, then multiplies numbers and steps by the scale of their places.
 fn apply(
     scale: &Scale,
     shape: &[u64],
@@ -161,7 +164,7 @@ fn apply(
 /// The numbers of a scale for one row of codes.
 struct Row<'a> {
     spread: &'a Spread,
-    /// Row of the scale that is held.
+    /// Row of the scale that is in `numbers`.
     held: Option<u64>,
     numbers: Vec<f32>,
     block: u64,
@@ -172,7 +175,7 @@ impl<'a> Row<'a> {
         Self { spread, held: None, numbers: Vec::new(), block: spread.blocks.last().copied().unwrap_or(1).max(1) }
     }
 
-    /// Reads the row of the scale that the codes of `row` have, counted over all but the last axis of `shape`.
+    /// Reads the row of the scale for the codes of `row`, which is counted over all but the last axis of `shape`.
     fn go_to(&mut self, row: u64, shape: &[u64]) -> Result<()> {
         let leading = shape.len().saturating_sub(1);
         let (mut rest, mut own, mut stride) = (row, 0_u64, 1_u64);
@@ -241,7 +244,7 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
     let mut found = QuantisedStats { sum_sq_steps: 0.0, beyond: 0, rows: 0 };
     let (mut b, mut c, mut steps) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
     let [own, other] = &mut steps;
-    // A row that shows by itself says nothing of the others.
+    // Rows that are flagged by themselves are left out of the test of all rows together.
     let (mut start, mut others, mut count_others) = (0, Size::default(), 0);
     let width_here = usize::try_from(width).unwrap_or(1);
     while start < elements {
@@ -270,7 +273,7 @@ pub(super) fn measured(baseline: Side<'_>, candidate: Side<'_>, stats: &PairStat
 struct Size {
     dot: f64,
     squares: f64,
-    /// Variance of `dot` that rounding and noise make: they point anywhere, and each weighs as much as its element.
+    /// Variance of `dot` from rounding and noise, which have random signs and are weighted by their elements.
     variance: f64,
 }
 
@@ -304,7 +307,7 @@ impl QuantisedStats {
         size
     }
 
-    /// Relative L2 error that rounding by itself makes, and the most that it can make.
+    /// Relative L2 error that rounding alone is expected to make, and the largest that it can make.
     pub fn rounding(&self, stats: &PairStats) -> (f64, f64) {
         if stats.sum_sq_baseline <= 0.0 {
             return (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Whether two settings mean the same.
+//! Equality of settings that may be spelled differently.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::read::json::Json;
 pub enum Sameness {
     /// Equal: numbers as numbers, `true` as `True`, lists item by item.
     Equal,
-    /// Equal but for words that mean the same on another device: `nccl` and `hccl`.
+    /// Equal except for words that have the same meaning on another device, such as `nccl` and `hccl`.
     Equivalent,
     /// Two paths.
     DifferentPaths,
@@ -17,14 +17,14 @@ pub enum Sameness {
     Different,
 }
 
-/// Words of both devices that mean the same.
+/// Groups of words that have the same meaning on different devices.
 const EQUIVALENT: [&[&str]; 2] = [&["nccl", "hccl"], &["cuda", "npu", "gpu"]];
 
 /// Equality of settings: by number within a tolerance, and by groups of words.
 #[derive(Debug)]
 pub struct Meaning {
     relative: f64,
-    /// A word to the first word of its group.
+    /// Maps each word to the first word of its group.
     words: BTreeMap<String, String>,
 }
 
@@ -102,7 +102,7 @@ fn worst(all: impl Iterator<Item = Sameness>) -> Sameness {
     all.max_by_key(rank).unwrap_or(Sameness::Equal)
 }
 
-/// The number a value is or spells; booleans are none.
+/// The number that a value is or spells; `None` for booleans.
 fn number(value: &Json) -> Option<f64> {
     match value {
         Json::Text(text) => {

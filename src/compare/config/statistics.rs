@@ -16,13 +16,13 @@ pub struct Distance {
     pub relative: [f64; 4],
     /// The same differences, absolute.
     pub absolute: [f64; 4],
-    /// Every statistic is bit-equal (NaN included).
+    /// Whether every statistic is equal to the last bit, NaN included.
     pub exact: bool,
-    /// A statistic is NaN or infinite on both sides alike.
+    /// Whether a statistic is NaN or infinite on both sides alike.
     pub non_finite_on_both: bool,
-    /// A statistic is NaN or infinite on one side, or differently on each.
+    /// Whether a statistic is NaN or infinite on one side only, or differently on each side.
     pub non_finite_on_one: bool,
-    /// Max and min are whole numbers on both sides, as of integers and booleans.
+    /// Whether max and min are whole numbers on both sides, as those of integers and booleans are.
     pub integral: bool,
 }
 
@@ -54,7 +54,7 @@ impl Distance {
         distance
     }
 
-    /// The largest difference relative to scale, and the statistic it is of.
+    /// The statistic with the largest difference relative to scale, and that difference.
     pub fn worst(&self) -> (&'static str, f64) {
         let all = STATISTICS.into_iter().zip(self.relative);
         all.fold(("max", 0.0), |worst, next| if next.1 > worst.1 { next } else { worst })
@@ -70,8 +70,8 @@ fn scales(a: &[f64; 4], b: &[f64; 4]) -> [f64; 2] {
     [largest(0, 3), largest(3, 1)]
 }
 
-/// The resolution of the 16-bit type that holds all statistics of both sides exactly: tensors of such a type are
-/// reduced in it. 0 where there is none.
+/// Resolution of the 16-bit type that holds all statistics of both sides exactly, since tensors of such a type are
+/// reduced in it; 0 where no such type does.
 pub fn sixteen_bit_resolution(baseline: &Statistics, candidate: &Statistics) -> f64 {
     let all = |fits: fn(f64) -> bool| baseline.0.iter().chain(&candidate.0).all(|value| fits(*value));
     if all(is_f16) {

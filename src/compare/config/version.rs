@@ -1,7 +1,7 @@
 //! Versions of Python packages, ordered as PEP 440 orders them.
 //!
-//! Read are the release numbers, pre-, post- and development releases, and the local label; epochs are not in use
-//! by any package of the field and count as text.
+//! It reads the release numbers, pre-, post- and development releases, and the local label. Packages of this field use
+//! no epochs; a version with one counts as text.
 
 use std::cmp::Ordering;
 

@@ -2,9 +2,9 @@
 
 use crate::median::median;
 
-/// Fewer steps do not show that a factor is constant.
+/// Least number of steps that show that a factor is constant.
 const FROM: usize = 10;
-/// A factor closer to 1 is a level like any other.
+/// Least size of a factor, or of its inverse; a smaller one is an ordinary difference of levels.
 const LEAST: f64 = 1.05;
 /// Most steps that medians are taken of; longer curves are thinned evenly.
 const SAMPLE: usize = 1 << 16;
@@ -23,9 +23,9 @@ pub struct Factor {
 /// Origin of a factor that is known by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// A power of two, this number or one over it.
+    /// This power of two, or its inverse.
     PowerOfTwo(u32),
-    /// Another whole number, or one over it.
+    /// Another whole number, or its inverse.
     Whole(u32),
     /// 1 / ln 2 or ln 2: one side counts in bits, the other in nats.
     Bits,
@@ -53,7 +53,7 @@ pub fn factor(baseline: &[f64], candidate: &[f64]) -> Option<Factor> {
 }
 
 impl Factor {
-    /// Origin of the factor, known to within three standard errors and one part in ten thousand.
+    /// Origin of the factor, where it matches a known one to within three standard errors and one part in ten thousand.
     pub fn known(&self) -> Option<Known> {
         let near = (3.0 * self.error).max(1e-4);
         let is = |expected: f64| (self.value / expected - 1.0).abs() <= near;
@@ -62,7 +62,7 @@ impl Factor {
         }
         let size = self.value.max(self.value.recip());
         let whole = size.round();
-        // Where whole numbers lie closer together than the factor is known, each of them fits.
+        // Where the factor is less precise than the distance of whole numbers, any of them would fit.
         if whole > 65_536.0 || near * whole > 0.1 || (size / whole - 1.0).abs() > near {
             return None;
         }

@@ -1,4 +1,5 @@
-//! One number of a whole run for each rule about samples: its level, its tail, its best value, the steps to a target, its scatter.
+//! Numbers that stand for a whole run in rules about samples of runs: level, tail, best value, steps to a target,
+//! scatter.
 //!
 //! Values are those of the steps that all runs have, in order, all finite.
 
@@ -6,10 +7,10 @@ use super::robust::{WINDOW, spike_places};
 use crate::kind::Better;
 use crate::median::middle;
 
-/// Robust deviations, and part of the median, that a spike lies above it at least.
+/// Least height of a spike above the median: in robust deviations, and as a part of the median.
 const DEVIATIONS: f64 = 8.0;
 const PART: f64 = 0.1;
-/// Median distance of a normal number from its middle, as a part of the standard deviation, inverted.
+/// Ratio of the standard deviation of a normal distribution to the median distance from its middle.
 const ROBUST: f64 = 1.4826;
 
 /// The mean: the area under the curve over its length.
@@ -39,7 +40,7 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     Some(ROBUST * middle(changes.collect())?)
 }
 
-/// Number of spikes: values far above the median of their neighbours, one of neighbours at most.
+/// Number of spikes: values far above the median of their neighbours; adjacent ones count once.
 #[allow(clippy::cast_precision_loss, reason = "a count of spikes")]
 pub fn spikes(values: &[f64]) -> f64 {
     let (mut count, mut last) = (0_usize, None::<usize>);
@@ -51,8 +52,8 @@ pub fn spikes(values: &[f64]) -> f64 {
     count as f64
 }
 
-/// The first step at which the curve reaches `target`, between two evaluations by the logarithm of the values where they have
-/// one; `None` where it never does.
+/// The step at which the curve first reaches `target`, interpolated between two evaluations by the logarithm of the
+/// values where they have one; `None` where it never does.
 #[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
 pub fn steps_to(points: impl Iterator<Item = (u64, f64)>, target: f64, better: Better) -> Option<f64> {
     let has_reached = |value: f64| match better {

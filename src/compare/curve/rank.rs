@@ -1,8 +1,8 @@
 //! Rank correlation of two runs' changes from step to step.
 //!
-//! The change at a step, taken against the mean of its neighbours, is mostly the difficulty of that step's batch.
-//! Two runs on the same data in the same order change together, whatever their own noise; another data order does
-//! not. Ranks keep single spikes from deciding.
+//! The change at a step, measured against the mean of its neighbours, mostly reflects the difficulty of that step's
+//! batch. Two runs on the same data in the same order change together, whatever their own noise; with a different data
+//! order they do not. Ranks keep single spikes from dominating.
 
 /// Most changes that are ranked; longer runs are represented by evenly spread blocks.
 const SAMPLE: usize = 40_000;
@@ -20,14 +20,14 @@ pub fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
     pearson(&ranks(&b), &ranks(&c))
 }
 
-/// Number of changes that a correlation of curves of `len` values rests on.
+/// Number of changes on which the correlation of two curves of `len` values rests.
 pub fn count(len: usize) -> usize {
     let windows = len.saturating_sub(2);
     if windows <= SAMPLE { windows } else { SAMPLE }
 }
 
-/// Whether a rank correlation of that many changes is lower than chance makes it once in a thousand times, where the
-/// runs move together by `expected`.
+/// Whether a rank correlation of this many changes is lower than chance would make it once in a thousand times, for
+/// runs whose true correlation is `expected`.
 ///
 /// Fisher's transformation makes a correlation nearly normal, with a variance of 1 / (m - 3), 1.06 times that for ranks
 /// (Fieller, Hartley and Pearson, 1957). The changes are not independent: each shares values with its neighbours, which

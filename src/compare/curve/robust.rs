@@ -30,7 +30,7 @@ pub(super) fn medians_above(values: &[f64], band: f64) -> impl Iterator<Item = b
     })
 }
 
-/// The longest run of places that hold: its first place and its length; the first of equal ones.
+/// The longest run of places at which `holds` is true: its first place and its length; the first of equally long runs.
 pub(super) fn longest_run(holds: impl Iterator<Item = bool>) -> Option<(usize, usize)> {
     let mut longest: Option<(usize, usize)> = None;
     let mut length = 0;
@@ -58,10 +58,10 @@ fn median_at(values: &[f64], index: usize) -> f64 {
     sorted.get(around.len() / 2).copied().unwrap_or_default()
 }
 
-/// Steps whose medians are taken side by side.
+/// Number of windows whose medians are computed side by side.
 const LANES: usize = 8;
-/// Exchanges that put eleven numbers in order where each puts the smaller one first: 35 in eight layers, the fewest that are
-/// known (B. Dobbelaere, "Smallest and fastest sorting networks for a given number of inputs").
+/// Sorting network for eleven numbers, where each exchange puts the smaller number first: 35 exchanges in eight layers,
+/// the fewest known (B. Dobbelaere, "Smallest and fastest sorting networks for a given number of inputs").
 const SORTED: [(usize, usize); 35] = [
     (0, 9),
     (1, 6),
@@ -100,8 +100,8 @@ const SORTED: [(usize, usize); 35] = [
     (6, 7),
 ];
 
-/// Hands each value and the rolling median there on. Of whole windows the medians of neighbours are taken side by side, in
-/// exchanges without a branch.
+/// Passes each value with the rolling median at its place to `take`. Medians of neighbouring whole windows are computed
+/// side by side, in exchanges without a branch.
 fn with_medians(values: &[f64], mut take: impl FnMut(f64, f64)) {
     let mut next = 0;
     while next < values.len() {
@@ -117,7 +117,7 @@ fn with_medians(values: &[f64], mut take: impl FnMut(f64, f64)) {
     }
 }
 
-/// The medians of [`LANES`] windows, each of which begins a value behind the one before it.
+/// The medians of [`LANES`] windows, each shifted by one value against the window before it.
 fn medians(values: &[f64]) -> [f64; LANES] {
     let mut columns = [[0.0; LANES]; WINDOW];
     for (start, column) in columns.iter_mut().enumerate() {
@@ -137,7 +137,8 @@ pub(super) fn spikes(values: &[f64]) -> usize {
     spike_places(values, 6.0, 0.05).len()
 }
 
-/// Places of single points that stand out above their surroundings, rising; none of fewer than a window.
+/// Places of single points that stand out above their surroundings, in rising order; none where there are fewer values
+/// than a window has.
 ///
 /// A spike lies above the rolling median by `part` of it and by so many standard deviations of the curve's own scatter
 /// around it, the latter estimated from the median absolute deviation.

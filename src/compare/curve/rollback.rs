@@ -2,36 +2,37 @@
 
 use std::borrow::Cow;
 
-/// Shorter curves hold no stretch to fall back to.
+/// Least number of points of a curve that can fall back to an earlier stretch.
 const FROM: usize = 40;
-/// Longer curves are averaged over blocks, so that every fall can be tried.
+/// Most points of a curve; longer curves are averaged over blocks so that every possible fall can be tried.
 const MOST: usize = 4000;
-/// Points on either side of the fall that show it, and the least that are compared behind it.
+/// Number of points on either side of a fall that show it; also the least number of points compared after it.
 const WINDOW: usize = 10;
-/// Points behind the fall that are compared at most.
+/// Most points after the fall that are compared.
 const COMPARED: usize = 200;
 /// Half the width of the mean that is the level of a curve.
 const AROUND: usize = 5;
-/// A fall is larger than the scatter before it by this factor, and than this share of the loss.
+/// Least ratio of a fall to the scatter before it.
 const STANDS_OUT: f64 = 5.0;
 const LEAST: f64 = 0.01;
-/// A fall explains a difference of which it leaves less than this share, and half of what a factor from there on leaves.
+/// Most of the difference that a fall may leave unexplained; it also has to leave less than half of what a constant
+/// factor from there on would leave.
 const LEFT: f64 = 0.25;
 
-/// A fall: places count points of the curve.
+/// A fall back to an earlier stretch; places are counted in points of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rollback {
-    /// The first place behind it.
+    /// The first place after the fall.
     pub at: usize,
     /// Points that the curve fell back.
     pub back: usize,
-    /// Share of the difference that it leaves unexplained.
+    /// Share of the difference that it leaves unexplained, 0 to 1.
     pub left: f64,
-    /// Whether the same batches came again, too.
+    /// Whether the same batches were repeated as well.
     pub replays: bool,
 }
 
-/// The fall that explains how `candidate` leaves `baseline`; `None` where none does.
+/// The fall that explains how `candidate` departs from `baseline`; `None` where none does.
 pub fn rollback(baseline: &[f64], candidate: &[f64]) -> Option<Rollback> {
     let size = baseline.len().div_ceil(MOST).max(1);
     let (baseline, candidate) = (averaged(baseline, size), averaged(candidate, size));
@@ -65,7 +66,7 @@ fn level(values: &[f64]) -> Vec<f64> {
     (0..values.len()).map(|index| mean(around(index).unwrap_or_default())).collect()
 }
 
-/// The place at which the difference rises most, where that stands out of what lies before.
+/// The place at which the difference rises most, where that rise stands out from the scatter before it.
 fn onset(apart: &[f64]) -> Option<usize> {
     let last = apart.len().checked_sub(2 * WINDOW)?;
     let rise = |at: usize| Some(mean(apart.get(at..at + WINDOW)?) - mean(apart.get(at - WINDOW..at)?));
@@ -77,7 +78,7 @@ fn onset(apart: &[f64]) -> Option<usize> {
     (rise > LEAST && rise > STANDS_OUT * scatter).then_some(at)
 }
 
-/// The points behind a fall.
+/// The points after a fall.
 struct Stretch<'a> {
     baseline: &'a [f64],
     candidate: &'a [f64],
@@ -87,7 +88,8 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// Part that a fall by `back` points leaves, with other batches or with those that came before.
+    /// The fall by `back` points, with the share of the difference that it leaves: with new batches, or with those of
+    /// the repeated steps where that fits better.
     fn fall(&self, back: usize) -> Option<Rollback> {
         let older = |t: usize| Some(self.baseline.get(t)? * self.level.get(t.checked_sub(back)?)? / self.level.get(t)?);
         let weights = self.left(self.end, older)?;
@@ -99,13 +101,14 @@ impl Stretch<'_> {
         Some(Rollback { at: self.at, back, left, replays })
     }
 
-    /// Part that a constant factor from the fall on leaves.
+    /// Share of the difference that a constant factor from the fall on would leave.
     fn beside_factor(&self, apart: &[f64]) -> f64 {
         let factor = 1.0 + mean(apart.get(self.at..self.end).unwrap_or_default());
         self.left(self.end, |t| Some(self.baseline.get(t)? * factor)).unwrap_or_default()
     }
 
-    /// Share of the difference up to `end` that is left where `expected` is what the candidate should be.
+    /// Share of the difference up to `end` that remains when the candidate is held against `expected`; 1 where nothing
+    /// is explained.
     fn left(&self, end: usize, expected: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         let (mut left, mut whole) = (0.0, 0.0);
         for t in self.at..end {

@@ -1,14 +1,14 @@
-//! A running mean on one side: a smooth curve that follows the other with a delay.
+//! Search for a running mean on one side: a smooth curve that follows the other one with a delay.
 
-/// Shorter curves do not show how rough they are.
+/// Least number of steps that show how rough a curve is.
 const FROM: usize = 20;
-/// A mean shows in this many steps; the rest of a longer curve is not needed.
+/// Most steps that are used; a running mean shows in these, so the rest of a longer curve is not needed.
 const MOST: usize = 1 << 16;
 /// Lengths of moving windows that are tried.
 const WINDOWS: [usize; 12] = [2, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100];
-/// One curve is smooth where the other's changes are larger by this factor.
+/// Least ratio of the roughness of the rough curve to that of the smooth one.
 const SMOOTHER: f64 = 3.0;
-/// A mean explains a difference of which it leaves less than this share.
+/// Most of the difference that a running mean may leave unexplained.
 const LEFT: f64 = 0.25;
 
 /// Kind of a running mean.
@@ -25,11 +25,11 @@ pub enum Mean {
 /// The mean that turns one curve into the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smoothing {
-    /// Whether the baseline is the smooth one.
+    /// Whether the baseline is the smoothed side.
     pub of_baseline: bool,
     /// The mean.
     pub mean: Mean,
-    /// Share of the difference that it leaves.
+    /// Share of the difference that it leaves unexplained.
     pub left: f64,
 }
 
@@ -53,7 +53,7 @@ pub fn smoothing(baseline: &[f64], candidate: &[f64]) -> Option<Smoothing> {
     (left < LEFT).then_some(Smoothing { of_baseline, mean, left })
 }
 
-/// Mean magnitude of the changes of the changes, which a trend leaves alone.
+/// Mean magnitude of the second differences, which a linear trend does not affect.
 fn roughness(values: &[f64]) -> f64 {
     let bend = |triple: &[f64]| match triple {
         [before, value, after] => (value - (before + after) / 2.0).abs(),

@@ -1,16 +1,16 @@
-//! Values that stand still: the same digits again and again while the other run moves.
+//! Search for values that stand still: the same digits are repeated while the other run moves.
 
 use super::robust::longest_run;
 
-/// Fewer equal values in a row happen.
+/// Least number of equal values in a row that make a standstill; fewer occur by chance.
 const FROM: usize = 5;
-/// A standstill that chance makes as often as this, in the whole curve, is none.
+/// Expected number of such repeats by chance in the whole curve, from which on there is no standstill.
 const CHANCE: f64 = 1e-3;
 
-/// Steps of the longest standstill of `values`, first place and length, during which `others` moves.
+/// The longest standstill of `values` during which `others` moves: its first place and its length in steps.
 ///
-/// Printed digits repeat by chance. How often is taken from the curves themselves: p is the share of neighbours that are
-/// equal outside the standstill, on both sides, and n p^(length - 1) the expected number of such runs.
+/// Printed digits also repeat by chance. Their frequency is taken from the curves themselves: p is the share of equal
+/// neighbours outside the standstill, on both sides, and n p^(length - 1) is the expected number of such runs.
 pub fn standstill(values: &[f64], others: &[f64]) -> Option<(usize, usize)> {
     let equal =
         |values: &[f64]| values.windows(2).map(|pair| matches!(pair, [a, b] if a.to_bits() == b.to_bits())).collect();
@@ -27,7 +27,7 @@ pub fn standstill(values: &[f64], others: &[f64]) -> Option<(usize, usize)> {
         (values.len() as f64, (elsewhere as f64 + 1.0) / (neighbours as f64 + 1.0))
     };
     let by_chance = n * share.powi(i32::try_from(repeats).unwrap_or(i32::MAX));
-    // Where nothing but the standstill is there, only the other side shows how often digits repeat.
+    // A curve that stands still throughout leaves only the other side to show how often digits repeat.
     let is_whole = repeats == own.len() && elsewhere == 0;
     (length >= FROM && moves * 2 > repeats && (is_whole || by_chance < CHANCE)).then_some((first, length))
 }

@@ -1,7 +1,7 @@
-//! Work in order, with what the next pieces need on its way.
+//! Ordered parallel work that fetches the files of the next pieces ahead of time.
 //!
-//! Workers that wait for answers of a network one after the other get little of its speed where the answers are small. So
-//! the pieces after those under way are prepared early: their files are opened and asked for, as many as there is room for.
+//! Workers that wait for one small network answer after another use little of the network's speed. So the pieces after
+//! those in progress are prepared early: their files are opened and requested, as many as there is room for.
 
 use std::collections::VecDeque;
 use std::iter::Enumerate;
@@ -11,13 +11,14 @@ use std::sync::{Mutex, PoisonError};
 use crate::fetch::{RoomAhead, Source};
 use crate::read::tensor_file;
 
-/// A piece of work whose files are on their way.
+/// A piece of work whose files can be requested ahead of time.
 pub(super) trait Prepared: Send {
     /// The files it reads.
     fn sources(&self) -> impl Iterator<Item = &Source>;
 }
 
-/// Results of `work` on `items`, in their order; each is prepared in that order, up to `room` ahead of the workers.
+/// Results of `work` on `items`, in their order. Items are prepared in that order too, up to `room` ahead of the
+/// workers.
 pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
     items: &[T],
     room: RoomAhead,
@@ -29,7 +30,7 @@ pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
     let queue = Mutex::new(Queue { items, pieces: VecDeque::new(), files: 0, coming: 0, bytes: 0 });
     let done = Mutex::new(Vec::with_capacity(count));
     let worker = || {
-        // Let go before the work begins.
+        // The lock is released before the work begins.
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next(room, &prepare);
         while let Some((index, piece)) = next() {
             let result = work(piece);
@@ -44,17 +45,17 @@ pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
 
 struct Queue<'a, T, P> {
     items: Enumerate<Iter<'a, T>>,
-    /// Prepared pieces that nobody works on yet.
+    /// Prepared pieces that no worker has taken yet.
     pieces: VecDeque<(usize, P)>,
     /// Number of their files.
     files: usize,
-    /// Number of pieces in front whose files are on their way as a whole, and bytes of these.
+    /// Number of pieces at the front whose whole files have been requested.
     coming: usize,
     bytes: u64,
 }
 
 impl<T, P: Prepared> Queue<'_, T, P> {
-    /// The next piece, once those behind it are on their way.
+    /// The next piece, after the files of those behind it have been requested.
     fn next(&mut self, room: RoomAhead, prepare: impl Fn(&T) -> P) -> Option<(usize, P)> {
         while self.pieces.is_empty() || self.files < room.files {
             let Some((index, item)) = self.items.next() else { break };
@@ -64,7 +65,7 @@ impl<T, P: Prepared> Queue<'_, T, P> {
             self.pieces.push_back((index, piece));
         }
         while let Some((_, piece)) = self.pieces.get(self.coming) {
-            // The one that is worked on next is asked for in any case.
+            // The piece that is worked on next is requested in any case.
             if self.coming > 0 && self.bytes + bytes_of(piece) > room.bytes {
                 break;
             }

@@ -15,7 +15,8 @@ use crate::read::dump::{Leaf, TensorRecord, Value};
 use crate::read::tensor::TensorData;
 use crate::verdict::Side;
 
-/// Part of a norm by which rounding may move it: eight roundoffs of `bfloat16`, the coarsest type that a recorder sums in.
+/// Share of a norm by which rounding may change it: eight roundoffs of `bfloat16`, the coarsest type in which a
+/// recorder sums.
 const NORM_ROUNDING: f64 = 1.0 / 32.0;
 
 /// Outcome of reading the data of two tensors.
@@ -23,7 +24,7 @@ const NORM_ROUNDING: f64 = 1.0 / 32.0;
 pub(super) enum Found {
     /// One pass over all elements, or a sample of them.
     Numbers(Box<PairStats>, Option<Closeness>),
-    /// Whether the checksums of both are the same.
+    /// Checksums only, with whether both are the same.
     Checksums { same: bool },
 }
 
@@ -85,8 +86,8 @@ pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved
     Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape, records, opened: None })
 }
 
-/// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
-/// that what was recorded has to do.
+/// Compares the saved data of two tensors, or gives the reason in words why that failed; `None` where a quick look
+/// skips it, so that the records have to do.
 pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
     let paths = saved.paths(folders);
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
@@ -124,7 +125,7 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<
     let is_exact = baseline.is_some_and(|record| is_exact_type(&record));
     let has_size = stats.sum_sq_diff > 0.0;
     let exact = match recorded.exact {
-        // Data decides about values; records about everything else.
+        // Data decides about values, records about everything else.
         Some(exact @ (ExactDifference::Dtype | ExactDifference::RequiresGrad)) => Some(exact),
         _ if stats.nonfinite_mismatches > 0 => Some(ExactDifference::NonFinite),
         _ if stats.unequal > 0 && is_exact => Some(ExactDifference::Integer),
@@ -148,9 +149,9 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, records: [Option<
     }
 }
 
-/// The side whose recorded norm is not that of its data. Both are of one tensor, read at one moment.
+/// The side whose recorded norm does not match its saved data, although both were taken of one tensor at one moment.
 fn contradicting(stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> Option<Side> {
-    // What is not finite on one side is in the sum of neither.
+    // A place that is not finite on one side is left out of both sums.
     if stats.nan_baseline + stats.inf_baseline + stats.nan_candidate + stats.inf_candidate > 0 {
         return None;
     }
@@ -158,16 +159,16 @@ fn contradicting(stats: &PairStats, records: [Option<TensorRecord<'_>>; 2]) -> O
     let mut sides = [Side::Baseline, Side::Candidate].into_iter().zip(records).zip(sums);
     sides.find_map(|((side, record), sum)| {
         let record = record.filter(|record| !is_exact_type(record) && record.elements() == stats.elements)?;
-        // The norm of a scalar is recorded as the scalar, with its sign.
+        // The norm of a scalar is recorded as the scalar itself, with its sign.
         let recorded = record.norm.as_f64().map(f64::abs).filter(|norm| norm.is_finite())?;
         let norm = sum.sqrt();
-        // Squares of less than this are 0 in `float32`, in which the recorder sums.
+        // Smaller numbers have a square of 0 in `float32`, in which the recorder sums.
         let lost = (count(stats.elements) * f64::from(f32::MIN_POSITIVE)).sqrt();
         ((recorded - norm).abs() > NORM_ROUNDING * norm + lost).then_some(side)
     })
 }
 
-/// Saved scalars, which have to be equal as arguments are.
+/// Comparison of saved scalars, which have to be equal, like plain arguments.
 pub(super) fn scalars(stats: &PairStats) -> Examined {
     if stats.unequal > 0 || stats.nonfinite_mismatches > 0 {
         Examined::differing(Basis::Plain, ExactDifference::Argument)
@@ -189,14 +190,14 @@ fn coverage(stats: &PairStats) -> Coverage {
     }
 }
 
-/// Coverage of two values whose data was not read: data that one side alone saved was not compared, nor data that was left
-/// out by request and recorded in no other way.
+/// Coverage of two values whose data was not read: data that only one side saved was not compared, nor was data that
+/// was skipped by request and not recorded in any other way.
 pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
     let shape = |leaf: Leaf<'_>| leaf.record().map(|record| record.shape.to_vec());
     let of_other_shapes = shape(baseline) != shape(candidate);
     match (recorded, is_saved(baseline), is_saved(candidate)) {
-        // Of other shapes there is nothing to read.
+        // Where shapes differ there is nothing to read.
         (Coverage::NoNumbers, true, true) if of_other_shapes => recorded,
         (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
         (

@@ -14,20 +14,20 @@ pub struct Folders<'a> {
     pub baseline: &'a DumpFolder,
     /// The candidate's.
     pub candidate: &'a DumpFolder,
-    /// Selection of the pairs whose data is measured, with the results that are known already.
+    /// Selection of the pairs whose data is measured, with the results that are already known.
     pub measurements: &'a Measurements,
-    /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
+    /// Tolerance by which the elements of two tensors are counted, where a policy asks for that.
     pub tolerance: Option<&'a Tolerances<'a>>,
     /// Rules by which the candidate's names are translated.
     pub renaming: &'a Renaming,
-    /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
-    /// order.
+    /// Whether recorded means and norms of equal data have to be equal to the last bit, as they are where both sides
+    /// sum in the same order.
     pub exact_sums: bool,
 }
 
 impl Folders<'_> {
-    /// Room for files that are asked for before they are compared: the lesser of the remote sides'; none for a sample, which
-    /// reads little of each.
+    /// Room for files that are requested before they are compared: the lesser of the two remote sides' rooms; none for
+    /// a sample, which reads little of each file.
     pub(super) fn room_ahead(&self) -> RoomAhead {
         let rooms = [self.baseline, self.candidate].map(DumpFolder::room_ahead).into_iter();
         let remote = rooms.filter(|room| room.files > 0 && self.measurements.sample().is_none());

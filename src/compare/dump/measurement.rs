@@ -1,4 +1,4 @@
-//! The numbers of one comparison of two values: those that are kept, and those that are worked out again when asked for.
+//! Numbers of one comparison of two values: those that are kept, and those that are computed again when needed.
 
 use crate::verdict::Side;
 
@@ -11,19 +11,19 @@ pub struct Measurement {
     pub exact: Option<ExactDifference>,
     /// Source of the error.
     pub basis: Basis,
-    /// Whether every bit that was recorded is the same.
+    /// Whether everything that was recorded is equal to the last bit.
     pub identical: bool,
-    /// Whether the two values are equal as far as was recorded: identical, but for sums that each device takes in an order
-    /// of its own.
+    /// Whether the two values are equal as far as they were recorded: identical, except for sums that each device
+    /// computes in its own order.
     pub is_equal: bool,
-    /// Share of the two values that was there to be compared.
+    /// Part of the two values that was available for comparison.
     pub coverage: Coverage,
 }
 
-/// Share of a pair of values that was there to be compared; what was not seen is never agreement.
+/// Part of a pair of values that was available for comparison; a part that was not seen never counts as agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// All that either side recorded.
+    /// Everything that either side recorded.
     Whole,
     /// Tensors without elements: there is nothing to compare.
     Empty,
@@ -37,17 +37,17 @@ pub enum Coverage {
     StatisticMissing(Side),
     /// A statistic of this side is not a number: a text, a list.
     StatisticUnreadable(Side),
-    /// All that either side recorded, and this side's statistics are not those of its data.
+    /// Everything that either side recorded, but this side's statistics do not match its data.
     Contradicting(Side),
     /// This side names no data, and the other one saved it.
     DataMissing(Side),
-    /// The record of a side lacks what makes it one.
+    /// The record of a side is damaged: it lacks required fields.
     Damaged,
-    /// The data was left out by request, and nothing else was recorded.
+    /// The data was skipped by request, and nothing else was recorded.
     LeftOut,
 }
 
-/// Further numbers of a comparison, which few values are asked for.
+/// Further numbers of a comparison, which are needed for few values only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Details {
     /// Largest absolute difference of an element, or of a statistic where there is no data; infinite where a difference
@@ -89,7 +89,7 @@ pub enum ExactDifference {
     NonFinite,
     /// Whether a gradient is required.
     RequiresGrad,
-    /// Checksums, where nothing says by how much.
+    /// Checksums, where nothing tells the size of the difference.
     Checksum,
     /// One side holds a value of another kind, or none.
     Kind,
@@ -100,7 +100,7 @@ pub enum ExactDifference {
 pub(super) struct Examined {
     pub(super) exact: Option<ExactDifference>,
     pub(super) error: f64,
-    /// The error without a bound for sums.
+    /// The error with differences of sums counted in full, even within the bound for summation order.
     pub(super) error_of_sums: f64,
     pub(super) absolute: f64,
     pub(super) basis: Basis,
@@ -148,7 +148,7 @@ impl Examined {
         }
     }
 
-    /// The numbers that are kept; with `exact_sums`, of sums as they are.
+    /// The numbers that are kept; with `exact_sums`, differences of sums count in full.
     pub(super) fn measurement(&self, exact_sums: bool) -> Measurement {
         let Self { exact, basis, identical, coverage, .. } = *self;
         let (error, is_equal) = if exact_sums { (self.error_of_sums, identical) } else { (self.error, self.is_equal) };

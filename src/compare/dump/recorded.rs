@@ -12,11 +12,12 @@ use crate::verdict::Side;
 /// The metric of the norm, the last of the four.
 const NORM: &str = "norm_difference";
 
-/// Digits are decimal, and differences of printed numbers are off by some roundings of `f64`.
+/// Difference that printing can make, in units of the last digit: one unit, and a few roundings of `f64` in the
+/// subtraction.
 const PRINTED: f64 = 1.0 + 1e-9;
 
-/// Compares what two records say, without numbers of tensor data; `same` says whether the data has the same checksum,
-/// where that is known.
+/// Compares two records without the tensors' data; `same` tells whether the data has the same checksum, where that is
+/// known.
 pub(super) fn recorded(baseline: Value<'_>, candidate: Value<'_>, same: Option<bool>) -> Examined {
     match (baseline, candidate) {
         (Value::Damaged, _) | (_, Value::Damaged) => Examined::unknown(),
@@ -49,7 +50,7 @@ fn same_plain(baseline: &Json, candidate: &Json) -> bool {
     }
 }
 
-/// A device name without the maker: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` the same role.
+/// A device name without the vendor: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` have the same role.
 fn neutral_device(text: &str) -> Option<String> {
     let (name, index) = text.split_once(':').unwrap_or((text, ""));
     match name {
@@ -91,7 +92,8 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
     }
 }
 
-/// Whether one side's type is named as PyTorch names it, and the other's is not: frameworks count in integers of other widths.
+/// Whether one side names its type as PyTorch does and the other does not; frameworks use integers of different widths
+/// for counts.
 fn are_of_two_frameworks(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> bool {
     baseline.dtype.starts_with("torch.") != candidate.dtype.starts_with("torch.")
 }
@@ -111,7 +113,7 @@ fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Covera
             return Coverage::StatisticUnreadable(side);
         }
     }
-    // Releases differ in whether they sum integers; the extremes of those are always there, and exact.
+    // Releases differ in whether they sum integers; max and min of integers are always there, and exact.
     let sums = if is_exact_type(baseline) && is_exact_type(candidate) { 2 } else { 4 };
     let is_null = |statistic: Statistic<'_>| statistic == Statistic::Null;
     for (side, (here, there)) in [(Side::Candidate, (right, left)), (Side::Baseline, (left, right))] {
@@ -127,7 +129,7 @@ fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Covera
     }
 }
 
-/// A text, a list: anything but a number, a truth value or nothing.
+/// Whether a statistic is a text or a list: anything but a number, a boolean or null.
 fn is_no_number(statistic: Statistic<'_>) -> bool {
     matches!(statistic, Statistic::Other(_)) && statistic.as_f64().is_none()
 }
@@ -146,8 +148,8 @@ fn coverage_of_numbers(baseline: [Statistic<'_>; 4], candidate: [Statistic<'_>; 
     }
 }
 
-/// The four statistics of a record as numbers; `None` where one is null or a boolean, or was not available: a sum that is not
-/// finite beside finite extremes left the type that it was taken in.
+/// The four statistics of a record as numbers; `None` where one is null, a boolean or unavailable. A sum that is not
+/// finite while both extremes are finite overflowed the type in which it was computed, and counts as unavailable.
 #[derive(Clone, Copy, Debug)]
 struct Four {
     max: Option<f64>,
@@ -170,7 +172,7 @@ impl Four {
     }
 }
 
-/// Error of recorded statistics; checksums decide alone where there are none.
+/// Error of recorded statistics; where there are none, checksums alone decide.
 fn statistics(
     baseline: &TensorRecord<'_>,
     candidate: &TensorRecord<'_>,
@@ -191,7 +193,7 @@ fn statistics(
             None => Examined::equal(Basis::Statistics),
         };
     }
-    // Statistics of equal data may still differ: each device sums in an order of its own.
+    // Statistics of equal data may still differ, since each device sums in its own order.
     let equal = same_checksum == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
     let mut measured =
         if equal { Examined::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
@@ -234,7 +236,7 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
     let printed = baseline.precision.units([left.max, left.min, left.mean, left.norm]);
     let mut measured = Examined::equal(Basis::Statistics);
     for ((((pair, scale), name), bound), digit) in pairs.into_iter().zip(scales).zip(names).zip(sums).zip(printed) {
-        // An older release wrote fewer statistics; what both sides have is compared.
+        // An older release wrote fewer statistics; those that both sides have are compared.
         let (Some(left), Some(right)) = pair else {
             measured.identical &= pair == (None, None);
             continue;
@@ -242,7 +244,7 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
         if !left.is_finite() {
             continue;
         }
-        // What printing alone makes says nothing of the numbers; half of a last digit more than that is lost again.
+        // Differences from printing alone say nothing about the numbers, so they are subtracted.
         let difference = ((right - left).abs() - digit * PRINTED).max(0.0);
         let error = relative(difference, scale);
         measured.absolute = measured.absolute.max(difference);

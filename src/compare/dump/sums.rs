@@ -15,7 +15,7 @@
 use crate::dtype::Dtype;
 use crate::read::dump::TensorRecord;
 
-/// Each side has the error of its own order.
+/// Both sides have an error, each from its own order of summation.
 const BOTH_SIDES: f64 = 2.0;
 
 /// Largest differences of max, min, mean and norm that equal data may show.
@@ -24,7 +24,7 @@ pub fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, element
     let unit = Dtype::F32.unit_roundoff();
     let walk = (elements.max(1) as f64).sqrt();
     let magnitude = |of: fn(&TensorRecord<'_>) -> Option<f64>| {
-        // Of equal data both are nearly the same; a side that is far off must not widen its own bound.
+        // For equal data both are nearly the same; a side that is far off must not widen its own bound.
         let sides = [of(baseline), of(candidate)].into_iter().flatten().map(f64::abs);
         sides.filter(|value| value.is_finite()).reduce(f64::min).unwrap_or(0.0)
     };
@@ -38,13 +38,13 @@ pub fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, element
     [0.0, 0.0, of_mean, of_norm]
 }
 
-/// Accumulators of the narrowest vector unit that trains models: each takes one of so many terms.
+/// Accumulators of the narrowest vector unit used for training; each of them sums one in this many terms.
 const ACCUMULATORS: f64 = 8.0;
-/// Part of a norm that is lost where the last partial sum is 2^24 terms; see [`is_lost`].
+/// Share of a norm that is lost where the last partial sum has 2^24 terms; derived at the function below.
 const LOST: f64 = 0.053;
 
-/// Whether a norm is off by no more than its sum lost: the smaller a term beside the sum of all before, the more of it is
-/// rounded away, which is a bias and no random walk.
+/// Whether a norm is off by no more than its sum may have lost: the smaller a term is compared with the sum before it,
+/// the more of it is rounded away, which is a bias and no random walk.
 ///
 /// A square below half a unit in the last place of its partial sum of k terms is lost: below c = k/2^24 of the mean square. Of
 /// squares of normally distributed numbers those below c hold 2/3·c^1.5/√(2π) = 0.266·c^1.5 of the sum. Partial sums grow

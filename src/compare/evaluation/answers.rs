@@ -1,14 +1,14 @@
-//! Measures of one answer by itself: how much of it is no text, and how it ends in repeats.
+//! Measures of a single answer: how much of it is not text, and whether it ends in repeats.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::read::evaluation::Answer;
 
-/// Token of a vocabulary for what it does not know.
+/// Token of a vocabulary for unknown input.
 const UNKNOWN: &str = "<unk>";
-/// Character that stands for bytes that are no text.
+/// Character that replaces bytes that are not text.
 const REPLACED: char = '\u{fffd}';
-/// Tokens that fill an answer up behind its end.
+/// Tokens that pad an answer after its end.
 const FILLING: [&str; 12] = [
     "<pad>",
     "[PAD]",
@@ -24,12 +24,12 @@ const FILLING: [&str; 12] = [
     "<｜end▁of▁sentence｜>",
 ];
 
-/// Repeats that are looked for at the end of an answer.
+/// Limits of the repeats that are searched at the end of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeats {
-    /// Characters of a unit at most.
+    /// Most characters of a repeated unit.
     pub most_unit: usize,
-    /// Times that it stands there at least.
+    /// Least number of repetitions of the unit.
     pub least_times: usize,
 }
 
@@ -44,23 +44,23 @@ pub struct AnswerMeasures {
     pub prompt: Option<u64>,
     /// Hash of its text.
     pub text: u64,
-    /// Characters of its text, what fills it up behind its end left out.
+    /// Characters of its text, without padding after its end.
     pub characters: u64,
     /// The same with each unknown token counted as one.
     pub signs: u64,
-    /// Of these, replacement characters and unknown tokens.
+    /// Number of replacement characters and unknown tokens among these.
     pub replaced: u64,
-    /// Characters that the repeats at its end cover, those of the unit that covers most; 0 without repeats.
+    /// Characters covered by the repeats at its end, for the unit that covers most; 0 without repeats.
     pub repeated: u64,
     /// Whether it holds anything but white space.
     pub has_text: bool,
-    /// Whether it has another form than text.
+    /// Whether it is something other than text.
     pub is_textless: bool,
-    /// Whether a reason for its end was recorded and its end token counted.
+    /// Whether the reason for its end was recorded and the end token is counted.
     pub has_end: bool,
-    /// Whether that reason is the limit of tokens.
+    /// Whether that reason is the token limit.
     pub is_cut: bool,
-    /// Whether it was drawn at random, where that is known.
+    /// Whether it was sampled at random, where that is known.
     pub is_sampled: Option<bool>,
     /// Whether a log-probability is NaN.
     pub has_nan: bool,
@@ -76,7 +76,7 @@ pub fn measure(answer: &Answer<'_>, repeats: Repeats) -> AnswerMeasures {
     let replaced = text.matches(REPLACED).count() + unknown;
     let ended = text.trim_end();
     let mut repeated = repeated(text.as_bytes(), repeats);
-    // A line break behind the last repeat does not end the loop.
+    // A line break after the last repeat does not count as the end of the repeats.
     if ended.len() < text.len() {
         repeated = repeated.max(self::repeated(ended.as_bytes(), repeats));
     }
@@ -98,7 +98,7 @@ pub fn measure(answer: &Answer<'_>, repeats: Repeats) -> AnswerMeasures {
     }
 }
 
-/// A text without the tokens that fill it up behind its end.
+/// A text without the padding tokens after its end.
 fn without_filling(text: &str) -> &str {
     let mut left = text;
     while let Some(shorter) = FILLING.iter().find_map(|token| left.trim_end().strip_suffix(token)) {
@@ -107,12 +107,12 @@ fn without_filling(text: &str) -> &str {
     left
 }
 
-/// Characters of bytes that are UTF-8.
+/// Number of characters in bytes that are valid UTF-8.
 fn count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| (**byte & 0xc0) != 0x80).count()
 }
 
-/// Characters that whole repeats of one unit cover at the end of a text, of the unit that covers most.
+/// Number of characters at the end of a text that whole repeats of one unit cover, for the unit that covers most.
 fn repeated(text: &[u8], Repeats { most_unit, least_times }: Repeats) -> usize {
     let mut most = 0;
     // A character has up to four bytes.
@@ -129,7 +129,8 @@ fn repeated(text: &[u8], Repeats { most_unit, least_times }: Repeats) -> usize {
     count(text.get(text.len() - most..).unwrap_or_default())
 }
 
-/// Of each period up to `most` bytes, the length of the longest end of `text` that has it; by the period, with 0 first.
+/// For each period up to `most` bytes, the length of the longest suffix of `text` with that period; indexed by period,
+/// from 0.
 ///
 /// The text is matched with itself from its end on (the Z-function), so that each byte is compared a few times, whatever
 /// repeats there are.

@@ -8,10 +8,10 @@ const STEP: i64 = 512;
 /// Terms below this part of their sum no longer change it.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// Draws whose ways an integer counts, each product on the way too.
+/// Most draws whose combinations, and every intermediate product, fit an integer.
 const MOST_COUNTED: u32 = 100;
 
-/// A number that is not negative, whose exponent may lie far outside that of `f64`: `mantissa * 2^exponent`.
+/// A non-negative number whose exponent may lie far outside the range of `f64`: `mantissa * 2^exponent`.
 #[derive(Clone, Copy, Debug)]
 struct Scaled {
     mantissa: f64,
@@ -80,7 +80,7 @@ pub fn upper_tail(least: u64, trials: u64, chance: f64) -> f64 {
     if chance >= 1.0 {
         return 1.0;
     }
-    // The side without the mean is the small one; summing it loses nothing.
+    // The tail that does not contain the mean is the small one; summing it loses no precision.
     if least as f64 > chance * trials as f64 {
         above(least, trials, chance)
     } else {
@@ -94,7 +94,7 @@ pub fn mcnemar(worse: u64, better: u64) -> f64 {
     counted(worse, worse + better).unwrap_or_else(|| upper_tail(worse, worse + better, 0.5))
 }
 
-/// The tail of fair draws by counting all ways, which rounds once; `None` for more draws than an integer counts.
+/// The tail of fair draws by counting all combinations, which rounds once; `None` where these do not fit an integer.
 fn counted(least: u64, trials: u64) -> Option<f64> {
     let trials = u32::try_from(trials).ok().filter(|trials| *trials <= MOST_COUNTED)?;
     let (mut ways, mut sum) = (1_u128, 0_u128);
@@ -126,7 +126,7 @@ fn above(least: u64, trials: u64, chance: f64) -> f64 {
 
 /// P(X = `successes`).
 fn mass(successes: u64, trials: u64, chance: f64) -> Scaled {
-    // The shorter product of the two that give the binomial coefficient.
+    // The shorter of the two products that give the binomial coefficient.
     let (few, p, q) = match successes <= trials - successes {
         true => (successes, chance, 1.0 - chance),
         false => (trials - successes, 1.0 - chance, chance),

@@ -1,14 +1,16 @@
-//! Generations token by token: where two of them part, and how far their log-probabilities differ before.
+//! Generations token by token: the place where two of them diverge, and the difference of their log-probabilities
+//! before it.
 
 use crate::read::evaluation::Token;
 
-/// Share of the differences that the noise of log-probabilities is taken from.
+/// Percentile of the differences that counts as the noise of log-probabilities.
 const PERCENTILE: f64 = 0.95;
 
-/// Distance of two log-probabilities from which on one of them is a placeholder, as `-9999.0` for a token that was not asked for.
+/// Distance of two log-probabilities from which on one of them must be a placeholder, such as `-9999.0` for a token
+/// that was not requested.
 const PLACEHOLDER: f64 = 1000.0;
 
-/// Place where two generations part.
+/// Place where two generations diverge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parting {
     /// Number of the first different token, from 0.
@@ -35,23 +37,21 @@ pub enum Gap {
 
 /// Finds the first place where two generations differ; `None` where they are equal.
 pub fn parting(baseline: &[Token], candidate: &[Token]) -> Option<Parting> {
-    let token = baseline.iter().zip(candidate).take_while(|(ours, theirs)| ours.name == theirs.name).count();
+    let token = baseline.iter().zip(candidate).take_while(|(b, c)| b.name == c.name).count();
     match (baseline.get(token), candidate.get(token)) {
         (None, None) => None,
-        (Some(ours), Some(theirs)) => {
-            Some(Parting { token, gap: gap(ours, theirs), divergence: divergence(ours, theirs) })
-        }
+        (Some(b), Some(c)) => Some(Parting { token, gap: gap(b, c), divergence: divergence(b, c) }),
         _ => Some(Parting { token, gap: Gap::End, divergence: None }),
     }
 }
 
-fn gap(ours: &Token, theirs: &Token) -> Gap {
-    // A list that holds the own token alone says nothing of others.
-    if !ours.alternatives.keys().any(|name| *name != ours.name) {
+fn gap(baseline: &Token, candidate: &Token) -> Gap {
+    // A list with only the generated token says nothing about others.
+    if !baseline.alternatives.keys().any(|name| *name != baseline.name) {
         return Gap::Unrecorded;
     }
-    let Some(own) = own(ours) else { return Gap::Unrecorded };
-    match ours.alternatives.get(&theirs.name).map(|other| own - other) {
+    let Some(own) = own(baseline) else { return Gap::Unrecorded };
+    match baseline.alternatives.get(&candidate.name).map(|other| own - other) {
         Some(gap) if gap.is_finite() => Gap::Nats(gap),
         _ => Gap::Beyond,
     }
@@ -62,11 +62,11 @@ fn own(token: &Token) -> Option<f64> {
     token.log_probability.or_else(|| token.alternatives.get(&token.name).copied()).filter(|own| !own.is_nan())
 }
 
-fn divergence(ours: &Token, theirs: &Token) -> Option<f64> {
-    let shared: Vec<(f64, f64)> = ours
+fn divergence(baseline: &Token, candidate: &Token) -> Option<f64> {
+    let shared: Vec<(f64, f64)> = baseline
         .alternatives
         .iter()
-        .filter_map(|(name, ours)| Some((ours.exp(), theirs.alternatives.get(name)?.exp())))
+        .filter_map(|(name, log)| Some((log.exp(), candidate.alternatives.get(name)?.exp())))
         .filter(|(p, q)| *p > 0.0 && *q > 0.0 && p.is_finite() && q.is_finite())
         .collect();
     if shared.len() < 2 {
@@ -83,7 +83,7 @@ fn divergence(ours: &Token, theirs: &Token) -> Option<f64> {
 pub struct Agreement {
     /// Magnitudes of the differences.
     differences: Vec<f64>,
-    /// Distances from the own token to an alternative, on both sides.
+    /// Sums over distances between the generated token and an alternative, on both sides.
     products: Sums,
     /// Tokens whose log-probability is finite on the baseline and not on the candidate.
     pub non_finite: u64,
@@ -100,8 +100,8 @@ struct Sums {
 impl Agreement {
     /// Adds the first `shared` tokens of a pair.
     pub fn add(&mut self, baseline: &[Token], candidate: &[Token], shared: usize) {
-        for (ours, theirs) in baseline.iter().zip(candidate).take(shared) {
-            let (Some(b), Some(c)) = (own(ours), own_or_nan(theirs)) else { continue };
+        for (baseline_token, candidate_token) in baseline.iter().zip(candidate).take(shared) {
+            let (Some(b), Some(c)) = (own(baseline_token), own_or_nan(candidate_token)) else { continue };
             if !b.is_finite() {
                 continue;
             }
@@ -110,9 +110,10 @@ impl Agreement {
                 continue;
             }
             self.differences.push((b - c).abs());
-            for (name, ours_of) in ours.alternatives.iter().filter(|(name, _)| **name != ours.name) {
-                let Some(theirs_of) = theirs.alternatives.get(name) else { continue };
-                let (g, h) = (b - ours_of, c - theirs_of);
+            let others = baseline_token.alternatives.iter().filter(|(name, _)| **name != baseline_token.name);
+            for (name, baseline_other) in others {
+                let Some(candidate_other) = candidate_token.alternatives.get(name) else { continue };
+                let (g, h) = (b - baseline_other, c - candidate_other);
                 if g.abs() < PLACEHOLDER && h.abs() < PLACEHOLDER {
                     self.products.count += 1;
                     self.products.ours += g * g;
@@ -129,7 +130,8 @@ impl Agreement {
         (count > 0).then(|| self.differences.iter().sum::<f64>() / count as f64)
     }
 
-    /// The 95th percentile of the differences' magnitudes, in nats, between the two nearest ones; `None` without any.
+    /// The 95th percentile of the differences' magnitudes, in nats, interpolated between the two nearest ones; `None`
+    /// without any.
     pub fn noise(&self) -> Option<f64> {
         let mut sorted = self.differences.clone();
         sorted.sort_by(f64::total_cmp);
@@ -141,16 +143,16 @@ impl Agreement {
         Some(low + (high - low) * (place - place.floor()))
     }
 
-    /// Scale of the candidate's distances between tokens against the baseline's, with its standard error; `None` where there
-    /// are fewer than two distances, or all are 0.
+    /// Factor from the baseline's distances between tokens to the candidate's, by least squares, with its standard
+    /// error; `None` where there are fewer than two distances, or all are 0.
     pub fn scale(&self) -> Option<(f64, f64)> {
-        let Sums { count, ours, theirs, both } = self.products;
-        if count < 2 || ours <= 0.0 {
+        let sums = self.products;
+        if sums.count < 2 || sums.ours <= 0.0 {
             return None;
         }
-        let scale = both / ours;
-        let residual = (theirs - scale * both).max(0.0);
-        Some((scale, (residual / (count - 1) as f64 / ours).sqrt()))
+        let scale = sums.both / sums.ours;
+        let residual = (sums.theirs - scale * sums.both).max(0.0);
+        Some((scale, (residual / (sums.count - 1) as f64 / sums.ours).sqrt()))
     }
 }
 
@@ -183,13 +185,13 @@ mod tests {
 
     #[test]
     fn the_gap_is_the_baselines() {
-        let (ours, theirs) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
-        let found = parting(std::slice::from_ref(&ours), &[theirs]).expect("other tokens");
+        let (baseline, candidate) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
+        let found = parting(std::slice::from_ref(&baseline), &[candidate]).expect("other tokens");
         let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
         assert!((gap - 2_f64.ln()).abs() < 1e-12);
         // (2/3, 1/3) against (1/3, 2/3).
         assert!((found.divergence.expect("two shared") - 2_f64.ln() / 3.0).abs() < 1e-12);
-        let beyond = parting(&[ours], &[token("c", &[])]).expect("other tokens");
+        let beyond = parting(&[baseline], &[token("c", &[])]).expect("other tokens");
         assert_eq!((beyond.gap, beyond.divergence), (Gap::Beyond, None));
         for none in [token("a", &[]), token("a", &[("a", 0.9)])] {
             assert_eq!(parting(&[none], &[token("c", &[])]).map(|found| found.gap), Some(Gap::Unrecorded));
@@ -199,15 +201,15 @@ mod tests {
     #[test]
     fn a_scale_shows_where_the_mean_hides_it() {
         let list = [("a", 0.98), ("b", 0.01), ("c", 0.002)];
-        let ours: Vec<Token> = (0..20).map(|_| token("a", &list)).collect();
+        let baseline: Vec<Token> = (0..20).map(|_| token("a", &list)).collect();
         let scaled = |token: &Token| {
             let alternatives: BTreeMap<String, f64> =
                 token.alternatives.iter().map(|(name, lp)| (name.clone(), 0.6 * lp)).collect();
             Token { log_probability: alternatives.get("a").copied(), alternatives, ..token.clone() }
         };
-        let theirs: Vec<Token> = ours.iter().map(scaled).collect();
+        let candidate: Vec<Token> = baseline.iter().map(scaled).collect();
         let mut agreement = Agreement::default();
-        agreement.add(&ours, &theirs, 20);
+        agreement.add(&baseline, &candidate, 20);
         let (scale, error) = agreement.scale().expect("alternatives");
         assert!((scale - 0.6).abs() < 1e-12 && error < 1e-6, "{scale} {error}");
         assert!(agreement.mean().expect("tokens") < 0.01);
@@ -231,12 +233,12 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_counted_and_enters_nothing() {
-        let ours = [token("a", &[("a", 0.5)]), token("a", &[("a", 0.5)])];
-        let mut theirs = ours.clone();
-        theirs[0].log_probability = Some(f64::NAN);
+        let baseline = [token("a", &[("a", 0.5)]), token("a", &[("a", 0.5)])];
+        let mut candidate = baseline.clone();
+        candidate[0].log_probability = Some(f64::NAN);
         let mut agreement = Agreement::default();
-        agreement.add(&ours, &theirs, 2);
-        agreement.add(&theirs, &ours, 2);
+        agreement.add(&baseline, &candidate, 2);
+        agreement.add(&candidate, &baseline, 2);
         assert_eq!(agreement.non_finite, 1);
         assert!(agreement.mean().is_some_and(|mean| mean <= 0.0));
     }

@@ -2,7 +2,7 @@
 
 use super::normal::{DETECTABLE, INTERVAL};
 
-/// Changed answers of the least table that gives a probability of at most 0.01: seven lost and none won.
+/// Changed answers of the smallest table with a probability of at most 0.01: seven lost and none won.
 const LEAST_CHANGED: f64 = 7.0;
 
 /// The 95 % interval of the drop of a rate over pairs, of which `worse` and `better` changed; `None` without pairs.
@@ -24,7 +24,7 @@ pub fn around(drop: f64, error: f64) -> [f64; 2] {
     [drop - INTERVAL * error, drop + INTERVAL * error]
 }
 
-/// The smallest drop of a rate over pairs that is found four times in five; `None` without pairs.
+/// The smallest drop of a rate over pairs that a test finds four times in five (power 0.8); `None` without pairs.
 pub fn detectable_rate(worse: u64, better: u64, pairs: u64) -> Option<f64> {
     let changed = (worse + better).max(1) as f64;
     (pairs > 0).then(|| (DETECTABLE * changed.sqrt() / pairs as f64).max(LEAST_CHANGED / pairs as f64))

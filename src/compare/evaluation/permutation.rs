@@ -6,11 +6,11 @@
 
 use rayon::prelude::*;
 
-/// Draws at least.
+/// Least number of draws.
 const LEAST_DRAWS: u64 = 9999;
 /// Draws per test of a run. With fewer, no probability could pass the correction for the number of tests.
 const DRAWS_PER_TEST: u64 = 200;
-/// Draws at most; only a run with more than 10 000 tests would want more.
+/// Most draws; only a run with more than 10 000 tests would need more.
 const MOST_DRAWS: u64 = 2_000_000;
 /// Share of the losses' total size by which two sums may differ from rounding alone.
 const TOLERANCE: f64 = 1e-12;
@@ -42,7 +42,7 @@ pub fn test(losses: &[f64], draws: u64) -> Permutation {
         return Permutation { worse: 1.0, better: 1.0 };
     }
     let size: f64 = losses.iter().map(|loss| loss.abs()).sum();
-    // Summed as every draw is, so that a draw which keeps all signs gives the same number.
+    // Summed in the same order as every draw, so that a draw that keeps all signs gives the same number.
     let observed = sums(&losses, |_, _| u64::MAX, 0, 1).first().copied().unwrap_or(0.0);
     let words = losses.len().div_ceil(WORD) as u64;
     let signs = |draw: u64, word: u64| word_of(draw.wrapping_mul(words).wrapping_add(word));
@@ -85,7 +85,7 @@ fn sums(losses: &[f64], signs: impl Fn(u64, u64) -> u64, first: u64, count: usiz
     sums
 }
 
-/// Sums of at most eight losses under all their signs: bit i of the place keeps the sign of loss i.
+/// Sums of at most eight losses under all combinations of signs: a set bit i of the index keeps the sign of loss i.
 fn table(losses: &[f64]) -> [f64; 256] {
     let mut table = [0.0; 256];
     for (place, sum) in table.iter_mut().enumerate() {

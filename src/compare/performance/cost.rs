@@ -20,18 +20,18 @@ pub struct OperatorCost {
 }
 
 impl OperatorCost {
-    /// Growth of its time, in microseconds per step.
+    /// Difference of its time, candidate minus baseline, in microseconds per step.
     pub fn growth(&self) -> f64 {
         self.total[1] - self.total[0]
     }
 
-    /// Whether a side runs it at all.
+    /// Whether a side (0: baseline, 1: candidate) runs it at all.
     pub fn is_on(&self, side: usize) -> bool {
         self.count.get(side).is_some_and(|count| *count > 0.0) || self.total.get(side).is_some_and(|time| *time > 0.0)
     }
 }
 
-/// Property that operators are paired by.
+/// Property by which operators are paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedBy {
     /// Type, shapes, element types and kind of core.
@@ -47,15 +47,19 @@ pub enum PairedBy {
 /// Property by which operators of two runs can be paired.
 pub fn paired_by(baseline: &Run, candidate: &Run, source: TimeSource) -> PairedBy {
     let both = [baseline, candidate];
-    match () {
-        () if baseline.device() != candidate.device() => PairedBy::Operator,
-        () if source == TimeSource::StepTable => PairedBy::Totals,
-        () if both.iter().all(|run| run.has_shapes()) => PairedBy::Shapes,
-        () => PairedBy::Type,
+    if baseline.device() != candidate.device() {
+        PairedBy::Operator
+    } else if source == TimeSource::StepTable {
+        PairedBy::Totals
+    } else if both.iter().all(|run| run.has_shapes()) {
+        PairedBy::Shapes
+    } else {
+        PairedBy::Type
     }
 }
 
-/// Costs of all operators, the largest difference first. `warmup` steps are left out where kernels tell the steps.
+/// Costs of all operators, the largest difference first. The first `warmup` steps are left out where steps are known
+/// from kernels.
 pub fn costs(baseline: &Run, candidate: &Run, by: PairedBy, warmup: usize) -> Vec<OperatorCost> {
     let mut costs: BTreeMap<OperatorKey, OperatorCost> = BTreeMap::new();
     for (side, run) in [baseline, candidate].into_iter().enumerate() {
@@ -113,7 +117,7 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
             }
             let per_step = |usage: &BTreeMap<u64, Usage>, of: fn(&Usage) -> f64| {
                 let values: Vec<f64> = usage.values().map(of).collect();
-                // A step without the operator counts as none of it.
+                // A step without the operator counts as zero.
                 median_with_zeros(&values, judged.len() - values.len())
             };
             let cost = |(key, usage): (OperatorKey, BTreeMap<u64, Usage>)| {
@@ -126,11 +130,12 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
     }
 }
 
-/// Kinds of core whose kernels' shapes tell the workload.
+/// Kinds of core whose kernels' shapes identify the workload.
 const MATRIX_CORES: [&str; 2] = ["AI_CORE", "MIX_AIC"];
 
-/// Share of the baseline's time in matrix kernels, of the types that the candidate has too, that finds the same shapes there,
-/// in whatever element type: another one is another way to do the same work. `None` where there is no such time.
+/// Share of the baseline's time in matrix kernels, of the types that the candidate has too, for which the candidate has
+/// the same shapes. Element types are ignored: another one is another way to do the same work. `None` where there is no
+/// such time.
 pub fn same_workload(costs: &[OperatorCost]) -> Option<f64> {
     let types: BTreeSet<&str> = costs.iter().filter(|cost| cost.is_on(1)).map(|cost| cost.key.name.as_str()).collect();
     let is_counted = |cost: &&OperatorCost| {

@@ -1,4 +1,4 @@
-//! Spans of time that overlap, joined, and how much of a window they cover.
+//! Overlapping spans of time: joins them and measures the part of a window that they cover.
 
 /// Spans without overlap, in order.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Coverage {
         Self(joined)
     }
 
-    /// The spans of both.
+    /// The union of both.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self::new([self.0.as_slice(), other.0.as_slice()].concat())
     }

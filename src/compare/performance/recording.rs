@@ -1,4 +1,4 @@
-//! A profile in numbers: its steps, and the time of every kind of kernel in each of them. Kernels themselves are not kept.
+//! Numbers of a profile: its steps, and the time of every kind of kernel in each step. Single kernels are not kept.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,17 +17,17 @@ pub struct Usage {
 /// One recording of one process.
 #[derive(Debug)]
 pub struct Recording {
-    /// Everything else that was read: the profile without its kernels and without its table of steps.
+    /// The profile as it was read, without its kernels and without its table of steps.
     pub profile: Profile,
     /// Steps that were recorded, whether they have a period or not.
     pub recorded: Vec<u64>,
     /// Number of rows of the table of steps or of steps of kernels, the larger.
     pub step_count: usize,
-    /// Whether kernels tell any step.
+    /// Whether any step is known from kernels.
     pub has_kernel_steps: bool,
     /// Whether the shapes of kernels' inputs are known.
     pub has_shapes: bool,
-    /// Steps that kernels tell.
+    /// Steps known from kernels.
     pub by_kernels: Vec<StepTimes>,
     /// Steps of the table.
     pub by_table: Vec<StepTimes>,
@@ -70,6 +70,6 @@ fn usage(kernels: &Kernels) -> BTreeMap<OperatorKey, BTreeMap<u64, Usage>> {
             of_kind.insert(*step, Usage { count, time: microseconds(time) });
         }
     }
-    // Long keys are compared once for each kind, not for each of its steps.
+    // Long keys are compared once for each kind of kernel, not once for each step.
     kernels.kinds().iter().cloned().zip(usage).filter(|(_, of_kind)| !of_kind.is_empty()).collect()
 }

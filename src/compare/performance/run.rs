@@ -1,4 +1,4 @@
-//! All recordings of one rank: several of them, of different steps, count as one.
+//! Recordings of one rank: several recordings of different steps count as one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::read::performance::{CommunicationTimes, Damage, Device, LoadingTime, 
 /// Source of the times of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeSource {
-    /// Kernels, from first to first.
+    /// Kernels: a step lasts from its first kernel to the first kernel of the next.
     Kernels,
     /// The table of steps.
     StepTable,
@@ -45,7 +45,7 @@ impl Run {
                 }
             }
         }
-        // Recordings without numbers cannot be joined at all.
+        // Recordings without step numbers cannot be joined at all.
         let unnumbered: Vec<&Recording> = self.recordings.iter().filter(|one| one.recorded.is_empty()).collect();
         match unnumbered.as_slice() {
             [first, second, ..] => Some([&first.profile.place, &second.profile.place]),
@@ -58,7 +58,7 @@ impl Run {
         self.recordings.first().map_or(Device::Npu, |recording| recording.profile.device)
     }
 
-    /// Name of the device; `None` where no file tells it.
+    /// Name of the device; `None` where no file holds it.
     pub fn device_name(&self) -> Option<&str> {
         self.recordings.iter().find_map(|recording| recording.profile.device_name.as_deref())
     }
@@ -78,7 +78,7 @@ impl Run {
         self.recordings.iter().all(|recording| recording.profile.has_device)
     }
 
-    /// Whether kernels tell any step.
+    /// Whether any step is known from kernels.
     pub fn has_kernel_steps(&self) -> bool {
         self.recordings.iter().all(|recording| recording.has_kernel_steps)
     }
@@ -109,7 +109,7 @@ impl Run {
         all
     }
 
-    /// Steps that are judged.
+    /// Steps that are judged: without the first `warmup`.
     pub fn judged(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
         steps::judged(&self.steps(source), warmup).to_vec()
     }

@@ -4,7 +4,7 @@ use crate::compare::evaluation::normal::upper_tail;
 
 /// Number of values of both samples up to which the rank test counts every arrangement.
 const EXACT: usize = 24;
-/// Values of which each is held against each.
+/// Most values of which every pair is compared.
 const MOST_ORDERED: usize = 64;
 /// Ratio of a normal distribution's standard deviation to its median absolute deviation.
 const OF_NORMAL: f64 = 1.4826;
@@ -16,8 +16,8 @@ pub fn median(values: &[f64]) -> f64 {
     median_with_zeros(values, 0)
 }
 
-/// The median of values and as many zeros, which are not written out: of a hundred thousand operators each may run in a step of
-/// its own.
+/// The median of `values` and of `zeros` further zeros, which are not stored: of a hundred thousand operators, each may
+/// run in only one step.
 pub fn median_with_zeros(values: &[f64], zeros: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -44,9 +44,9 @@ pub fn relative_error_of_median(values: &[f64]) -> f64 {
     OF_MEDIAN * robust_deviation(values) / median(values) / (values.len() as f64).sqrt()
 }
 
-/// Growth from value to value where values grow or fall all along: the line through the medians of the first and the last
-/// third (Tukey). `None` where chance orders values as much, by the test of Mann and Kendall at `chance`, or a line leaves more
-/// than half of the scatter.
+/// Slope per value of a steady trend: the line through the medians of the first and the last third (Tukey). `None`
+/// where chance alone orders values this much with probability `chance` or more, by the test of Mann and Kendall, or
+/// where the line leaves more than half of the scatter.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn trend(values: &[f64], chance: f64) -> Option<f64> {
     let third = values.len().div_ceil(3);
@@ -59,8 +59,8 @@ pub fn trend(values: &[f64], chance: f64) -> Option<f64> {
     (left < robust_deviation(values) / 2.0).then_some(slope)
 }
 
-/// Probability that values are in order, up or down, as much as they are by chance: the test of Mann and Kendall by its normal
-/// distribution, over at most 64 of them at even distances.
+/// Probability that chance alone orders values, up or down, as much as these: the test of Mann and Kendall by its
+/// normal distribution, over at most 64 evenly spaced values.
 #[allow(clippy::cast_precision_loss, reason = "at most 64 values")]
 fn order_by_chance(values: &[f64]) -> f64 {
     let every = values.len().div_ceil(MOST_ORDERED).max(1);
@@ -76,16 +76,16 @@ fn order_by_chance(values: &[f64]) -> f64 {
     if variance > 0.0 { upper_tail(distance / variance.sqrt()) } else { 1.0 }
 }
 
-/// Values without their growth by `slope`, about the middle.
+/// Values after removing a trend of `slope` per value around the middle.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn without_trend(values: &[f64], slope: f64) -> Vec<f64> {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     values.iter().enumerate().map(|(place, value)| value - slope * (place as f64 - middle)).collect()
 }
 
-/// Probability that `longer` is as high above `shorter` by chance as it is, by the one-sided rank test of Mann and Whitney
-/// with mean ranks for ties. Exact over all arrangements of the ranks up to 24 values, else by the normal distribution with
-/// the correction for ties. 1 where a sample is empty.
+/// Probability that chance alone puts `longer` as high above `shorter` as it is, by the one-sided rank test of Mann and
+/// Whitney with mean ranks for ties. Exact over all arrangements of the ranks up to 24 values, else by the normal
+/// distribution with the correction for ties. 1 where a sample is empty.
 pub fn rank_test(shorter: &[f64], longer: &[f64]) -> f64 {
     if shorter.is_empty() || longer.is_empty() {
         return 1.0;
@@ -98,7 +98,7 @@ pub fn rank_test(shorter: &[f64], longer: &[f64]) -> f64 {
     by_normal(&ranks, shorter.len(), longer.len(), observed)
 }
 
-/// Twice the rank of every value, ties sharing their mean, and whether it is of the second sample.
+/// Twice the rank of every value, with the mean rank for ties, and whether the value is of the second sample.
 fn doubled_ranks(shorter: &[f64], longer: &[f64]) -> Vec<(u64, bool)> {
     let mut all: Vec<(f64, bool)> = shorter.iter().map(|value| (*value, false)).collect();
     all.extend(longer.iter().map(|value| (*value, true)));
@@ -214,13 +214,13 @@ mod tests {
             for other in 2..6_usize {
                 let mut value = || {
                     seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    // Few different values make ties.
+                    // Few distinct values make ties.
                     ((seed >> 33) % 6) as f64
                 };
                 let shorter: Vec<f64> = (0..size).map(|_| value()).collect();
                 let longer: Vec<f64> = (0..other).map(|_| value()).collect();
-                let (ours, naive) = (rank_test(&shorter, &longer), naive(&shorter, &longer));
-                assert!((ours - naive).abs() < 1e-12, "{shorter:?} {longer:?}: {ours} and {naive}");
+                let (found, naive) = (rank_test(&shorter, &longer), naive(&shorter, &longer));
+                assert!((found - naive).abs() < 1e-12, "{shorter:?} {longer:?}: {found} and {naive}");
             }
         }
     }

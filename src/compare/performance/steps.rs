@@ -1,4 +1,4 @@
-//! Steps on the device: how long each took, and what filled it.
+//! Steps on the device: the duration of each step and of its phases.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::read::performance::{Kernels, StepRow};
 /// A step from its first kernel to the first kernel of the next, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepTimes {
-    /// Number of the step; its place where the training did not count.
+    /// Number of the step; its position where the training did not number its steps.
     pub step: u64,
     /// The whole period.
     pub period: f64,
-    /// Time with a computing kernel.
+    /// Time with a compute kernel, in microseconds.
     pub computing: f64,
-    /// Time with communication and without computing.
+    /// Time with communication and without a compute kernel.
     pub communication: f64,
     /// Time with both.
     pub overlapped: f64,
@@ -22,7 +22,7 @@ pub struct StepTimes {
     pub free: f64,
 }
 
-/// The steps that kernels tell. The last one has no period; nor has one whose successor was not recorded.
+/// The steps known from kernels. The last step has no period, nor has one whose successor was not recorded.
 pub fn of_kernels(kernels: &Kernels) -> Vec<StepTimes> {
     let begins = begins(kernels);
     if begins.len() < 2 {
@@ -65,8 +65,8 @@ fn begins(kernels: &Kernels) -> BTreeMap<u64, i64> {
     begins
 }
 
-/// The steps of a table: computing, communication and free time added up. The last row, whose free time ends early, is left
-/// out of three or more.
+/// The steps of a table; a period is the sum of computing, communication and free time. Of three or more rows the last
+/// one, whose free time ends early, is left out.
 pub fn of_table(rows: &[StepRow]) -> Vec<StepTimes> {
     let count = if rows.len() >= 3 { rows.len() - 1 } else { rows.len() };
     let times = |(place, row): (usize, &StepRow)| StepTimes {

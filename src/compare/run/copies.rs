@@ -4,7 +4,7 @@ use crate::dtype::Dtype;
 use crate::hash;
 use crate::read::dump::TensorRecord;
 
-/// Roundoff between the types of 32 bits and those of 16.
+/// Roundoff that separates 32-bit types from 16-bit types.
 const SHORT: f64 = 1e-5;
 
 /// Everything that was recorded of a tensor's values.
@@ -34,30 +34,30 @@ impl Copy {
         }
     }
 
-    /// The copy of a value that only its statistics are known of, taken as one of 32 bits.
+    /// The copy of a value of which only the statistics are known, assumed to have 32 bits.
     pub fn of_statistics(statistics: [Option<f64>; 4]) -> Self {
         Self { statistics, checksum: None, form: 0, elements: 1, roundoff: Dtype::F32.unit_roundoff() }
     }
 
-    /// Whether its elements have 16 bits and fewer.
+    /// Whether its elements have 16 bits or fewer.
     pub fn is_short(&self) -> bool {
         self.roundoff > SHORT
     }
 
-    /// Whether it shows something: elements with a checksum or with finite statistics.
+    /// Whether it can be compared: it has elements, and a checksum or finite statistics.
     pub fn is_told(&self) -> bool {
         let mut known = self.statistics.iter().flatten().peekable();
         let is_finite = known.peek().is_some() && known.all(|value| value.is_finite());
         self.elements > 0 && (self.checksum.is_some() || is_finite)
     }
 
-    /// Whether equal numbers mean equal values, but for a coincidence: a checksum, or all four statistics.
+    /// Whether equal numbers mean equal values (except by coincidence): it has a checksum or all four statistics.
     pub fn is_telling(&self) -> bool {
         self.elements > 0
             && (self.checksum.is_some() || self.statistics.iter().all(|one| one.is_some_and(f64::is_finite)))
     }
 
-    /// Whether all its elements are one number, as its statistics tell.
+    /// Whether all its elements are the same number, according to its statistics.
     pub fn is_constant(&self) -> bool {
         let [max, min, ..] = self.statistics;
         matches!((max, min), (Some(max), Some(min)) if (max - min).abs() <= 0.0)
@@ -69,8 +69,8 @@ impl Copy {
         self.form == other.form && bits(self) == bits(other) && self.checksum == other.checksum
     }
 
-    /// Distance of two copies in parts of their scale: of the ends and the mean in parts of the largest magnitude, of the
-    /// norms in parts of the norm; infinite where checksums differ and nothing else was recorded.
+    /// Distance of two copies relative to their scale: max, min and mean relative to the largest magnitude, norms
+    /// relative to the norm; infinite where checksums differ and nothing else was recorded.
     pub fn distance(&self, other: &Self) -> f64 {
         let size = |one: Option<f64>| one.map_or(0.0, f64::abs);
         let scale = [self, other]

@@ -3,7 +3,7 @@
 use super::stretches::least_median;
 use crate::median::median;
 
-/// Points of the end of a curve, at least.
+/// Least number of points in the end of a curve.
 const LEAST_END: usize = 3;
 
 /// The end of a curve against its lowest stretch.
@@ -13,9 +13,9 @@ pub struct End {
     pub len: usize,
     /// Median of the last tenth.
     pub end: f64,
-    /// The lowest median of as many neighbours.
+    /// The lowest median of a stretch of that length.
     pub least: f64,
-    /// Share of the curve in front of the middle of that stretch.
+    /// Share of the curve before the middle of that stretch.
     pub least_at: f64,
     /// The first value, and the lowest of the second half.
     pub first: f64,
@@ -50,11 +50,11 @@ pub fn step_of(values: &[f64]) -> Option<f64> {
     median(values.windows(2).filter_map(|pair| Some((pair.get(1)? - pair.first()?).abs())).collect())
 }
 
-/// The smallest period with which all values repeat to the last bit; `None` where they do not.
+/// The smallest period with which all values repeat exactly; `None` where they do not.
 pub fn period_of(values: &[f64]) -> Option<usize> {
     let same =
         |a: usize, b: usize| matches!((values.get(a), values.get(b)), (Some(a), Some(b)) if a.to_bits() == b.to_bits());
-    // Lengths of the longest beginning that ends at each place.
+    // Length of the longest prefix that ends at each place (the prefix function of Knuth, Morris and Pratt).
     let mut borders = vec![0_usize; values.len()];
     let mut known = 0;
     for place in 1..values.len() {
@@ -70,7 +70,7 @@ pub fn period_of(values: &[f64]) -> Option<usize> {
     (period < values.len()).then_some(period)
 }
 
-/// Digits that a number is made of, without zeros in front and behind.
+/// Number of significant digits, without leading and trailing zeros.
 pub fn digits_of(value: f64) -> usize {
     let text = format!("{:e}", value.abs());
     let figures = text.split('e').next().unwrap_or_default();

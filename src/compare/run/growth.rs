@@ -1,4 +1,4 @@
-//! Gradient norms over the layers of a model: of one run how they grow, of two how their difference does.
+//! Gradient norms over the layers of a model: their growth in one run, or the growth of the difference of two.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ pub struct ByLayer {
     pub layers: Vec<(u64, f64)>,
     /// The straight line through their logarithms.
     pub line: Line,
-    /// The largest of them, and the largest over the smallest.
+    /// The largest median.
     pub worst: f64,
-    /// The largest over the smallest.
+    /// Ratio of the largest median to the smallest.
     pub range: f64,
-    /// The largest factor between a layer and the one behind it, with the layer in front.
+    /// The largest factor between a layer and the next one, with the number of the first of the two.
     pub jump: Option<(u64, f64)>,
 }
 
@@ -71,7 +71,7 @@ fn measured(by_layer: BTreeMap<u64, Vec<f64>>) -> Option<ByLayer> {
     })
 }
 
-/// The line of least squares through the logarithms of positive values.
+/// The least-squares line through the logarithms of positive values.
 #[allow(clippy::cast_precision_loss, reason = "numbers of layers")]
 fn line(layers: &[(u64, f64)]) -> Line {
     let points: Vec<(f64, f64)> =

@@ -8,7 +8,7 @@ use crate::read::json::Json;
 /// Kind of such a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModeKind {
-    /// Dropout, or attention that drops.
+    /// Dropout, or attention with dropout.
     Dropout,
     /// Batch norm.
     BatchNorm,
@@ -21,7 +21,7 @@ pub struct Mode {
     pub name: String,
     /// Its kind.
     pub kind: ModeKind,
-    /// Whether it acts as in training: dropout drops, batch norm takes the statistics of the batch.
+    /// Whether it is in training mode: dropout drops elements, batch norm uses the statistics of the batch.
     pub is_training: bool,
 }
 
@@ -46,7 +46,7 @@ impl Mode {
     }
 }
 
-/// The plain argument of one of these places or names.
+/// The plain argument that has one of these positions or names.
 fn argument<'a>(operation: Operation<'a>, names: &[&str]) -> Option<&'a Json> {
     let is_named = |row: &str| {
         let own = row.trim_start_matches('.');

@@ -1,4 +1,5 @@
-//! One step and rank of a dump, as far as a run tells on itself: parameters, gradients, sums of gradients, modes, first values.
+//! One step and rank of a dump, as far as a run can be judged by itself: parameters, gradients, sums of gradients,
+//! modes, first values.
 
 use std::collections::BTreeMap;
 
@@ -41,22 +42,22 @@ pub struct Snapshot {
     pub parameters: Parameters,
     /// Their gradients.
     pub gradients: BTreeMap<String, Copy>,
-    /// Gradients of biases beside the gradients of the outputs that they are the sums of.
+    /// Gradients of biases, each with the gradients of the outputs that should add up to it.
     pub sums: BTreeMap<String, Sum>,
     /// Calls whose result depends on whether the model trains.
     pub modes: Vec<Mode>,
-    /// Whether no result requires a gradient although something given does.
+    /// Whether no result requires a gradient although an input does.
     pub is_gradient_off: bool,
     /// Whether an operation ran backward.
     pub has_backward: bool,
-    /// The first tensor that the first operation was given.
+    /// The first input tensor of the first operation.
     pub first_input: Option<Copy>,
     /// Floating-point results of the first operation that has one.
     pub first_outputs: Vec<Copy>,
 }
 
 impl Snapshot {
-    /// Takes everything from a dump.
+    /// Collects everything from a dump.
     pub fn of(dump: &Dump) -> Self {
         let mut found = Self::default();
         let mut given: BTreeMap<String, Given> = BTreeMap::new();
@@ -118,7 +119,7 @@ impl Snapshot {
     }
 }
 
-/// Whether gradients are recorded, as the tensors that were given and returned tell.
+/// Whether gradients are tracked, judged by input and output tensors.
 #[derive(Default)]
 struct Flow {
     is_off: bool,
@@ -143,7 +144,7 @@ impl Flow {
     }
 }
 
-/// Path of the module that a record is of, without its class; `None` for what is no module.
+/// Path of the module of a record, without its class; `None` for other operations.
 pub(super) fn module_of(name: &OpName) -> Option<&str> {
     let below = name.base.strip_prefix("Module.").or_else(|| name.base.strip_prefix("Cell."))?;
     Some(below.rsplit_once('.').map_or("", |(path, _)| path))

@@ -1,12 +1,14 @@
-//! Medians of neighbours along a curve.
+//! Medians of sliding windows along a curve.
 
-/// Places in a word.
+/// Places (bits) per word.
 const BITS: usize = u64::BITS as usize;
 
-/// The lowest median of `width` neighbours, with the place of its first; `None` where there are fewer.
+/// The lowest median of `width` neighbouring values, with the place of the first of them; `None` where there are fewer
+/// values.
 ///
-/// Places of values in their order are counted, 64 at once, in a tree of sums (P. M. Fenwick, "A New Data Structure for Cumulative Frequency
-/// Tables", 1994), so that a step takes the logarithm of the curve's length however wide a stretch is.
+/// The values of a window are counted by their ranks, 64 at a time, in a tree of sums (P. M. Fenwick, "A New Data
+/// Structure for Cumulative Frequency Tables", 1994), so a step takes time logarithmic in the curve's length, however
+/// wide the window is.
 pub(super) fn least_median(values: &[f64], width: usize) -> Option<(usize, f64)> {
     // Half as wide as a place in memory can be: a curve has ten million points at most.
     let mut order: Vec<u32> = (0..u32::try_from(values.len()).ok()?).collect();
@@ -38,13 +40,13 @@ struct Places {
 }
 
 impl Places {
-    /// None of any of `len` places.
+    /// The empty set over `len` places.
     fn none_of(len: usize) -> Self {
         let words = len.div_ceil(BITS);
         Self { words: vec![0; words], sums: vec![0; words + 1] }
     }
 
-    /// Puts a place in, or takes it out.
+    /// Adds a place, or removes it if it is in the set.
     fn toggle(&mut self, place: u32) {
         let place = place as usize;
         let Some(word) = self.words.get_mut(place / BITS) else { return };
@@ -58,7 +60,7 @@ impl Places {
         }
     }
 
-    /// The one that `nth` others come before.
+    /// The place with `nth` smaller ones in the set.
     fn nth(&self, nth: usize) -> usize {
         let mut rest = i32::try_from(nth).unwrap_or(i32::MAX);
         let mut at = 0;

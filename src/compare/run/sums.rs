@@ -4,7 +4,7 @@ use super::copies::Copy;
 use crate::kind::TensorKind;
 use crate::read::dump::{Leaf, Operation};
 
-/// Share of the norms that rounding and the order of summation make of a sum.
+/// Error of a sum from rounding and the order of summation, as a share of the norms.
 const ROUNDING: f64 = 2e-4;
 
 /// Gradients of the outputs of a layer, over its backward calls.
@@ -16,14 +16,14 @@ pub struct Given {
     is_known: Option<bool>,
 }
 
-/// The gradient of a bias beside what it has to be.
+/// The gradient of a bias and the sum that it has to equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sum {
-    /// Sum over the bias' gradient.
+    /// Sum over the elements of the bias' gradient.
     pub bias: f64,
-    /// Sum over the gradients of the outputs.
+    /// Sum over the elements of the outputs' gradients.
     pub given: f64,
-    /// Difference that rounding makes.
+    /// Difference that rounding can make.
     pub tolerance: f64,
 }
 
@@ -46,7 +46,7 @@ impl Given {
         }
     }
 
-    /// The sum beside the gradient of the bias; `None` where one is not known.
+    /// Both sums for the gradient of the bias; `None` where one is not known.
     pub fn beside(&self, bias: &Copy) -> Option<Sum> {
         self.is_known.filter(|is_known| *is_known)?;
         let [.., mean, norm] = bias.statistics;
@@ -61,7 +61,7 @@ impl Given {
 }
 
 impl Sum {
-    /// The part of the bias' gradient that this step did not make.
+    /// The part of the bias' gradient that the outputs' gradients of this step do not explain.
     pub fn excess(&self) -> f64 {
         self.bias - self.given
     }

@@ -1,4 +1,4 @@
-//! A limit from what a healthy test has scored before.
+//! Limit for a test's score, from the scores of past healthy runs.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use super::quantile::normal;
 use super::shift::{detectable_by, mean};
 use super::student;
 
-/// Numbers of past runs without which no limit is made.
+/// Least number of past runs from which a limit is made.
 pub const LEAST: usize = 8;
 
-/// The limit that follows from past runs, and where a gate lies among them.
+/// The limit that follows from past runs, and the position of a gate among them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Calibration {
     /// Number of past runs.
@@ -18,7 +18,7 @@ pub struct Calibration {
     pub mean: f64,
     /// Their standard deviation.
     pub sd: f64,
-    /// Beyond this a healthy run falls with a probability of alpha.
+    /// Limit beyond which a healthy run falls with probability alpha.
     pub limit: f64,
     /// Smallest true change of one run that the limit finds with the power.
     pub detectable: f64,

@@ -37,7 +37,7 @@ fn add_shifted(to: &mut [f64], from: &[f64], by: usize) {
     }
 }
 
-/// Twice the rank of each value, of equal ones their mean.
+/// Twice the rank of each value, with the mean rank for equal values.
 pub(super) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count();
     let equal = |value: f64| values.iter().filter(|other| other.total_cmp(&value).is_eq()).count();

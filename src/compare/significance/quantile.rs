@@ -1,8 +1,8 @@
-//! Quantiles: where a falling tail reaches a probability.
+//! Quantiles: the place where a falling tail reaches a probability.
 
 use crate::compare::evaluation::normal::upper_tail;
 
-/// Halvings after which no `f64` between the ends is left.
+/// Number of halvings after which no `f64` is left between the ends.
 const HALVINGS: usize = 120;
 
 /// The z with P(Z <= z) = `probability` of a standard normal number.
@@ -10,7 +10,7 @@ pub fn normal(probability: f64) -> f64 {
     if probability < 0.5 { -where_tail(probability, upper_tail) } else { where_tail(1.0 - probability, upper_tail) }
 }
 
-/// The place at or above zero where a falling `tail` is `probability`, which is a half at most.
+/// The place at or above zero where a falling `tail` equals `probability`, which is at most 0.5.
 pub(super) fn where_tail(probability: f64, tail: impl Fn(f64) -> f64) -> f64 {
     if probability <= 0.0 {
         return f64::INFINITY;

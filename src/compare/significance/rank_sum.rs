@@ -5,7 +5,7 @@ use super::quantile::normal;
 use crate::compare::evaluation::normal::upper_tail;
 use crate::median::middle;
 
-/// Runs of both sides together up to which all ways to cut them in two are counted.
+/// Most runs of both sides together for which all divisions into two samples are counted.
 const EXACT: usize = 40;
 
 /// Number of ways to choose `n` of `n + m`.
@@ -14,8 +14,8 @@ pub fn ways(n: usize, m: usize) -> f64 {
     (1..=n).map(|k| (m + k) as f64 / k as f64).product()
 }
 
-/// Two-sided probability of rank sums as far apart as these: over all ways to cut the numbers in two, with the mean rank for
-/// equal ones; from 41 runs on by the normal distribution, corrected for ties and continuity.
+/// Two-sided probability of rank sums as far apart as these: over all divisions of the numbers into two samples, with
+/// the mean rank for equal ones; from 41 runs on by the normal distribution, corrected for ties and continuity.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
 pub fn p_value(baseline: &[f64], candidate: &[f64]) -> f64 {
     let all = [baseline, candidate].concat();
@@ -39,8 +39,7 @@ pub fn p_value(baseline: &[f64], candidate: &[f64]) -> f64 {
 /// The median of all differences of a candidate's number and a baseline's (J. L. Hodges and E. L. Lehmann 1963), and the
 /// interval that holds the shift with a probability of 1 - `alpha`.
 pub fn shift(baseline: &[f64], candidate: &[f64], alpha: f64) -> Option<(f64, [f64; 2])> {
-    let mut differences: Vec<f64> =
-        candidate.iter().flat_map(|theirs| baseline.iter().map(move |ours| theirs - ours)).collect();
+    let mut differences: Vec<f64> = candidate.iter().flat_map(|c| baseline.iter().map(move |b| c - b)).collect();
     differences.sort_by(f64::total_cmp);
     let left_off = left_off(baseline.len(), candidate.len(), alpha / 2.0);
     let low = differences.get(left_off.saturating_sub(1)).copied()?;
@@ -62,7 +61,7 @@ fn left_off(n: usize, m: usize, tail: f64) -> usize {
     }
     let ranks: Vec<usize> = (1..=n + m).collect();
     let ways = ways_to_choose(&ranks, m);
-    // The smallest sum stands for no pair in which the candidate's number is the higher one.
+    // The smallest rank sum means that the candidate's number is the higher one in no pair.
     places_of_tail(ways.get(m * (m + 1) / 2..).unwrap_or_default(), tail)
 }
 
@@ -79,21 +78,21 @@ mod tests {
         // Counted by hand: four of the twenty cuts are as far apart.
         assert!((p_value(&[1.0, 2.0, 4.0], &[3.0, 5.0, 6.0]) - 0.2).abs() < 1e-12);
         assert!((p_value(&[1.0, 1.0], &[1.0, 1.0]) - 1.0).abs() < 1e-12);
-        let (ours, theirs): (Vec<f64>, Vec<f64>) = (up(30), (1..=30).map(|n| f64::from(n) + 10.5).collect());
-        assert!(p_value(&ours, &theirs) < 1e-3, "by the normal distribution");
+        let (baseline, candidate): (Vec<f64>, Vec<f64>) = (up(30), (1..=30).map(|n| f64::from(n) + 10.5).collect());
+        assert!(p_value(&baseline, &candidate) < 1e-3, "by the normal distribution");
     }
 
     #[test]
     fn the_interval_holds_the_shift_and_grows_with_certainty() {
-        let ours = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
-        let theirs = ours.map(|value| value + 3.25);
-        let (estimate, [low, high]) = shift(&ours, &theirs, 0.05).expect("numbers");
+        let baseline = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
+        let candidate = baseline.map(|value| value + 3.25);
+        let (estimate, [low, high]) = shift(&baseline, &candidate, 0.05).expect("numbers");
         assert!((estimate - 3.25).abs() < 1e-12);
         // Of 100 differences those from the 24th on, as tables of U say: the critical value for 10 and 10 is 23.
-        let mut differences: Vec<f64> = theirs.iter().flat_map(|a| ours.iter().map(move |b| a - b)).collect();
+        let mut differences: Vec<f64> = candidate.iter().flat_map(|a| baseline.iter().map(move |b| a - b)).collect();
         differences.sort_by(f64::total_cmp);
         assert!((low - differences[23]).abs() < 1e-12 && (high - differences[76]).abs() < 1e-12);
-        let wider = shift(&ours, &theirs, 0.01).expect("numbers").1;
+        let wider = shift(&baseline, &candidate, 0.01).expect("numbers").1;
         assert!(wider[0] < low && wider[1] > high);
     }
 }

@@ -1,18 +1,18 @@
-//! Rates of two samples of runs.
+//! Comparison of rates in two samples of runs.
 
 use super::student::log_gamma;
 
-/// Probability of as many or more marked runs on the candidate's side as there are, where the marked ones fall on any run alike
+/// Probability of at least as many marked runs on the candidate's side, where every run is equally likely to be marked
 /// (R. A. Fisher's exact test, one-sided). `marked` runs of `runs`, of baseline and candidate.
 #[allow(clippy::cast_precision_loss, reason = "counts of runs")]
 pub fn fisher(marked: [usize; 2], runs: [usize; 2]) -> f64 {
     let choose = |n: usize, k: usize| {
         if k > n { f64::NEG_INFINITY } else { of(n) - of(k) - of(n - k) }
     };
-    let ([ours, theirs], [n, m]) = (marked, runs);
-    let both = ours + theirs;
+    let ([baseline, candidate], [n, m]) = (marked, runs);
+    let both = baseline + candidate;
     let chance = |count: usize| (choose(m, count) + choose(n, both - count) - choose(n + m, both)).exp();
-    (theirs..=both.min(m)).map(chance).sum::<f64>().min(1.0)
+    (candidate..=both.min(m)).map(chance).sum::<f64>().min(1.0)
 }
 
 /// The logarithm of a factorial.

@@ -3,9 +3,9 @@
 use super::quantile::normal;
 use super::{rank_sum, signed_rank, student};
 
-/// Runs of a side from which on its own spread counts.
+/// Least number of runs of each side for which each side's own spread is used.
 const SPREAD: usize = 4;
-/// Runs of a side that are looked at for how many would be needed.
+/// Largest number of runs of a side that is tried in the search for the number needed.
 const MOST_RUNS: usize = 10_000;
 
 /// A test.
@@ -109,13 +109,13 @@ fn by_ranks(
     Shift { test, p_value, estimate, interval, detectable: 0.5 * (high - low) * factor, spread }
 }
 
-/// Runs of each side, or pairs, of which a shift of this size is found with the power.
+/// Number of runs of each side, or of pairs, with which a shift of this size is found with the power of `levels`.
 pub fn needed(shift: f64, spread: f64, is_paired: bool, levels: Levels) -> Option<usize> {
     let is_enough = |runs: &usize| {
         let (error, freedom) = of_equal_sides(spread, *runs, is_paired);
         detectable(error, freedom, levels) <= shift.abs()
     };
-    // What is found only grows with the runs.
+    // More runs never find less, so the search can halve the range.
     let (mut low, mut high) = (2, MOST_RUNS);
     if !is_enough(&high) {
         return None;
@@ -140,7 +140,8 @@ fn detectable(error: f64, freedom: f64, levels: Levels) -> f64 {
     detectable_by(quantile, normal(levels.power), freedom) * error
 }
 
-/// The same in standard errors, for the `quantile` that a test is held by and that of the normal distribution at its power.
+/// The same in standard errors, for the `quantile` of the test's level and the quantile of the normal distribution at
+/// its power.
 pub(super) fn detectable_by(quantile: f64, of_power: f64, freedom: f64) -> f64 {
     let small = 1.0 / (4.0 * freedom);
     let spread = (1.0 + quantile * quantile / (2.0 * freedom)).sqrt();
@@ -162,13 +163,14 @@ impl Means {
         if baseline.is_empty() || candidate.is_empty() || n + m < 3.0 {
             return None;
         }
-        let (ours, theirs) = (mean(baseline), mean(candidate));
-        let [of_ours, of_theirs] = [(baseline, ours), (candidate, theirs)].map(|(values, mean)| squares(values, mean));
+        let (baseline_mean, candidate_mean) = (mean(baseline), mean(candidate));
+        let baseline_squares = squares(baseline, baseline_mean);
+        let candidate_squares = squares(candidate, candidate_mean);
         let freedom = n + m - 2.0;
-        let spread = ((of_ours + of_theirs) / freedom).sqrt();
+        let spread = ((baseline_squares + candidate_squares) / freedom).sqrt();
         let pooled = (spread * (1.0 / n + 1.0 / m).sqrt(), freedom);
         let own = (n > 1.0 && m > 1.0).then(|| {
-            let (a, b) = (of_ours / (n - 1.0) / n, of_theirs / (m - 1.0) / m);
+            let (a, b) = (baseline_squares / (n - 1.0) / n, candidate_squares / (m - 1.0) / m);
             let freedom = (a + b).powi(2) / (a * a / (n - 1.0) + b * b / (m - 1.0));
             ((a + b).sqrt(), if freedom.is_finite() { freedom } else { n + m - 2.0 })
         });
@@ -177,7 +179,7 @@ impl Means {
             Some((error, freedom)) => (error.max(pooled.0), freedom.min(pooled.1)),
             None => pooled,
         };
-        Some(Self { difference: theirs - ours, error, freedom, spread })
+        Some(Self { difference: candidate_mean - baseline_mean, error, freedom, spread })
     }
 
     fn of_pairs(differences: &[f64]) -> Option<Self> {
@@ -189,10 +191,12 @@ impl Means {
 
     fn tested(&self, test: Test, levels: Levels) -> Shift {
         let Self { difference, error, freedom, spread } = *self;
-        let p_value = match () {
-            () if error > 0.0 => 2.0 * student::upper_tail(difference.abs() / error, freedom),
-            () if difference == 0.0 => 1.0,
-            () => 0.0,
+        let p_value = if error > 0.0 {
+            2.0 * student::upper_tail(difference.abs() / error, freedom)
+        } else if difference == 0.0 {
+            1.0
+        } else {
+            0.0
         };
         let half = student::quantile(1.0 - levels.alpha / 2.0, freedom) * error;
         let interval = [difference - half, difference + half];

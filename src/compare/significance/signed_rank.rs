@@ -5,11 +5,11 @@ use super::quantile::normal;
 use crate::compare::evaluation::normal::upper_tail;
 use crate::median::middle;
 
-/// Pairs up to which all signs are counted.
+/// Most pairs for which all combinations of signs are counted.
 const EXACT: usize = 40;
 
-/// Two-sided probability of differences as one-sided as these, where each sign is as likely as the other. Equal pairs count for
-/// neither side.
+/// Two-sided probability of differences as one-sided as these, where both signs are equally likely. Equal pairs count
+/// for neither side.
 #[allow(clippy::cast_precision_loss, reason = "counts of pairs")]
 pub fn p_value(differences: &[f64]) -> f64 {
     let magnitudes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
@@ -69,7 +69,7 @@ mod tests {
     fn probabilities_and_intervals_are_those_of_tables() {
         let all_up: Vec<f64> = (1..=8_u32).map(f64::from).collect();
         assert!((p_value(&all_up) - 2.0 / 256.0).abs() < 1e-12);
-        // One of the smallest the other way: two of 256 sums are as far, on each side.
+        // The smallest difference has the other sign: two of 256 sums are as extreme, on each side.
         let mut one_down = all_up.clone();
         one_down[0] = -1.0;
         assert!((p_value(&one_down) - 4.0 / 256.0).abs() < 1e-12);

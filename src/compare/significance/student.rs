@@ -18,7 +18,7 @@ pub fn upper_tail(t: f64, freedom: f64) -> f64 {
     0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
-/// The t with P(T <= t) = `probability`, which is a half at least.
+/// The t with P(T <= t) = `probability`, which is at least 0.5.
 pub fn quantile(probability: f64, freedom: f64) -> f64 {
     where_tail(1.0 - probability, |t| upper_tail(t, freedom))
 }
@@ -39,7 +39,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function, by Lentz's way from the front.
+/// The continued fraction of the incomplete beta function, by Lentz's method.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     let whole = |value: f64| if value.abs() < SMALLEST { SMALLEST } else { value };
     let mut c = 1.0;

@@ -1,4 +1,4 @@
-//! Records of a side, or of both, measured an answer at a time.
+//! Records of one side, or of both sides, measured one answer at a time.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,9 +9,9 @@ use super::quantity::Quantity;
 use crate::pair::tokens::{Aligned, RowIndex, RowKey, RowPlace, index};
 use crate::read::tokens::{Holds, Row, Scratch, Table};
 
-/// Largest value that is still a log-probability: what rounding adds to 0.
+/// Largest value that still counts as a log-probability: 0 plus rounding.
 const MOST: f64 = 1e-6;
-/// Fewest tokens of a step that say that a quantity is one number.
+/// Least number of tokens of a step that show that a quantity is constant.
 const FEWEST_EQUAL: u64 = 8;
 
 /// A comparison, measured.
@@ -21,7 +21,7 @@ pub struct Measured {
     pub meter: Meter,
     /// Notes beside them.
     pub notes: Notes,
-    /// Quantities that some answer has.
+    /// Quantities that at least one answer has.
     pub holds: Holds,
     /// Answers that were measured.
     pub measured: u64,
@@ -33,7 +33,7 @@ impl Measured {
         Self { meter: Meter::new(noise), notes, holds: Holds::default(), measured: 0 }
     }
 
-    /// Takes out steps in which a quantity is one number.
+    /// Removes steps in which a quantity is constant.
     fn drop_constant(&mut self) {
         let mut found = Vec::new();
         for (step, sums) in &self.meter.steps {
@@ -52,14 +52,14 @@ impl Measured {
     }
 }
 
-/// Both sides held against each other.
+/// Comparison of one quantity of the candidate with one of the baseline.
 #[derive(Clone, Debug)]
 pub struct Across {
     /// Quantity of the candidate, and of the baseline.
     pub quantities: [Quantity; 2],
     /// The comparison.
     pub measured: Measured,
-    /// Answers of the candidate that the baseline has too.
+    /// Number of answers of the candidate that the baseline has too.
     pub shared: u64,
     /// Answers of the candidate, and of the baseline, that have the quantity.
     pub answers: [u64; 2],
@@ -71,11 +71,11 @@ struct Walk<'t> {
     measured: Measured,
     scratch: Scratch,
     aligned: Aligned,
-    /// By part, the number of its answers so far.
+    /// Table and hash of the values of each answer read so far, by step and rank and by the answer's ids.
     seen: HashMap<(Part, RowKey), (usize, u64)>,
 }
 
-/// Holds the engine's log-probabilities of a side against its trainer's.
+/// Compares the engine's log-probabilities of one side with its trainer's.
 pub fn own(tables: &[Table], noise: f64) -> Measured {
     let mut walk = Walk {
         tables,
@@ -87,7 +87,8 @@ pub fn own(tables: &[Table], noise: f64) -> Measured {
     let is_alone = |holds: Holds| holds.engine && !holds.trainer;
     let mut engines = index(tables, is_alone);
     let mut row = Row::default();
-    // Answers of both come first: what an engine alone recorded of them is a second witness, and no partner for others.
+    // Answers with both quantities come first: an engine's own record of such an answer is a second witness, and must
+    // not become the partner of another answer.
     for is_trainer_alone in [false, true] {
         for (nth, table) in tables.iter().enumerate() {
             for number in 0..table.rows() {
@@ -111,7 +112,7 @@ impl Walk<'_> {
         Some((table, Part { step: table.step(place.row), rank: table.rank(place.row) }))
     }
 
-    /// Counts an answer; gives its number among those of its part.
+    /// Counts an answer; returns its number among those of its step and rank.
     fn count(&mut self, part: &Part) -> u64 {
         let count = self.measured.notes.answers.entry(part.clone()).or_default();
         *count += 1;
@@ -221,14 +222,14 @@ impl Walk<'_> {
         *known = lag.max(*known);
     }
 
-    /// Adds what is aligned to the sums.
+    /// Adds the aligned values to the sums.
     fn add(&mut self, about: &About<'_>, place: &str, is_difference: bool) {
         let Self { aligned, measured, .. } = self;
         let Measured { meter, notes, measured, .. } = measured;
         measure(aligned, about, place, is_difference, (meter, notes, measured));
     }
 
-    /// Notes engines' answers without a trainer's.
+    /// Notes answers of engines that have no partner from a trainer.
     fn lonely_engines(&mut self, engines: &mut RowIndex, row: &mut Row) {
         for nth in 0..self.tables.len() {
             let rows = self.tables.get(nth).map_or(0, Table::rows);
@@ -241,7 +242,7 @@ impl Walk<'_> {
                 }
                 self.add_holds(row.has);
                 let rest = RowKey::of(row).map(|key| engines.take(&part.step, key, !row.prompt.is_empty()));
-                // Of one that was taken, another with the same ids may be left.
+                // Where this one was taken already, another one with the same ids may be left.
                 if rest.is_none_or(|left| left.is_some()) {
                     let [engines, _] = &mut self.measured.notes.lonely;
                     *engines += 1;
@@ -262,7 +263,7 @@ fn about<'r>(part: &Part, number: u64, row: &'r Row, witness: Option<&Row>) -> A
     }
 }
 
-/// Adds aligned values to the sums, unless they are no log-probabilities.
+/// Adds aligned values to the sums if they are log-probabilities.
 fn measure(
     aligned: &Aligned,
     about: &About<'_>,
@@ -296,8 +297,8 @@ fn measure(
     *measured += 1;
 }
 
-/// Holds the answers that both sides have against each other: the same quantity where both have it, else the engine's of one
-/// against the trainer's of the other.
+/// Compares the answers that both sides have: the same quantity where both have it, else the engine's of one side with
+/// the trainer's of the other.
 pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Vec<Across> {
     let held = |tables: &[Table]| {
         let mut all = Holds::default();
@@ -309,36 +310,39 @@ pub fn across(baseline: &[Table], candidate: &[Table], noise: f64) -> Vec<Across
         }
         all
     };
-    let (ours, theirs) = (held(candidate), held(baseline));
+    let (candidate_holds, baseline_holds) = (held(candidate), held(baseline));
     let both = [Quantity::Engine, Quantity::Trainer];
     let mut pairs: Vec<[Quantity; 2]> = Vec::new();
-    pairs.extend(both.into_iter().filter(|one| one.is_in(ours) && one.is_in(theirs)).map(|one| [one, one]));
+    let shared = both.into_iter().filter(|one| one.is_in(candidate_holds) && one.is_in(baseline_holds));
+    pairs.extend(shared.map(|one| [one, one]));
     if pairs.is_empty() {
         let mixed = [[Quantity::Engine, Quantity::Trainer], [Quantity::Trainer, Quantity::Engine]];
-        pairs.extend(mixed.into_iter().filter(|[our, their]| our.is_in(ours) && their.is_in(theirs)));
+        let mixed = mixed.into_iter().filter(|[one, other]| one.is_in(candidate_holds) && other.is_in(baseline_holds));
+        pairs.extend(mixed);
     }
     pairs.into_iter().map(|quantities| hold_across(baseline, candidate, quantities, noise)).collect()
 }
 
 fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2], noise: f64) -> Across {
-    let [our, their] = quantities;
-    // What an engine alone recorded beside both is a second record of the same answers.
+    let [candidate_quantity, baseline_quantity] = quantities;
+    // Where a side has answers with both quantities, records of an engine alone repeat the same answers.
     let is_taken = |tables: &[Table], quantity: Quantity| {
         let of_both = |holds: Holds| holds.engine && holds.trainer;
         let has_both = tables.iter().any(|table| (0..table.rows()).any(|row| of_both(table.holds(row))));
         move |holds: Holds| quantity.is_in(holds) && (!has_both || of_both(holds))
     };
-    let (is_ours, is_theirs) = (is_taken(candidate, our), is_taken(baseline, their));
-    let mut found = index(baseline, is_theirs);
+    let is_candidate_taken = is_taken(candidate, candidate_quantity);
+    let is_baseline_taken = is_taken(baseline, baseline_quantity);
+    let mut found = index(baseline, is_baseline_taken);
     let mut across = Across { quantities, measured: Measured::new(noise), shared: 0, answers: [0, 0] };
     let (mut scratch, mut aligned) = (Scratch::default(), Aligned::default());
     let (mut row, mut other) = (Row::default(), Row::default());
-    let [ours, theirs] = &mut across.answers;
-    *theirs = counted(baseline, is_theirs);
+    let [candidate_answers, baseline_answers] = &mut across.answers;
+    *baseline_answers = counted(baseline, is_baseline_taken);
     for table in candidate {
-        for number in (0..table.rows()).filter(|row| is_ours(table.holds(*row))) {
+        for number in (0..table.rows()).filter(|row| is_candidate_taken(table.holds(*row))) {
             let part = Part { step: table.step(number), rank: table.rank(number) };
-            *ours += 1;
+            *candidate_answers += 1;
             let notes = &mut across.measured.notes;
             let nth = notes.answers.entry(part.clone()).or_default();
             *nth += 1;
@@ -349,8 +353,8 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
             let has_prompt = !row.prompt.is_empty();
             let partner = RowKey::of(&row).and_then(|key| found.take(&part.step, key, has_prompt));
             let Some(partner) = partner else { continue };
-            let Some(theirs) = baseline.get(partner.table) else { continue };
-            if theirs.read(partner.row, &mut scratch, &mut other).is_err() {
+            let Some(partner_table) = baseline.get(partner.table) else { continue };
+            if partner_table.read(partner.row, &mut scratch, &mut other).is_err() {
                 continue;
             }
             across.shared += 1;
@@ -360,11 +364,11 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
                 notes.lengths.add(&place, lengths);
                 continue;
             }
-            // Of two quantities the engine's is a.
-            if our == their || our == Quantity::Engine {
-                aligned.of((our.of(&row), &row), (their.of(&other), &other));
+            // Of two different quantities, the engine's one is a.
+            if candidate_quantity == baseline_quantity || candidate_quantity == Quantity::Engine {
+                aligned.of((candidate_quantity.of(&row), &row), (baseline_quantity.of(&other), &other));
             } else {
-                aligned.of((their.of(&other), &other), (our.of(&row), &row));
+                aligned.of((baseline_quantity.of(&other), &other), (candidate_quantity.of(&row), &row));
             }
             let about = about(&part, nth, &row, None);
             let Measured { meter, notes, measured, .. } = &mut across.measured;
@@ -375,7 +379,7 @@ fn hold_across(baseline: &[Table], candidate: &[Table], quantities: [Quantity; 2
     across
 }
 
-/// Answers that are taken.
+/// Number of answers for which `is_taken` is true.
 fn counted(tables: &[Table], is_taken: impl Fn(Holds) -> bool) -> u64 {
     let of = |table: &Table| (0..table.rows()).filter(|row| is_taken(table.holds(*row))).count() as u64;
     tables.iter().map(of).sum()

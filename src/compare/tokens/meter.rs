@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::sums::Sums;
 use crate::read::tokens::Step;
 
-/// Fewest judged tokens of an answer whose mean says something.
+/// Least number of judged tokens for which the mean of an answer is meaningful.
 pub const FEWEST_TOKENS: u64 = 4;
-/// Token ids that are kept of all answers together, to look for one that all loud ones share.
+/// Most token ids that are kept over all answers, to search for one that all noisy answers share.
 const MOST_IDS: usize = 1 << 23;
-/// Longest answer whose positions are followed.
+/// Longest answer for which sums by position are kept.
 const MOST_POSITIONS: usize = 1 << 18;
-/// Answers of which a row of the picture is kept, and parts of each.
+/// Most answers that get a row in the picture.
 const MOST_DRAWN: usize = 4096;
-/// Parts of a row of the picture.
+/// Number of parts in a row of the picture.
 pub const PARTS: usize = 32;
 
 /// One answer, as it was measured.
@@ -35,7 +35,7 @@ pub struct Sequence {
     pub prompt: u64,
     /// Tokens of its prompt that came from a cache.
     pub cached: u64,
-    /// Ids in it, in order, each once; `None` where they are not kept.
+    /// Distinct token ids in it, in rising order; `None` where they are not kept.
     pub ids: Option<Box<[i64]>>,
     /// Mean |a - b| of its parts; NaN where nothing is judged, empty where it is not drawn.
     pub parts: Vec<f32>,
@@ -58,7 +58,7 @@ pub struct TokenPlace {
     pub b: f64,
 }
 
-/// Facts of an answer beside its numbers.
+/// Facts about an answer other than its values.
 #[derive(Clone, Debug)]
 pub struct About<'r> {
     /// Its step.
@@ -87,7 +87,7 @@ pub struct NonFinite {
 /// Sums over all answers of a comparison.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    /// Noise that a token is held against, in nats.
+    /// Noise with which a token's difference is compared, in nats.
     noise: f64,
     /// By step.
     pub steps: BTreeMap<Step, Sums>,
@@ -106,11 +106,11 @@ pub struct Meter {
     kept: usize,
 }
 
-/// Times the noise that the first loud token is told from.
+/// Multiple of the noise from which on a token is noisy.
 const LOUD_TOKEN: f64 = 5.0;
 
 impl Meter {
-    /// A comparison of nothing, whose tokens are held against `noise` nats.
+    /// An empty comparison, whose tokens are compared with a noise of `noise` nats.
     pub fn new(noise: f64) -> Self {
         Self {
             noise,
@@ -167,7 +167,7 @@ impl Meter {
         self.ranks.entry(about.rank).or_default().join(&sums);
     }
 
-    /// Adds an answer of which differences of probabilities are all that is known.
+    /// Adds an answer of which only differences of probabilities are known.
     pub fn add_differences(&mut self, about: &About<'_>, differences: &[f64], judged: &[bool]) {
         let mut sums = Sums::default();
         for (position, (difference, judged)) in differences.iter().zip(judged).enumerate() {
@@ -191,7 +191,7 @@ impl Meter {
         self.ranks.entry(about.rank).or_default().join(&sums);
     }
 
-    /// Leaves out what was measured of a step.
+    /// Removes the sums of a step.
     pub fn forget(&mut self, step: &Step) {
         self.steps.remove(step);
         self.sequences.retain(|sequence| sequence.step != *step);
@@ -225,7 +225,7 @@ impl Meter {
             ids.dedup();
             self.kept += ids.len();
         } else {
-            // Beyond that a shared token is not looked for at all: of some answers alone it would say too much.
+            // Beyond that limit no ids are kept at all: a token shared by only some of the answers would be misleading.
             self.kept = MOST_IDS;
         }
         self.sequences.push(Sequence {

@@ -1,4 +1,4 @@
-//! Sums by which the shape of the differences is told: shifted, scaled, bent or cut off.
+//! Sums that describe the shape of the differences: shifted, scaled, curved or truncated.
 
 /// Sums of powers of a and b over tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Moments {
     b: [f64; 4],
     /// Sums of (a - b), (a - b) b, (a - b) b^2 and (a - b)^2.
     apart: [f64; 4],
-    /// Tokens with a - b below half the noise under zero.
+    /// Number of tokens with a - b below minus half the noise.
     below: f64,
     /// Of neighbours: their number, the sums of |a(t) - b(t+1)| and of |a(t+1) - b(t)|.
     neighbours: [f64; 3],
@@ -22,9 +22,9 @@ pub struct Moments {
 /// A factor between a and b.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// a is this many times b.
+    /// Factor by which b is multiplied to give a.
     pub factor: f64,
-    /// Root of the mean square of what the factor leaves.
+    /// Root mean square of the residual after the factor.
     pub residual: f64,
     /// Mean |a|.
     pub mean_abs_a: f64,
@@ -45,7 +45,7 @@ impl Moments {
         self.below += f64::from(u8::from(difference < -noise / 2.0));
     }
 
-    /// Adds two tokens that stand side by side, each as (a, b).
+    /// Adds two neighbouring tokens, each as (a, b).
     pub fn add_neighbours(&mut self, (first_a, first_b): (f64, f64), (second_a, second_b): (f64, f64)) {
         join(&mut self.neighbours, &[1.0, (first_a - second_b).abs(), (second_a - first_b).abs()]);
     }
@@ -63,7 +63,8 @@ impl Moments {
         join(&mut self.neighbours, &other.neighbours);
     }
 
-    /// Mean |a - b| where a is held against the next token's b, and against the one before; `None` without neighbours.
+    /// Mean |a - b| where a is compared with the next token's b, and with the previous token's b; `None` without
+    /// neighbours.
     pub fn shifted(&self) -> Option<[f64; 2]> {
         let [count, next, before] = self.neighbours;
         (count > 0.0).then(|| [next / count, before / count])
@@ -97,7 +98,7 @@ impl Moments {
         (total > 0.0 && share.is_finite()).then_some(share)
     }
 
-    /// Share of tokens with a - b below half the noise under zero.
+    /// Share of tokens with a - b below minus half the noise.
     pub fn share_below(&self) -> f64 {
         self.below / self.count
     }
@@ -107,7 +108,7 @@ fn join(sums: &mut [f64], others: &[f64]) {
     sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
 }
 
-/// Solves three equations by elimination, the largest of a column first; `None` where they say too little.
+/// Solves three linear equations by elimination with column pivots; `None` where they are dependent.
 fn solve(rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     let mut left = rows.to_vec();
     let mut done: Vec<[f64; 4]> = Vec::new();

@@ -1,4 +1,4 @@
-//! Notes that aligning answers takes, beside their numbers.
+//! Notes about answers that are taken while they are aligned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::read::tokens::{PromptDifference, Step};
 pub struct Noted<T> {
     /// Its count.
     pub count: u64,
-    /// First place, with what stood there.
+    /// First place, with the value found there.
     pub first: Option<(String, T)>,
 }
 
@@ -23,7 +23,7 @@ impl<T> Default for Noted<T> {
 }
 
 impl<T> Noted<T> {
-    /// Notes one more, at a place.
+    /// Counts one more at a place; the first one is kept.
     pub fn add(&mut self, place: impl fmt::Display, what: T) {
         self.count += 1;
         if self.first.is_none() {
@@ -61,21 +61,21 @@ pub struct Notes {
     pub unreadable: Noted<String>,
     /// Answers whose arrays have other lengths.
     pub lengths: Noted<[(&'static str, u64); 2]>,
-    /// Answers that two masks treat differently, and tokens that only one of both lets through.
+    /// Answers that two masks treat differently, with the number of tokens that only one of the masks keeps.
     pub masks: Noted<u64>,
-    /// Answers that end in zeros that no mask leaves out.
+    /// Answers that end in zeros that no mask excludes.
     pub zeros: Noted<u64>,
-    /// Answers whose sequence is another one for the trainer.
+    /// Answers for which the trainer scored a different sequence.
     pub prompts: Noted<PromptDifference>,
-    /// Answers with a value that is no log-probability.
+    /// Answers with a value that cannot be a log-probability.
     pub positive: Noted<(Quantity, f64)>,
     /// Whether all values of such answers lie in 0 to 1, as probabilities do.
     pub are_probabilities: bool,
-    /// Steps in which a quantity is one number throughout.
+    /// Steps in which a quantity is constant.
     pub constant: Vec<(Step, Quantity, f64)>,
-    /// Answers of two files of one part that differ.
+    /// Answers that differ between two files of the same step and rank.
     pub contradicting: Noted<String>,
-    /// Answers of the engine, and of the trainer, that the other does not have.
+    /// Number of answers of the engine, and of the trainer, that the other one does not have.
     pub lonely: [u64; 2],
     /// The largest lag of a weight version behind its step, by step.
     pub lags: BTreeMap<u64, i64>,

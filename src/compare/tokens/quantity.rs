@@ -1,4 +1,4 @@
-//! Quantities of an answer.
+//! Quantities of an answer: the log-probabilities of the engine and of the trainer.
 
 use crate::read::tokens::{Holds, Row};
 

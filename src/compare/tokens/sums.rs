@@ -22,11 +22,11 @@ pub struct Sums {
     outside: u64,
     /// Tokens whose a and b have the same bits.
     pub equal_bits: u64,
-    /// Smallest and largest a and b.
+    /// Smallest and largest a.
     pub range_a: [f64; 2],
     /// Smallest and largest b.
     pub range_b: [f64; 2],
-    /// Sums by which the shape of the differences is told.
+    /// Sums that describe the shape of the differences.
     pub moments: Moments,
 }
 
@@ -64,7 +64,7 @@ pub struct Measures {
 }
 
 impl Sums {
-    /// Adds a token; `noise` in nats tells what lies clearly below.
+    /// Adds a token; `noise` in nats is the unit for differences clearly below zero.
     pub fn add(&mut self, a: f64, b: f64, noise: f64) {
         let difference = a - b;
         self.tokens += 1;

@@ -16,7 +16,7 @@ pub fn sync_digests(
         (*step, rows.iter().map(|row| (row.name.clone(), told(row))).collect())
     };
     let earlier: Vec<(u64, HashMap<String, String>)> = earlier.iter().map(by_name).collect();
-    // A digest that many tensors share, as those of zeros do, tells none of them.
+    // A digest that many tensors share, such as that of zeros, identifies none of them.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
     for (place, (from, _)) in pairs.iter().enumerate() {
         holders.entry(told(from)).and_modify(|holder| *holder = None).or_insert(Some(place));
@@ -43,7 +43,7 @@ pub fn sync_digests(
     pairs.iter().zip(outcomes).map(comparison).collect()
 }
 
-/// A digest with its kind.
+/// Text of a digest with its kind.
 fn told(row: &TensorDigest) -> String {
     format!("{}:{}", row.kind.key(), row.value)
 }
@@ -69,7 +69,7 @@ fn outcome(from: &TensorDigest, to: &TensorDigest, earlier: &[(u64, HashMap<Stri
     }
     match (&from.shape, &to.shape) {
         (Some(one), Some(other)) if one != other => {
-            // Rows of padding change a digest, and only the rows would tell.
+            // Rows of padding change a digest, and only the data could show that.
             let is_table = is_embedding(&from.name) || is_output(&from.name);
             if is_table && one.get(1..) == other.get(1..) {
                 return incomparable(format!("{one:?}"), format!("{other:?}"));

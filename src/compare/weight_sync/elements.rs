@@ -1,4 +1,4 @@
-//! Elements of two tensors, block by block, in the bits of the later one's type.
+//! Elements of two tensors, block by block, converted to the later tensor's type.
 
 use half::{bf16, f16};
 use pulp::Arch;
@@ -11,7 +11,7 @@ use crate::read::tensor::TensorData;
 
 /// Bytes of a tensor that are read at once: some ten such blocks are held by a thread.
 pub(super) const BLOCK: u64 = 256 << 10;
-/// Elements at either end that tell a tensor from others.
+/// Number of elements at each end that make up the fingerprint of a tensor.
 const ENDS: u64 = 1 << 10;
 
 /// Facts about two tensors that hold the same bits.
@@ -19,7 +19,7 @@ const ENDS: u64 = 1 << 10;
 pub(super) struct Agreement {
     /// Elements that are NaN.
     pub(super) nan: u64,
-    /// Whether all elements are one number.
+    /// Whether all elements are the same number.
     pub(super) is_constant: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn is_encodable(from: Dtype, to: Dtype) -> bool {
     from == to || (from.is_float() && is_target)
 }
 
-/// A reader of a tensor's elements in the bits of a type.
+/// Reader of a tensor's elements, converted to another type.
 pub(super) struct Encoded<'a> {
     tensor: &'a TensorData,
     dtype: Dtype,
@@ -84,13 +84,13 @@ pub(super) fn blocks(tensor: &TensorData) -> impl Iterator<Item = (u64, u64)> + 
 /// Facts about two tensors of one shape whose bits are equal in the type of `to`; `None` where they are not. Reading ends at the
 /// first block that differs.
 pub(super) fn agreement(from: &TensorData, to: &TensorData) -> Result<Option<Agreement>> {
-    let (mut ours, mut theirs) = (Encoded::new(from, to.dtype), Encoded::new(to, to.dtype));
+    let (mut from_reader, mut to_reader) = (Encoded::new(from, to.dtype), Encoded::new(to, to.dtype));
     let mut agreement = Agreement { nan: 0, is_constant: true };
     let mut first: Option<Vec<u8>> = None;
     from.expect();
     to.expect();
     for (start, count) in blocks(to) {
-        let (one, other) = (ours.block(start, count)?, theirs.block(start, count)?);
+        let (one, other) = (from_reader.block(start, count)?, to_reader.block(start, count)?);
         if one != other {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ pub(super) fn agreement(from: &TensorData, to: &TensorData) -> Result<Option<Agr
     Ok(Some(agreement))
 }
 
-/// A number that tensors share whose first and last elements have the same bits in a type.
+/// Hash of the first and last elements of a tensor in the bits of a type.
 pub(super) fn fingerprint(tensor: &TensorData, dtype: Dtype) -> Result<u64> {
     let mut encoded = Encoded::new(tensor, dtype);
     let elements = tensor.elements();

@@ -16,7 +16,7 @@ pub struct SyncComparison {
 pub enum SyncOutcome {
     /// All bits are equal.
     Equal {
-        /// Whether it holds one number throughout.
+        /// Whether all its elements are the same number, so that its agreement proves nothing.
         is_trivial: bool,
     },
     /// Equal after rounding to the later stage's element type.
@@ -26,12 +26,12 @@ pub enum SyncOutcome {
         /// Element type of the later stage.
         to: String,
     },
-    /// Equal, but for further rows that are zero.
+    /// Equal, except for additional rows of zeros.
     Padded {
         /// Number of these rows.
         rows: u64,
     },
-    /// Two forms that cannot be compared.
+    /// Element types or forms that cannot be compared.
     Incomparable {
         /// The form of the earlier stage.
         from: String,
@@ -43,40 +43,40 @@ pub enum SyncOutcome {
         /// Reason.
         reason: String,
     },
-    /// Something else than what was sent.
+    /// Values that differ from those that were sent.
     Wrong(SyncChange),
 }
 
-/// Explanation of a tensor that is not what was sent.
+/// Explanation of a tensor that differs from the one that was sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SyncChange {
-    /// That of an earlier step.
+    /// Values of an earlier step.
     Stale {
         /// The step.
         step: u64,
     },
-    /// That of another name, whose own place holds another one too.
+    /// Values of another tensor, whose own place also holds those of another one.
     Swapped {
         /// The other name.
         with: String,
     },
-    /// That of another name, which is at its own place as well.
+    /// Values of another tensor, which are at their own place as well.
     Copied {
         /// The other name.
         of: String,
     },
-    /// All its rows, or elements, in another order.
+    /// The same rows or elements in another order.
     Reordered,
     /// Some rows equal, others not.
     Partial {
-        /// The first row that differs, and the one behind the last.
+        /// The first row that differs, and the one after the last.
         rows: [u64; 2],
         /// Number of rows that differ.
         count: u64,
     },
-    /// Zeros, or numbers that have nothing in common with those that were sent.
+    /// Zeros, or numbers that are uncorrelated with those that were sent.
     Unlike,
-    /// NaN, or infinity where a number was sent.
+    /// NaN, or infinity where a finite number was sent.
     NonFinite {
         /// Number of such elements.
         count: u64,

@@ -1,5 +1,5 @@
-//! Rows of a tensor that is not what was sent: which are equal, whether all are there in another order, and whether the numbers
-//! have anything in common.
+//! Rows of a tensor that differs from the one that was sent: which of them are equal, whether they are in another
+//! order, and whether the numbers are correlated at all.
 
 use pulp::Arch;
 
@@ -11,13 +11,13 @@ use crate::error::Result;
 use crate::hash;
 use crate::read::tensor::TensorData;
 
-/// Bytes of a row; of longer ones nothing is told.
+/// Most bytes of a row; longer rows are not examined.
 const MOST_ROW: u64 = 64 << 20;
-/// Cosine below which numbers have nothing in common.
+/// Cosine below which numbers count as uncorrelated.
 const UNLIKE: f64 = 0.2;
-/// Part of the rows that are equal, from which on a tensor whose numbers have little in common is one in part.
+/// Inverse share of equal rows from which on a tensor with uncorrelated numbers counts as partly equal.
 const PART: u64 = 4;
-/// Of a vector, elements inside of the part that differs may be equal by chance: one in ten.
+/// Inverse share of elements inside the differing part of a vector that may be equal by chance.
 const CHANCE: u64 = 10;
 
 /// Numbers of two tensors, gathered row by row.
@@ -25,9 +25,9 @@ const CHANCE: u64 = 10;
 struct Gathered {
     rows: u64,
     equal: u64,
-    /// The first row that differs, and the one behind the last.
+    /// The first row that differs, and the one after the last.
     range: Option<[u64; 2]>,
-    /// Sums of the hashes of rows, and of elements, on either side: the same whatever their order.
+    /// Sums of the hashes of rows (and below, of elements) on each side, which do not depend on their order.
     row_sums: [u64; 2],
     element_sums: [u64; 2],
     nan: u64,
@@ -46,20 +46,20 @@ pub(super) fn by_rows(from: &TensorData, to: &TensorData) -> Result<SyncChange> 
     }
     let at_once = (BLOCK / (width * size)).max(1) * width;
     let mut gathered = Gathered { is_zero: true, ..Gathered::default() };
-    let (mut ours, mut theirs) = (Encoded::new(from, to.dtype), Encoded::new(to, to.dtype));
+    let (mut from_reader, mut to_reader) = (Encoded::new(from, to.dtype), Encoded::new(to, to.dtype));
     let mut start = 0;
     while start < to.elements() {
         let count = at_once.min(to.elements() - start);
-        gathered.take(ours.block(start, count)?, theirs.block(start, count)?, (to.dtype, width * size));
+        gathered.take(from_reader.block(start, count)?, to_reader.block(start, count)?, (to.dtype, width * size));
         start += count;
     }
     Ok(gathered.change(is_vector))
 }
 
 impl Gathered {
-    fn take(&mut self, ours: &[u8], theirs: &[u8], (dtype, row): (Dtype, u64)) {
+    fn take(&mut self, from: &[u8], to: &[u8], (dtype, row): (Dtype, u64)) {
         let row = usize::try_from(row).unwrap_or(usize::MAX);
-        for (own, other) in ours.chunks(row).zip(theirs.chunks(row)) {
+        for (own, other) in from.chunks(row).zip(to.chunks(row)) {
             if own == other {
                 self.equal += 1;
             } else {
@@ -69,22 +69,22 @@ impl Gathered {
             self.rows += 1;
         }
         for (bytes, (rows, elements)) in
-            [ours, theirs].into_iter().zip(self.row_sums.iter_mut().zip(&mut self.element_sums))
+            [from, to].into_iter().zip(self.row_sums.iter_mut().zip(&mut self.element_sums))
         {
             bytes.chunks(row).for_each(|row| *rows = rows.wrapping_add(hash::of(row)));
             bytes.chunks(dtype.size()).for_each(|element| *elements = elements.wrapping_add(hash::of(element)));
         }
-        self.nan += nan(dtype, theirs);
-        self.is_zero = self.is_zero && is_all_zero(dtype, theirs);
+        self.nan += nan(dtype, to);
+        self.is_zero = self.is_zero && is_all_zero(dtype, to);
         if dtype.is_float() {
-            self.multiply(ours, theirs, dtype);
+            self.multiply(from, to, dtype);
         }
     }
 
-    fn multiply(&mut self, ours: &[u8], theirs: &[u8], dtype: Dtype) {
+    fn multiply(&mut self, from: &[u8], to: &[u8], dtype: Dtype) {
         let (mut own, mut other) = (Vec::new(), Vec::new());
-        convert::to_f64(Arch::new(), dtype, ours, false, &mut own);
-        convert::to_f64(Arch::new(), dtype, theirs, false, &mut other);
+        convert::to_f64(Arch::new(), dtype, from, false, &mut own);
+        convert::to_f64(Arch::new(), dtype, to, false, &mut other);
         let [dot, one, two] = &mut self.products;
         for (own, other) in own.iter().zip(&other) {
             self.infinite += u64::from(other.is_infinite() && own.is_finite());
@@ -113,7 +113,8 @@ impl Gathered {
         }
     }
 
-    /// Whether some rows are equal. Numbers of a vector may be equal by chance: there a part of it has to be.
+    /// Whether some rows are equal. Single numbers of a vector may be equal by chance, so there a whole block has to
+    /// be.
     fn is_part(&self, [first, behind]: [u64; 2], is_vector: bool) -> bool {
         let inside = behind.saturating_sub(first);
         let differing = self.rows - self.equal;

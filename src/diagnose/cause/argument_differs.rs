@@ -1,4 +1,4 @@
-//! An argument of the call differs, or whether a gradient is required: the two programs call differently.
+//! An argument of the call differs, or its requirement of a gradient: the two programs make different calls.
 
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
@@ -11,13 +11,13 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("argument-differs") };
 
-/// Parts of texts that name a device, a backend or an address: they differ between devices by their nature.
+/// Parts of texts that name a device, a backend or an address, which differ between devices anyway.
 const OF_DEVICES: [&str; 8] = ["cuda", "npu", "cpu", "nccl", "hccl", "gloo", "0x", "object at"];
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
-    // A parameter is trained or not, whatever the call.
+    // A parameter is trainable or not, whatever the call.
     let is_parameter = suspect.value.kind == TensorKind::Parameter;
     let is_argument = suspect.is(&[&dump_rules::ARGUMENT_DIFFERS]);
     if is_argument || !is_parameter && suspect.is(&[&dump_rules::REQUIRES_GRAD_DIFFERS]) {
@@ -34,15 +34,15 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
 }
 
-/// A text or number among the call's arguments that differs, beside a result or an input that does.
+/// A text or number among the call's arguments that differs, as further evidence for a result or an input that differs.
 fn other_text(suspect: &Suspect<'_>) -> Option<Statement> {
     let found = suspect.values().filter(|both| both.kind == TensorKind::Input).find_map(|both| {
-        let (ours, theirs) = plain(&both)?;
+        let (baseline, candidate) = plain(&both)?;
         let is_of_device = |text: &str| OF_DEVICES.iter().any(|part| text.to_ascii_lowercase().contains(part));
-        let differs = ours != theirs && !is_of_device(&ours) && !is_of_device(&theirs);
-        differs.then(|| (both.candidate.row.to_string(), ours, theirs))
+        let differs = baseline != candidate && !is_of_device(&baseline) && !is_of_device(&candidate);
+        differs.then(|| (both.candidate.row.to_string(), baseline, candidate))
     });
-    let (argument, ours, theirs) = found?;
+    let (argument, baseline, candidate) = found?;
     let statement = match name_of(&argument) {
         Some(name) => Statement::new("argument-beside").with("named", name),
         None => Statement::new("argument-beside"),
@@ -51,12 +51,12 @@ fn other_text(suspect: &Suspect<'_>) -> Option<Statement> {
         statement
             .with("op", suspect.culprit.op.as_str())
             .with("argument", argument.as_str())
-            .with("baseline", ours)
-            .with("candidate", theirs),
+            .with("baseline", baseline)
+            .with("candidate", candidate),
     )
 }
 
-/// The name that a row's argument was passed by; `None` of one that was passed by its place.
+/// The keyword of a row's argument; `None` for a positional one.
 fn name_of(row: &str) -> Option<&str> {
     let (_, argument) = row.rsplit_once(".input.").or_else(|| row.rsplit_once(".input_kwargs."))?;
     argument.starts_with(|letter: char| letter.is_alphabetic() || letter == '_').then_some(argument)

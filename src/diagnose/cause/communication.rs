@@ -1,4 +1,4 @@
-//! Communication: every rank's own operations agree, and the first difference is what a collective gives.
+//! Communication: every rank's own operations agree, and the first difference is the result of a collective.
 
 use super::super::context::{Context, Suspect};
 use super::super::entry::{Cause, RANDOMNESS_NOTES};
@@ -27,12 +27,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let evidence = Statement::new("collective-differs")
         .with("op", suspect.culprit.op.as_str())
         .with("ranks", context.peers.len() + 1);
-    // With the other ranks' dumps at hand, what they sent is known to agree too.
+    // With the other ranks' dumps at hand, the values they sent are known to agree too.
     let sureness = if context.peers.is_empty() { Sureness::Possible } else { Sureness::Certain };
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
 }
 
-/// All experts of a layer agree, and the layer that brings their results together does not.
+/// All experts of a layer agree, but the layer that combines their results does not.
 fn of_experts(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     context.input.candidate.parts.as_deref().filter(|parts| parts.layout.ep > 1)?;
     let path = suspect.name.base.rsplit_once('.')?.0;

@@ -9,7 +9,8 @@ use crate::result::diagnosis::Diagnosis;
 pub(super) const CAUSE: Cause = Cause { in_curves, ..Cause::new("gradient-non-finite") };
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    // Of a loss that broke first, or at the same step, the gradient only follows; one that is written as 0.0 broke with it.
+    // A gradient that is not finite only follows from a loss that broke before it or at the same step; a loss written
+    // as 0.0 broke with it.
     let finding = curves.finding(&[&curve_rules::GRADIENT_NON_FINITE])?;
     let is_behind = |first: &u64| *first <= faults::step_of(finding);
     let is_hidden = curves.finding(&[&curve_rules::HIDDEN_FAILURE]).is_some();

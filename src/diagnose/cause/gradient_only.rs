@@ -32,14 +32,14 @@ const GRADIENTS_APART: f64 = 1e-2;
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
-    // A parameter's gradient is recorded without the call that made it, and no other cause speaks of it.
+    // A parameter's gradient is recorded without the call that made it, and no other cause covers it.
     let is_of_parameter = suspect.value.kind == TensorKind::ParameterGradient;
     let sureness = if is_of_parameter { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
-    // Norms by layer show where the backward pass parts.
+    // Norms by layer show where the backward pass starts to differ.
     let is_jump = |finding: &&Finding| finding.facts.get("shape") == Some(&Fact::from("jump"));
     if let Some(finding) = curves.finding(&[&curve_rules::GROWTH_BY_LAYER]).filter(is_jump) {
         let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);

@@ -1,7 +1,8 @@
-//! Gradients put together otherwise: over ranks, over micro-batches, or over steps.
+//! Gradients that are combined differently: over ranks, over micro-batches, or over steps.
 //!
-//! A sum in place of a mean is one factor over all gradients. Gradients that were not set to zero are the sum of this step's
-//! and the last one's, and so are their means. A reduction that is missing lets the ranks' copies of a parameter part.
+//! A sum instead of a mean is one factor over all gradients. Gradients that were not set to zero are the sum of this
+//! step's gradients and the previous step's, and so are their means. A missing reduction lets the ranks' copies of a
+//! parameter diverge.
 
 use super::super::before::Four;
 use super::super::context::{Context, Suspect};
@@ -18,9 +19,10 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("gradient-reduction") };
 
-/// Fewer gradients agree on something by chance.
+/// Least number of gradients that do not agree by chance.
 const FEWEST: usize = 3;
-/// Scatter of a constant factor: far above what rounding does to the norm of a gradient, below any factor in use.
+/// Scatter allowed for a constant factor: far above what rounding does to the norm of a gradient, below any factor in
+/// use.
 const SCATTER: f64 = 0.02;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
@@ -39,7 +41,7 @@ pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
     of_ranks(context, suspect).or_else(|| of_update(context, suspect)).is_some()
 }
 
-/// A parameter of which the ranks of one side hold equal copies and those of the other do not.
+/// A parameter of which all ranks hold equal copies on one side only.
 fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let row = suspect.culprit.tensor.as_str();
     let is_parameter = context.before.is_some_and(|before| before.parameters.of(row).is_some());
@@ -47,8 +49,9 @@ fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let mut are_copies = [true, true];
     for peer in context.peers {
         let value = peer.values()?.find(|both| both.candidate.row == *row)?;
-        let (ours, theirs) = value.records()?;
-        are_copies = [are_copies[0] && is_same(&ours, &baseline), are_copies[1] && is_same(&theirs, &candidate)];
+        let (peer_baseline, peer_candidate) = value.records()?;
+        are_copies[0] &= is_same(&peer_baseline, &baseline);
+        are_copies[1] &= is_same(&peer_candidate, &candidate);
     }
     let side = match are_copies {
         [true, false] => "candidate",
@@ -82,22 +85,25 @@ fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found
     Some((vec![evidence.with("of", telling)], Sureness::Certain))
 }
 
-/// Whether the baseline's, and the candidate's, mean is the other side's plus its own of the step before; `None` where that
-/// one is too small to be told from rounding.
+/// Whether each side's mean (baseline, candidate) is the other side's plus its own of the previous step; `None` where
+/// that one is too small to be told from rounding.
 fn adds_up(
     now: [Four; 2],
     earlier: &[Four; 2],
     (baseline, candidate): &(TensorRecord<'_>, TensorRecord<'_>),
 ) -> Option<[bool; 2]> {
-    let [[_, _, ours, _], [_, _, theirs, _]] = now;
-    let [[_, _, ours_earlier, _], [_, _, theirs_earlier, _]] = *earlier;
+    let [[_, _, baseline_mean, _], [_, _, candidate_mean, _]] = now;
+    let [[_, _, baseline_earlier, _], [_, _, candidate_earlier, _]] = *earlier;
     let bound = bounds_of_sums(baseline, candidate, candidate.elements())[2];
-    if ours_earlier.abs().min(theirs_earlier.abs()) < 40.0 * bound {
+    if baseline_earlier.abs().min(candidate_earlier.abs()) < 40.0 * bound {
         return None;
     }
     let is_sum =
         |sum: f64, one: f64, other: f64| (sum - one - other).abs() <= SCATTER.mul_add(other.abs(), 4.0 * bound);
-    Some([is_sum(ours, theirs, ours_earlier), is_sum(theirs, ours, theirs_earlier)])
+    Some([
+        is_sum(baseline_mean, candidate_mean, baseline_earlier),
+        is_sum(candidate_mean, baseline_mean, candidate_earlier),
+    ])
 }
 
 /// One factor over all gradients of a backward pass that begins with it.
@@ -165,8 +171,8 @@ fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
 /// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.
 fn ratio(both: &ValuePair<'_>) -> Option<f64> {
     both.records().filter(|(record, _)| is_telling(record))?;
-    let [[.., ours], [.., theirs]] = both.finite_statistics()?;
-    (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
+    let [[.., baseline], [.., candidate]] = both.finite_statistics()?;
+    (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
 }
 
 #[cfg(test)]

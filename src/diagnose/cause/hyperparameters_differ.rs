@@ -1,4 +1,4 @@
-//! Learning rate, batch or parallel layout differ: the runs start equal and are updated otherwise.
+//! Learning rate, batch or parallel layout differ: the runs start equal and are updated differently.
 
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::entry::Cause;
@@ -26,8 +26,8 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("hyperparameters-differ")
 };
 
-/// A second step this far apart was updated otherwise; rounding of one update stays below
-/// (`docs/loss.md`, the limit of the first five steps).
+/// Difference of the second step that shows a different update; rounding of one update stays below it (`docs/loss.md`,
+/// the limit of the first five steps).
 const UPDATED_OTHERWISE: f64 = 2e-4;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

@@ -37,7 +37,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !suspect.is(&[&dump_rules::INPUT_DIFFERS]) || is_other_weight(&suspect) {
         return None;
     }
-    // What the optimizer moved was not built on the host.
+    // A parameter that the optimizer moved was not built on the host.
     if Updates::of(context, &suspect).is_some_and(|updates| is_of_most(&updates)) {
         return None;
     }
@@ -59,7 +59,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
             Some(before) => {
                 let evidence = Statement::new(MADE_BY_UNDUMPED).with("before", before).with("op", op);
                 let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
-                // The program made it, with another call or another formula.
+                // The program computed it, with another call or another formula.
                 Diagnosis { sureness: Sureness::Possible, ..diagnosis }
             }
             None => diagnosis,
@@ -68,7 +68,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     })
 }
 
-/// An input whose sums overflow on one side while its ends are numbers: a mask or padding filled with another number.
+/// An input whose sums overflow on one side while max and min are finite: a mask or padding filled with another number.
 fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_made())?;
     let numbers = [baseline.min, baseline.max, candidate.min, candidate.max].map(Statistic::as_f64);
@@ -89,7 +89,7 @@ pub(super) fn is_in_graph(suspect: &Suspect<'_>) -> bool {
     suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true))
 }
 
-/// The call before the culprit's, after which the one that was not dumped ran.
+/// The call before the culprit's; the undumped call ran between the two.
 pub(super) fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
     let comparison = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
     let (_, candidate) = operations_of(context.input, comparison)?;

@@ -1,4 +1,4 @@
-//! A lost update: a parameter is on one side as it was a step before, while the other side moved it.
+//! A lost update: on one side a parameter is unchanged since the previous step, while the other side moved it.
 
 use super::super::context::Context;
 use super::super::entry::Cause;
@@ -24,6 +24,6 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         .with("parameters", updates.names(is_lost));
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain);
     let diagnosis = diagnosis.because(evidence).because(all);
-    // Where every parameter stayed the whole step was left out.
+    // Where every parameter stayed, the whole step was skipped.
     Some(if moved == 0 { diagnosis.advise(Statement::new("step-skipped")) } else { diagnosis })
 }

@@ -1,7 +1,7 @@
-//! A collective that is missing: a value behind a sum over ranks is a part of it.
+//! A missing collective: a value that should be a sum over ranks is only one part of it.
 //!
-//! Ranks of a group hold the same values behind an all-reduce. Where they do not, or where a value behind one is far off while
-//! everything that goes in agrees, the sum did not take place.
+//! Ranks of a group hold the same values after an all-reduce. Where they do not, or where such a value is far off
+//! although all inputs agree, the sum did not take place.
 
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
@@ -18,7 +18,7 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 pub(super) const CAUSE: Cause =
     Cause { in_dump, shown_by: &[&rules::REPLICAS_DIFFER], in_run: is_behind_sum, ..Cause::new("missing-collective") };
 
-/// Error that no kernel makes of inputs that agree: a part of a sum is far from it.
+/// Error that no kernel makes with inputs that agree; a part of a sum is this far from the sum.
 const FAR: f64 = 0.05;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
@@ -48,7 +48,7 @@ fn of_loss(parts: &Parts, suspect: &Suspect<'_>) -> Option<Found> {
     Some((told("loss-differs-between-ranks", suspect, ranks), Sureness::Certain))
 }
 
-/// A value behind a sum over the ranks of one group is far off, and what goes in agrees.
+/// A value after a sum over the ranks of one group is far off, although its inputs agree.
 fn of_sum(parts: &Parts, suspect: &Suspect<'_>) -> Option<Found> {
     let is_far = suspect.is_made() && suspect.error() >= FAR && is_summed(suspect) && parts.layout.tp > 1;
     let ranks = parts.ranks.get(suspect.culprit.op.as_str()).filter(|_| is_far)?;
@@ -62,11 +62,11 @@ fn of_peers(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let mut is_other = false;
     for peer in context.peers {
         let value = peer.values()?.find(|both| both.candidate.row == *suspect.culprit.tensor)?;
-        let (ours, theirs) = value.records()?;
-        if !is_same(&ours, &baseline) {
+        let (peer_baseline, peer_candidate) = value.records()?;
+        if !is_same(&peer_baseline, &baseline) {
             return None;
         }
-        is_other |= !is_same(&theirs, &candidate);
+        is_other |= !is_same(&peer_candidate, &candidate);
         ranks.extend(peer.rank);
     }
     ranks.sort_unstable();
@@ -80,8 +80,8 @@ fn told(code: &'static str, suspect: &Suspect<'_>, ranks: &[u64]) -> Statement {
     statement.with("module", module).with("backward", u64::from(suspect.is_backward()))
 }
 
-/// Whether a module's value stands behind a sum over the ranks of a group: what a layer makes whose inputs are cut, and the
-/// gradient that goes out of one whose outputs are.
+/// Whether a module's value follows a sum over the ranks of a group: the output of a layer whose inputs are split, or
+/// the input gradient of a layer whose outputs are split.
 fn is_summed(suspect: &Suspect<'_>) -> bool {
     let Some((path, class)) = module_of(suspect) else { return false };
     let kind = ModuleKind::of(path, class);

@@ -26,7 +26,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         .filter(|finding| finding.severity >= Severity::Warn)
         .collect();
     let first = gaps.first()?;
-    // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
+    // Without agreeing numbers around it a gap proves nothing: the dump was cut short, or is of another program.
     if context.unit.compared == 0 {
         return None;
     }
@@ -49,21 +49,22 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let evidence = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
         diagnosis = diagnosis.because(evidence);
     }
-    if let Some([ours, theirs]) = context.input.baseline.other_frameworks(context.input.candidate) {
+    if let Some([baseline, candidate]) = context.input.baseline.other_frameworks(context.input.candidate) {
         let advice =
-            Statement::new("frameworks-not-mapped").with("framework", ours).with("candidate_framework", theirs);
+            Statement::new("frameworks-not-mapped").with("framework", baseline).with("candidate_framework", candidate);
         return Some(diagnosis.advise(advice));
     }
     Some(advised(diagnosis, &sides, &gaps, &frames))
 }
 
-/// Operations of one side alone right before the culprit, where that is an input that nothing dumped made and no weight:
-/// what is missing there is what made it. By the side that lacks them; a call that both sides have by name was merely not
-/// paired.
+/// Operations that only one side has right before the culprit, where the culprit is an input that no dumped operation
+/// made and that is no weight: the missing operations made it. Listed by the side that lacks them; a call that both
+/// sides have by name was merely not paired.
 fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
-    /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
+    /// Most calls of both sides that may stand in between: modules around the call, and calls that its other arguments
+    /// need.
     const BETWEEN: usize = 2;
-    // A module's result is what the calls inside it made.
+    // A module's result is made by the calls inside it.
     let is_of_module =
         suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&[&dump_rules::OUTPUT_DIVERGES]);
     let is_given = !suspect.is_made()
@@ -76,10 +77,10 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
     let mut between = 0;
     for comparison in context.input.comparison.operations.iter().take(suspect.order).rev() {
         let of = |dump: &'a Dump, index: Option<usize>| dump.operations.get(index?).map(|operation| operation.name);
-        let ours = of(context.input.baseline, comparison.pair.baseline());
-        let theirs = of(context.input.candidate, comparison.pair.candidate());
+        let baseline = of(context.input.baseline, comparison.pair.baseline());
+        let candidate = of(context.input.candidate, comparison.pair.candidate());
         let is_empty = only_baseline.is_empty() && only_candidate.is_empty();
-        match (ours, theirs) {
+        match (baseline, candidate) {
             (Some(_), Some(_)) if between == BETWEEN || !is_empty => break,
             (Some(_), Some(_)) => between += 1,
             (Some(name), None) => only_baseline.push(name),
@@ -94,7 +95,7 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
     gap.iter().any(|names| !names.is_empty()).then_some(gap)
 }
 
-/// A culprit that the candidate alone runs, and nothing in its place on the baseline.
+/// The diagnosis of a culprit that only the candidate runs, with nothing in its place on the baseline.
 fn alone(context: &Context<'_>) -> Option<Diagnosis> {
     let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
     if replaced(context).is_some() {
@@ -108,7 +109,7 @@ fn alone(context: &Context<'_>) -> Option<Diagnosis> {
     Some(diagnosis.advise(Statement::new("operations-behind-gap")))
 }
 
-/// The operation that the baseline runs where the culprit, which the candidate alone runs, stands.
+/// The operation that the baseline runs in place of the culprit, which only the candidate runs.
 pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
     let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.is_any(&[&dump_rules::OTHER_OPERATION]))?;
     let order = usize::try_from(culprit.order).ok()?;
@@ -119,7 +120,7 @@ pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
     context.input.baseline.operations.get(index).map(|operation| operation.name.to_owned())
 }
 
-/// Whether what made the culprit is missing on one side.
+/// Whether the operation that made the culprit is missing on one side.
 pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
     gap_before(context, suspect).is_some()
 }

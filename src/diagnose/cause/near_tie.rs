@@ -1,7 +1,7 @@
-//! A near tie: a choice (an expert, the largest element, a comparison) falls otherwise where its inputs tie.
+//! A near tie: a choice (an expert, the largest element, a comparison) differs because its inputs tie.
 //!
-//! Judging knows a tie by noise in the inputs. Where inputs are equal to the last bit, data show it: both sides chose
-//! other places, and the same values.
+//! Judging recognises a tie by noise in the inputs. Where inputs are equal to the last bit, the data show it: both
+//! sides chose different places with the same values.
 
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;
@@ -44,8 +44,9 @@ fn chooses_equals(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
         let column = (index >= 0.0 && index < super::super::values::count_of(input.width)).then_some(index as usize)?;
         values.get(place / per_row * input.width + column).copied()
     };
-    chosen.baseline.iter().zip(&chosen.candidate).enumerate().all(|(place, (ours, theirs))| {
-        let (ours, theirs) = (value(&input.baseline, place, *ours), value(&input.candidate, place, *theirs));
-        ours.zip(theirs).is_some_and(|(a, b)| (a - b).abs() <= 1e-6 * a.abs().max(b.abs()))
+    chosen.baseline.iter().zip(&chosen.candidate).enumerate().all(|(place, (baseline, candidate))| {
+        let baseline = value(&input.baseline, place, *baseline);
+        let candidate = value(&input.candidate, place, *candidate);
+        baseline.zip(candidate).is_some_and(|(a, b)| (a - b).abs() <= 1e-6 * a.abs().max(b.abs()))
     })
 }

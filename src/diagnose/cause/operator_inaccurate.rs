@@ -9,7 +9,7 @@ use crate::result::unit::Culprit;
 
 pub(super) const CAUSE: Cause = Cause { links: &[ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
 
-/// Puts the test of an operator before all other evidence about a dump's culprit, or makes it a diagnosis where there is none.
+/// Puts an operator's test before all other evidence about a dump's culprit, or adds a diagnosis where there is none.
 pub(crate) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
     let Some(evidence) = alone(culprit, findings) else { return };
     let mut of_culprit = told.iter_mut().filter(|diagnosis| diagnosis.place == culprit.tensor).peekable();

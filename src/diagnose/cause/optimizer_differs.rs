@@ -1,7 +1,7 @@
 //! Another update: gradients agree, and the parameters of the next step do not.
 //!
-//! Most parameters move otherwise than on the baseline, as another learning rate, epsilon, beta, weight decay or clipping
-//! makes them; one parameter alone is no matter of the optimizer's settings.
+//! Most parameters move differently from the baseline, as with another learning rate, epsilon, beta, weight decay or
+//! clipping; a single such parameter does not point to the optimizer's settings.
 
 use super::super::context::Context;
 use super::super::entry::Cause;
@@ -48,7 +48,7 @@ fn is_other(update: &Update) -> bool {
     update.is_other() == Some(true)
 }
 
-/// Whether most of the parameters that moved enough to say moved otherwise.
+/// Whether most of the parameters that moved far enough to be compared moved differently.
 pub(super) fn is_of_most(updates: &Updates) -> bool {
     let telling: Vec<bool> = updates.all.iter().filter_map(Update::is_other).collect();
     let others = telling.iter().filter(|is_other| **is_other).count();

@@ -1,9 +1,9 @@
 //! Another algorithm: the operation computes another formula, another constant, or the same formula in a way that
 //! cancels.
 //!
-//! Inputs agree and arguments are equal, so the call is the same and the kernel is not. Surest is a formula that fits
-//! the pair; then an error that is systematic (of one sign, or a function of the input); then its size alone, which no
-//! precision explains.
+//! Inputs agree and arguments are equal, so the call is the same and the kernel is not. The strongest evidence is a
+//! formula that fits the pair; then an error that is systematic (of one sign, or a function of the input); then an
+//! error whose size no precision explains.
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
@@ -25,7 +25,7 @@ use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 pub(super) const CAUSE: Cause =
     Cause { in_dump, is_last_resort: true, links: &[ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
-/// Errors of one sign to this share are not rounding.
+/// Share of errors with the same sign from which on they are not rounding.
 const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
@@ -49,7 +49,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
-        // A constant that is fitted to a few statistics is one guess among many.
+        // A constant fitted to a few statistics is only one guess among many.
         let is_guess = data.is_none() && formula.code == formula::EPSILON;
         let sureness = if is_guess { Sureness::Possible } else { Sureness::Certain };
         let diagnosis = Diagnosis::new(&CAUSE, place, sureness).because(agree).because(formula);
@@ -66,7 +66,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if operands(&suspect).is_some() {
         return None;
     }
-    // A gradient of a parameter has no call of its own, of which it could be said that its inputs agree.
+    // A parameter's gradient has no call of its own whose inputs could be compared.
     if suspect.value.kind == TensorKind::ParameterGradient || explains(context, &suspect) {
         return None;
     }
@@ -77,7 +77,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
 }
 
-/// An input that is part of the graph, is no weight and was made by nothing that was dumped: code between two dumped calls
+/// An input that is part of the graph, is no weight and was made by no dumped operation: code between two dumped calls
 /// computes something else.
 fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let rules = [&dump_rules::INPUT_DIFFERS];
@@ -119,7 +119,7 @@ fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
     let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).filter(|_| is_variance)?;
     let record = input.baseline.record()?;
     let (max, min, mean) = (record.max.as_f64()?, record.min.as_f64()?, record.mean.as_f64()?);
-    // A range spans about four deviations.
+    // A range spans about four standard deviations.
     let ratio = mean.abs() / ((max - min) / 4.0);
     let dtype = crate::dtype::Dtype::parse(record.dtype)?;
     let lost = ratio * ratio * dtype.unit_roundoff();

@@ -1,7 +1,7 @@
-//! Another tensor: what the candidate was given, or gave, are the values of another tensor of the same shape.
+//! Another tensor: an input or result of the candidate has the values of another tensor of the same shape.
 //!
-//! Of an input, the baseline's tensors of this rank and the same input of other ranks are looked through; of a result, what
-//! the candidate itself had before, as a buffer holds that was not written.
+//! An input is searched among the baseline's tensors of this rank and the same input of other ranks; a result is
+//! searched among the candidate's own earlier values, as in a buffer that was not written.
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
@@ -17,7 +17,7 @@ pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-tensor") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
-    // Of weights it is told as what it is.
+    // Weights have their own cause for this.
     if !suspect.is_made() && is_weight(&suspect) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn values_of_another(context: &Context<'_>, suspect: &Suspect<'_>) ->
         return None;
     }
     if suspect.is_made() {
-        // A module's result is one of the calls' inside it.
+        // A module's result was made by a call inside it.
         if suspect.is_module() {
             return None;
         }
@@ -53,12 +53,12 @@ fn of_other_rank(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &Tenso
     let (baseline, _) = suspect.value.records()?;
     context.peers.iter().find_map(|peer| {
         let value = peer.values()?.find(|both| both.candidate.row == *suspect.culprit.tensor)?;
-        let (ours, theirs) = value.records()?;
-        is_same(&ours, candidate).then(|| {
+        let (peer_baseline, peer_candidate) = value.records()?;
+        is_same(&peer_baseline, candidate).then(|| {
             let found = Statement::new("tensor-of-rank")
                 .with("tensor", suspect.culprit.tensor.as_str())
                 .with("rank", peer.rank.unwrap_or_default());
-            let is_exchanged = is_same(&theirs, &baseline);
+            let is_exchanged = is_same(&peer_candidate, &baseline);
             std::iter::once(found).chain(is_exchanged.then(|| Statement::new("tensors-exchanged"))).collect()
         })
     })
@@ -88,17 +88,16 @@ fn is_exchanged(context: &Context<'_>, suspect: &Suspect<'_>, row: &str) -> bool
 /// A tensor that the candidate had before the call, where the baseline's results differ.
 fn earlier_result(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Statement> {
     let baseline = suspect.value.baseline.record()?;
-    // What the call was given may come back unchanged: that is the operation left out, not another tensor.
+    // An input that comes back unchanged means that the operation was skipped, not that this is another tensor.
     let is_own_input =
         suspect.inputs().filter_map(|both| both.candidate.record()).any(|record| is_same(&record, candidate));
     let earlier = context.input.comparison.operations.iter().take(suspect.order).rev().filter(|_| !is_own_input);
     let pairs = earlier.filter_map(|comparison| operations_of(context.input, comparison));
-    let row =
-        pairs.flat_map(|(ours, theirs)| ours.leaves.iter().zip(theirs.leaves.iter())).find_map(|(ours, theirs)| {
-            let is_output = theirs.kind == TensorKind::Output && ours.row == *theirs.row.to_string();
-            let is_it = is_output && theirs.record().is_some_and(|record| is_same(&record, candidate));
-            let is_new = ours.record().is_some_and(|record| !is_same(&record, &baseline));
-            (is_it && is_new).then(|| theirs.row.to_string())
-        })?;
+    let row = pairs.flat_map(|(b, c)| b.leaves.iter().zip(c.leaves.iter())).find_map(|(b, c)| {
+        let is_output = c.kind == TensorKind::Output && b.row == *c.row.to_string();
+        let is_it = is_output && c.record().is_some_and(|record| is_same(&record, candidate));
+        let is_new = b.record().is_some_and(|record| !is_same(&record, &baseline));
+        (is_it && is_new).then(|| c.row.to_string())
+    })?;
     Some(Statement::new("result-of-earlier").with("tensor", suspect.culprit.tensor.as_str()).with("other", row))
 }

@@ -21,8 +21,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let trace = Trace::of_baseline(context.input);
     let earlier = trace.last_before(&baseline, suspect.order)?;
     let comparison = context.input.comparison.operations.get(earlier.order)?;
-    let (ours, theirs) = operations_of(context.input, comparison)?;
-    let same = values_of(comparison, ours, theirs)
+    let (baseline_operation, candidate_operation) = operations_of(context.input, comparison)?;
+    let same = values_of(comparison, baseline_operation, candidate_operation)
         .find(|both| both.baseline.row.to_string() == earlier.leaf.row.to_string())?;
     let agreed = same.measured().is_some_and(|measured| measured.is_equal);
     if !agreed {

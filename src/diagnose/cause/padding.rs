@@ -1,7 +1,7 @@
 //! Padding that counts: the numbers beyond the vocabulary take part in the loss.
 //!
-//! The vocabulary is padded to a multiple of the ranks that share it, so that layouts pad it differently. The logits of what both
-//! sides have agree, and the gradient that comes back to them does not.
+//! The vocabulary is padded to a multiple of the ranks that share it, so different layouts pad it differently. The
+//! logits that both sides have agree, but the gradient that comes back to them does not.
 
 use super::super::context::Context;
 use super::super::entry::Cause;
@@ -20,7 +20,7 @@ pub(super) const CAUSE: Cause = Cause {
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let parts = context.input.candidate.parts.as_deref().filter(|parts| parts.plan.is_padded)?;
-    // The first operation of the backward pass that compares.
+    // The first operation of the backward pass that can be compared.
     let operations = context.input.candidate.operations.iter();
     let backward = operations.map(|operation| operation.name).find(|name| name.contains(".backward."))?;
     let is_first = suspect.culprit.op == backward || suspect.culprit.op.contains(".output_layer.");

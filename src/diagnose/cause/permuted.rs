@@ -16,7 +16,7 @@ pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("permuted") };
 /// Statement of rows that are rolled.
 const ROLLED_ROWS: &str = "order-rolled-rows";
 
-/// Fewer elements have the same values by chance.
+/// Least number of elements that do not have the same values by chance.
 const FEWEST: usize = 8;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
@@ -46,7 +46,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if let Some(evidence) = of_attention(context, &suspect) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
-    let is_other = matches!((baseline.checksum, candidate.checksum), (Some(ours), Some(theirs)) if ours != theirs);
+    let is_other = matches!((baseline.checksum, candidate.checksum), (Some(b), Some(c)) if b != c);
     if !is_other || !is_telling(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_made() {
         return None;
     }
@@ -66,8 +66,8 @@ fn is_rolled_by_ranks(context: &Context<'_>, order: &Statement) -> bool {
     order.code == ROLLED_ROWS && ranks > 1 && of.is_multiple_of(ranks) && count.is_multiple_of(of / ranks)
 }
 
-/// Attention over heads of several ranks is wrong while all that goes in agrees by statistics, which do not see an order: that of
-/// heads, of parts of the sequence, or of the ranks' own draws.
+/// Attention over heads of several ranks is wrong although all inputs agree by statistics, which do not depend on
+/// order: the order of heads, of parts of the sequence, or of the ranks' own draws differs.
 fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     let parts = context.input.candidate.parts.as_deref()?;
     let is_cut = parts.layout.tp > 1 || parts.layout.cp > 1;
@@ -76,15 +76,15 @@ fn of_attention(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statemen
         .then(|| Statement::new("order-unseen").with("op", suspect.culprit.op.as_str()))
 }
 
-/// Difference of two values that count as the same: none of inputs, rounding of results.
+/// Largest difference of two values that count as the same: zero for inputs, rounding for results.
 fn tolerance_of(suspect: &Suspect<'_>, data: &Data) -> f64 {
     let relative = if suspect.is_made() { 4.0 * suspect.limit() } else { 1e-6 };
-    // Two draws of one distribution have sorted values as close as this; what is closer is the same draw.
+    // Sorted values of two draws from one distribution are about this close; closer ones are of the same draw.
     let chance = 0.1 / count_of(data.baseline.len()).sqrt();
     relative.min(chance) * data.rms()
 }
 
-/// Whether both sides hold the same values and most of them elsewhere.
+/// Whether both sides hold the same values, many of them at other places.
 fn is_permuted(data: &Data, tolerance: f64) -> bool {
     let sorted = |values: &[f64]| {
         let mut values = values.to_vec();
@@ -94,13 +94,14 @@ fn is_permuted(data: &Data, tolerance: f64) -> bool {
     let count = data.baseline.len();
     let is_off = |(a, b): (&f64, &f64)| (a - b).abs() > tolerance || a.is_nan() || b.is_nan();
     let moved = data.baseline.iter().zip(&data.candidate).filter(|pair| is_off(*pair)).count();
-    // One exchange of two values is not order; and few distinct values are permuted by any change.
+    // A single exchange of two values is not another order, and with few distinct values any change looks like a
+    // permutation.
     if count < FEWEST || moved < 3 || moved * 50 < count {
         return false;
     }
-    let (ours, theirs) = (sorted(&data.baseline), sorted(&data.candidate));
-    let distinct = ours.iter().zip(ours.iter().skip(1)).filter(|(a, b)| (*b - *a).abs() > 0.0).count();
-    distinct * 4 > count && ours.iter().zip(&theirs).all(|pair| !is_off(pair))
+    let (baseline, candidate) = (sorted(&data.baseline), sorted(&data.candidate));
+    let distinct = baseline.iter().zip(baseline.iter().skip(1)).filter(|(a, b)| (*b - *a).abs() > 0.0).count();
+    distinct * 4 > count && baseline.iter().zip(&candidate).all(|pair| !is_off(pair))
 }
 
 /// The order in words, where it is a common one.

@@ -77,7 +77,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let mut evidence = Vec::new();
     let drawn = if suspect.is_made() { drawing(&suspect) } else { None };
     match (&drawn, masked) {
-        // The masks are the same, or what they keep differs: drawing is not what went wrong.
+        // The masks are the same, or the values that they keep differ: the draw is not the cause.
         (Some(Draw::Dropout(_)), Some(false)) | (None, None | Some(false)) => return None,
         _ => {}
     }
@@ -119,7 +119,7 @@ fn drawing(suspect: &Suspect<'_>) -> Option<Draw> {
     if DRAWS.contains(&api) {
         return Some(Draw::Numbers);
     }
-    // Fused attention drops inside.
+    // Fused attention applies dropout inside.
     let p = number("dropout_p", (api == "scaled_dot_product_attention").then_some(4))
         .or_else(|| number("keep_prob", None).map(|keep| 1.0 - keep))
         .filter(|p| *p > 0.0)?;

@@ -30,7 +30,7 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("reduced-precision")
 };
 
-/// Matrix products and what is made of them; names in lower case, as APIs and as module classes.
+/// Matrix products and operations built from them; names in lower case, as APIs and as module classes.
 const PRODUCTS: [&str; 13] = [
     "linear",
     "matmul",
@@ -76,7 +76,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let (types, unit) = operands(&suspect)?;
     let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
-    // Another precision errs everywhere, and by no formula.
+    // Reduced precision causes errors everywhere, which follow no formula.
     if is_confined || formula::fitting(context, &suspect, data.as_deref()).is_some() {
         return None;
     }
@@ -141,7 +141,7 @@ pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str]
     }
 }
 
-/// Whether only sums differ, and both ends of the range agree: rounding shows at the ends first, for sums average it.
+/// Whether only sums differ while max and min agree: rounding shows in max and min first, since sums average it out.
 fn has_equal_ends(suspect: &Suspect<'_>) -> bool {
     let of = |name: &str| suspect.culprit.metrics.get(name).map(|number| number.0);
     let Some((max, min)) = of("max_difference").zip(of("min_difference")) else { return false };
@@ -193,7 +193,7 @@ fn holds(dtype: Dtype, value: f64) -> bool {
     rounded(dtype, value).total_cmp(&value).is_eq()
 }
 
-/// The number of a type that is nearest.
+/// The nearest number that a type can hold.
 fn rounded(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::F16 => f16::from_f64(value).to_f64(),
@@ -203,7 +203,7 @@ fn rounded(dtype: Dtype, value: f64) -> f64 {
     }
 }
 
-/// A number that is not in every type by its nature, as zeros, halves and small integers are.
+/// Whether a number is not one that every type holds, as zeros, halves and small integers are.
 fn is_uncommon(value: f64) -> bool {
     (value * 16.0).fract().abs() > 0.0
 }

@@ -1,7 +1,7 @@
 //! One dropout mask on several ranks: each should draw for the heads that it alone holds.
 //!
-//! Attention over the heads of several ranks is wrong in the parts of some ranks as a whole, while all that goes in agrees element by
-//! element; calls that were recorded may show the mask that these ranks share.
+//! Attention over the heads of several ranks is wrong throughout the parts of some ranks, although all inputs agree
+//! element by element; recorded calls may show the mask that these ranks share.
 
 use super::super::context::{Context, Suspect};
 use super::super::entry::Cause;

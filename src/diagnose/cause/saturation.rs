@@ -38,7 +38,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     })
 }
 
-/// The side that saturates, and at which number.
+/// The side that saturates, and the number at which it does.
 pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let (baseline, candidate) = suspect.value.records()?;
     if let Some(stats) = suspect.value.comparison.stats() {
@@ -71,7 +71,7 @@ fn largest(record: &TensorRecord<'_>) -> Option<f64> {
     }
 }
 
-/// Equal up to the rounding of a printed decimal.
+/// Whether two numbers are equal up to the rounding of a printed decimal.
 fn is(value: f64, largest: f64) -> bool {
     (value / largest - 1.0).abs() < 1e-9
 }

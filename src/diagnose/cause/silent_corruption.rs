@@ -32,7 +32,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     {
         return None;
     }
-    // What a rank computes is wrong as a whole: neither a tile nor a few elements of it.
+    // Everything that a rank computes is wrong, not just a tile or a few elements.
     let shards = context.folders.candidate.shards(&suspect.culprit.tensor);
     if !shards.is_empty() && location(context).is_some_and(|found| fills_shards(&shards, &found)) {
         return None;
@@ -96,7 +96,7 @@ fn part_of(part: &Part) -> Statement {
 /// One end of a product's range that is off while the other one, mean and norm agree: a single element. Rounding and other
 /// formulas show at both ends.
 fn one_end(suspect: &Suspect<'_>) -> Option<Statement> {
-    /// The end that is off is off by this many times what everything else is.
+    /// Least ratio of the error of the wrong extreme to all other errors.
     const OUTSTANDING_END: f64 = 50.0;
     let of = |name: &str| suspect.culprit.metrics.get(name).map(|number| number.0.abs());
     let (max, min) = (of("max_difference")?, of("min_difference")?);
@@ -127,7 +127,7 @@ fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {
 
 /// Steps in agreement before the fault, at least.
 const CALM: usize = 10;
-/// The faulty step stands out this much from what comes after it.
+/// Least ratio of the faulty step's difference to those of the steps after it.
 const OUTSTANDING: f64 = 3.0;
 /// A difference this large is not drift.
 const JUMP: f64 = 1e-2;

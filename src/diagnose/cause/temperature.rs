@@ -1,4 +1,4 @@
-//! A temperature that one of both divides its logits by.
+//! A temperature by which only one of the two divides its logits.
 
 use super::super::entry::Cause;
 use super::super::evidence::names_cause;

@@ -1,4 +1,4 @@
-//! A fused projection that is taken apart wrongly: it agrees, and the queries, keys or values behind it do not.
+//! A fused projection that is split wrongly: it agrees, but the queries, keys or values cut from it do not.
 
 use super::super::context::Context;
 use super::super::entry::Cause;
@@ -23,7 +23,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let (block, _) = module.rsplit_once('.')?;
     let is_fused = |name: &str| FUSED.iter().any(|fused| name.contains(&format!(".{block}.{fused}.")));
-    // What comes before the first difference agrees.
+    // Everything before the first difference agrees.
     let before = context.input.comparison.operations.iter().take(suspect.order);
     let fused = before.filter_map(|operation| operation.pair.candidate()).find_map(|index| {
         context.input.candidate.operations.get(index).map(|operation| operation.name).filter(|name| is_fused(name))

@@ -18,7 +18,7 @@ use crate::read::dump::{Dump, Leaf};
 use crate::read::frame::innermost_own;
 use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
-/// Advice to write an index otherwise, whose backward gives zeros.
+/// Advice to rewrite an index whose backward pass gives zeros.
 pub const GRADIENT_OF_INDEX: &str = "zero-gradient-of-index";
 
 pub(super) const CAUSE: Cause = Cause {

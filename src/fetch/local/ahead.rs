@@ -1,18 +1,17 @@
-//! Reading ahead on files that are not in memory yet.
+//! Reading ahead in files that are not in the page cache yet.
 //!
-//! A read first takes what the page cache holds. Where that is not all of it the file is cold, and the kernel is told
-//! what will be read next, so that it is on its way while this block is computed; a warm file costs nothing more than
-//! its reads. Several workers may read one file, each going on where the last block was handed out: they share one
-//! window.
+//! A read first takes the bytes that the page cache holds. If some are missing the file is cold, and the kernel is told the next
+//! range, so that it is loaded while this block is processed; a warm file costs no more than its reads. Several workers may read
+//! one file, each continuing where the last block was handed out: they share one window.
 
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes on their way at most: several requests of a fast disk, and few pages of memory.
+/// Largest number of bytes that are read ahead: several requests of a fast disk, and little memory.
 const WINDOW: u64 = 16 << 20;
 
-/// Range in bytes that was asked for already; a race between readers asks twice at worst.
+/// Range in bytes that was requested already; at worst, racing readers request it twice.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
     from: AtomicU64,
@@ -34,7 +33,7 @@ impl ReadAhead {
         }
     }
 
-    /// Asks for the window from `offset` on, unless half of it is on its way beyond `end`.
+    /// Requests the window from `offset` on, unless half of it is already requested beyond `end`.
     fn ask(&self, file: &File, offset: u64, end: u64) {
         let (from, until) = (self.from.load(Ordering::Relaxed), self.until.load(Ordering::Relaxed));
         if from <= offset && end.saturating_add(WINDOW / 2) <= until {

@@ -1,4 +1,4 @@
-//! The cache: downloads by their digest, shared by runs that know nothing of each other.
+//! The cache: downloads by their digest, shared by independent runs.
 //!
 //! ```text
 //! <root>/sha256/ab/abcdef…      whole files, read-only
@@ -6,10 +6,9 @@
 //! <root>/partial/<identity>     what a download has so far; `<identity>.lock` is held while one writes it
 //! ```
 //!
-//! A file appears under its digest by a rename once its bytes are proved, so that a reader never sees half of one. A
-//! download is written by the run that holds its lock; a run that is killed loses the lock and leaves the bytes, from
-//! which the next goes on. Files that were not used for longest go when the cache is over its limit; who has one open
-//! keeps it.
+//! A file is renamed to its digest once its bytes are verified, so that a reader never sees an incomplete file. Only the run that
+//! holds the lock of a download writes it; a killed run loses the lock and leaves its bytes, from which the next run continues. If
+//! the cache exceeds its limit, the least recently used files are removed; a process that has one open can still read it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -21,10 +20,10 @@ use crate::error::{Error, Result};
 use crate::fetch::digest::Digest;
 use crate::output;
 
-/// After this time without a byte, an unfinished download is not gone on with.
+/// Time without a new byte after which an unfinished download is discarded.
 const PARTIAL_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The way out where the cache cannot be written.
+/// Advice if the cache cannot be written.
 const HELP: &str = "give a folder that can be written with --cache";
 
 /// A folder of downloads.
@@ -34,7 +33,7 @@ pub(super) struct Cache {
     limit: u64,
 }
 
-/// A download in the making, locked.
+/// An unfinished download, locked.
 pub(super) struct Partial {
     /// File of the bytes downloaded so far.
     pub(super) path: PathBuf,
@@ -47,7 +46,7 @@ impl Cache {
         Self { root, limit }
     }
 
-    /// The file with this digest, opened, where it is there and still has it.
+    /// Opens the file with this digest; `None` if it is missing or its content has another digest.
     pub(super) fn open(&self, digest: &Digest) -> Option<File> {
         let path = self.place(digest);
         let mut file = File::open(&path).ok()?;
@@ -55,12 +54,12 @@ impl Cache {
             let _gone = fs::remove_file(&path);
             return None;
         }
-        // Which file was used last decides which goes first; a cache that cannot be written is as good to read.
+        // The time of the last use decides which files are removed first; a read-only cache can still be read.
         let _touched = file.set_modified(SystemTime::now());
         Some(file)
     }
 
-    /// The digest that an address had.
+    /// The digest that an address had in an earlier run.
     pub(super) fn known(&self, identity: &Digest) -> Option<Digest> {
         let mut text = String::new();
         let file = File::open(self.root.join("index").join(identity.hex())).ok()?;
@@ -68,7 +67,7 @@ impl Cache {
         Digest::parse(text.trim())
     }
 
-    /// Waits for the right to write the download of `identity`, and gives what it has so far.
+    /// Waits for the lock on the download of `identity`, and returns the download with its bytes so far.
     pub(super) fn partial(&self, identity: &Digest) -> Result<Partial> {
         let folder = self.root.join("partial");
         let failed = |error: io::Error| unusable(&folder, &error);
@@ -80,15 +79,15 @@ impl Cache {
             .custom_flags(output::no_link())
             .open(folder.join(format!("{}.lock", identity.hex())))
             .map_err(failed)?;
-        // Where locks are not supported, two runs may download the same; the rename below keeps both right.
+        // Without support for locks, two runs may download the same file; the rename keeps both correct.
         let _held = lock.lock();
         Ok(Partial { path: folder.join(identity.hex()), _lock: lock })
     }
 
-    /// Proves the digest of a whole download and gives it its place.
+    /// Verifies the digest of a complete download and moves it to its place.
     ///
     /// # Errors
-    /// `Corrupt` where it is not the `expected` one; the download is thrown away then.
+    /// `Corrupt` where it is not the `expected` one; the download is deleted then.
     pub(super) fn adopt(
         &self,
         name: &str,
@@ -126,7 +125,7 @@ impl Cache {
         self.root.join("sha256").join(hex.get(..2).unwrap_or_default()).join(&hex)
     }
 
-    /// Removes the files that were not used for longest until the limit holds; `newest` stays.
+    /// Removes the least recently used files until the cache is within its limit; `newest` stays.
     fn shrink(&self, newest: &Path) {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for folder in entries(&self.root.join("sha256")) {

@@ -1,4 +1,4 @@
-//! Whole files into the cache: resumed where a try was cut, proved by digest, shared between runs.
+//! Downloads of whole files into the cache: interrupted tries are resumed, digests are verified, and runs share the files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -30,11 +30,11 @@ pub(super) struct Wanted<'a> {
     pub(super) name: &'a str,
     /// The request; redirects are followed anew at every try, as signed addresses expire.
     pub(super) ask: Ask,
-    /// Its digest, where it is known beforehand.
+    /// Its digest, if it is known in advance.
     pub(super) digest: Option<Digest>,
-    /// Address and entity tag, which tell this version of the file from others where its digest is not known.
+    /// Address and entity tag, which distinguish this version of the file from others if its digest is not known.
     pub(super) identity: String,
-    /// Whether that identity never stands for other bytes. Where it may, nothing of an earlier run is used.
+    /// Whether the identity always stands for the same bytes. If not, nothing of an earlier run is used.
     pub(super) lasting: bool,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Fetched {
     /// The file, open.
     pub(super) file: File,
-    /// The digest that its bytes were proved against, where anyone told one.
+    /// The digest that its bytes were verified against, if one was known.
     pub(super) proved: Option<Digest>,
 }
 
-/// Shared means of downloads.
+/// The parts that all downloads share.
 pub(super) struct Downloads<'a> {
     pub(super) client: &'a Client,
     pub(super) cache: &'a Cache,
@@ -90,14 +90,14 @@ impl Downloads<'_> {
         Some(Fetched { file: self.cache.open(&digest)?, proved: wanted.digest })
     }
 
-    /// One try: goes on where the last one ended, or from the start where the server will not.
+    /// Makes one try, which continues where the last one ended, or starts again if the server does not support that.
     async fn attempt(&self, wanted: &Wanted<'_>, writer: &mut Writer, told: &mut bool) -> Result<(), Failure> {
         let mut ask = wanted.ask.clone();
         if writer.len > 0 {
             ask = ask.with(header::RANGE, &format!("bytes={}-", writer.len));
         }
         let response = match web::get(self.client, &ask).await {
-            // What is there already is all there is, or belongs to a longer file that is gone: ask for the whole.
+            // The existing bytes are the whole file, or belong to an older, longer version: request the whole file.
             Err(failure) if writer.len > 0 && failure.error.kind() == ErrorKind::Corrupt => {
                 writer.restart().map_err(Failure::permanent)?;
                 web::get(self.client, &wanted.ask).await?
@@ -137,7 +137,7 @@ struct Writer {
     name: String,
     file: File,
     len: u64,
-    /// The version the bytes belong to, as long as this run knows it.
+    /// The version that the bytes belong to; `None` if this run does not know it.
     version: Option<String>,
     checksum: Option<Digest>,
 }
@@ -151,7 +151,7 @@ impl Writer {
         Ok(Self { name: name.to_owned(), file, len, version: None, checksum: None })
     }
 
-    /// Takes up an answer; its whole length, where it tells.
+    /// Prepares for an answer, and returns the length of the whole file if the answer tells it.
     fn begin(&mut self, response: &Response) -> Result<Option<u64>> {
         let headers = response.headers();
         let is_part = response.status() == StatusCode::PARTIAL_CONTENT && starts_at(headers) == Some(self.len);

@@ -18,7 +18,7 @@ use crate::fetch::location::GitHubLocation;
 use crate::fetch::origin::{Origin, Trust};
 use crate::fetch::permission::{Need, Permission};
 
-/// Runs that are walked back for an artifact.
+/// Largest number of runs that are searched backwards for an artifact.
 const RUNS: &str = "20";
 /// Variables that may hold the token, the first set one first.
 pub(super) const TOKENS: &[&str] = &["GITHUB_TOKEN", "GH_TOKEN", "PRECISION_GATE_TOKEN"];
@@ -95,12 +95,12 @@ struct Asset {
     digest: Option<String>,
 }
 
-/// File to download, and where it comes from.
+/// File to download, and its origin.
 pub(super) struct Found {
     pub(super) ask: Ask,
     pub(super) digest: Option<Digest>,
     pub(super) identity: String,
-    /// Whether the identity never stands for other bytes.
+    /// Whether the identity always stands for the same bytes.
     pub(super) lasting: bool,
     pub(super) origin: Origin,
 }
@@ -177,7 +177,7 @@ impl GitHub<'_> {
         })
     }
 
-    /// The runs that may have left it, newest first.
+    /// The runs that may have uploaded the artifact, the newest first.
     async fn runs(&self) -> Result<Vec<Run>> {
         if let Some(run) = self.at.run {
             let run: Run = self.rest.one(&self.path(&["actions", "runs", &run.to_string()]), &[]).await?;
@@ -194,7 +194,7 @@ impl GitHub<'_> {
         Ok(runs.workflow_runs.into_iter().filter(|run| self.accepted(run, Some(&branch)).is_ok()).collect())
     }
 
-    /// The newest artifact of that name, whatever left it; not enough for a baseline.
+    /// The run of the newest artifact of that name, of any workflow; not sufficient for a baseline.
     async fn newest(&self) -> Result<Vec<Run>> {
         if self.trust == Trust::Baseline {
             let message = "a baseline needs the workflow that leaves it: any branch and any fork can upload this name";
@@ -217,7 +217,7 @@ impl GitHub<'_> {
         Ok(repository.default_branch.unwrap_or_else(|| "main".to_owned()))
     }
 
-    /// Whether a run may have left what is wanted. For a baseline everything has to fit.
+    /// Checks that a run may have uploaded the wanted artifact. For a baseline, workflow, branch and repository must match.
     fn accepted(&self, run: &Run, branch: Option<&str>) -> Result<()> {
         let reason = if branch.is_some_and(|branch| run.head_branch.as_deref() != Some(branch)) {
             Some("is from another branch")
@@ -266,7 +266,7 @@ impl GitHub<'_> {
         Ok(Found { ask, digest, identity, lasting: true, origin })
     }
 
-    /// The digest to prove: the one demanded, which must be the forge's own where that tells one.
+    /// The digest to verify: the demanded one, which must equal the forge's digest if there is one.
     fn digest(&self, told: Option<&str>) -> Result<Option<Digest>> {
         let told = told.and_then(Digest::parse);
         match (self.at.digest, told) {
@@ -319,7 +319,7 @@ fn is_workflow(path: &str, wanted: &str) -> bool {
     path == wanted || path.strip_prefix(".github/workflows/") == Some(wanted)
 }
 
-/// The day of a time stamp as forges write them (`2026-11-21T08:00:00Z`).
+/// The day of a time stamp in the format of forges (`2026-11-21T08:00:00Z`).
 pub(super) fn day(time: &str) -> Option<String> {
     let day = time.get(..10)?;
     (day.len() == time.find('T').unwrap_or(time.len())).then(|| day.to_owned())

@@ -19,7 +19,7 @@ use crate::fetch::origin::{Origin, Trust};
 
 /// The header of a job's own token.
 const JOB_TOKEN: HeaderName = HeaderName::from_static("job-token");
-/// Pipelines that are walked back for a job.
+/// Largest number of pipelines that are searched backwards for a job.
 const PIPELINES: &str = "20";
 /// Advice where something is denied or not found.
 pub(super) const HELP: &str = "set GITLAB_TOKEN to a token with the scope read_api, or let the other project's CI/CD \
@@ -94,12 +94,12 @@ pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> 
     }
 }
 
-/// Whether the token may list pipelines: a job's own may not.
+/// Whether the token may list pipelines; a job's own token may not.
 fn may_list(root: &Ask) -> bool {
     !root.private.contains_key(JOB_TOKEN)
 }
 
-/// Whatever the forge says is the newest successful one.
+/// The job's artifacts from the pipeline that the forge considers the newest successful one.
 fn newest(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Found {
     let path = ["projects", &at.project, "jobs", "artifacts", reference, "download"];
     let ask = rest.ask(&path, &[("job", &at.name)]);
@@ -107,7 +107,7 @@ fn newest(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Found {
     artifacts(rest, at, ask, Origin { what, ..Origin::default() }, None)
 }
 
-/// The newest one found by listing, with its commit and dates.
+/// The job's artifacts from the newest successful pipeline of a listing, with commit and dates.
 async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<Found> {
     let (job, passed_over) = newest_job(rest, at, reference).await?;
     let id = job.id.to_string();
@@ -123,7 +123,7 @@ async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result
     Ok(artifacts(rest, at, ask, origin, Some(job.id.get())))
 }
 
-/// A job's archive never changes; which job is the newest does.
+/// The artifacts as a file to download. The archive of a given job never changes, but the newest job does.
 fn artifacts(rest: &Rest<'_>, at: &GitLabLocation, ask: Ask, origin: Origin, job: Option<u64>) -> Found {
     let ask = ask.with(header::ACCEPT, "*/*");
     let origin = Origin { proved: at.digest, ..origin };
@@ -132,7 +132,7 @@ fn artifacts(rest: &Rest<'_>, at: &GitLabLocation, ask: Ask, origin: Origin, job
     Found { ask, digest: at.digest, identity, lasting: job.is_some(), origin }
 }
 
-/// The job in the newest successful pipelines of the branch, and how many pipelines were passed over.
+/// The job in the newest successful pipeline of the branch that has it, and the number of pipelines that were skipped.
 async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<(Job, usize)> {
     let query =
         [("ref", reference), ("status", "success"), ("order_by", "id"), ("sort", "desc"), ("per_page", PIPELINES)];
@@ -159,8 +159,8 @@ fn has_artifacts(job: &Job) -> bool {
     job.artifacts_file.as_ref().is_some_and(|file| file.filename.is_some())
 }
 
-/// The file's digest comes with its bytes (`X-Checksum-SHA256`); a version can be uploaded again, so that nothing else
-/// lasts.
+/// A package's file. Its digest comes with its bytes (`X-Checksum-SHA256`); a version can be uploaded again, so that the address
+/// does not identify the bytes.
 fn package_file(rest: &Rest<'_>, at: &GitLabLocation, package: &str, version: &str) -> Found {
     let path = ["projects", &at.project, "packages", "generic", package, version, &at.name];
     let ask = rest.ask(&path, &[]).with(header::ACCEPT, "*/*");

@@ -1,7 +1,7 @@
 //! Web servers: single files read by ranges where they lie, and folders whose listing the server gives as JSON.
 //!
-//! A server that gives no ranges, and a file whose digest is demanded, are downloaded into the cache instead. A name and
-//! password come from `~/.netrc` (or the file that `NETRC` names), and go to that host alone.
+//! Files of a server without ranges, and files with a demanded digest, are downloaded into the cache instead. A name and password
+//! come from `~/.netrc` (or the file that `NETRC` names), and are sent to that host only.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::fetch::environment::Environment;
 use crate::fetch::location::encode;
 use crate::fetch::retry::{Failure, Retry};
 
-/// Folders within folders that are listed.
+/// Largest depth of nested folders that are listed.
 const MAX_DEPTH: usize = 16;
 /// Most files of one location.
 const MAX_FILES: usize = 1_000_000;
 /// Longest listing of one folder.
 const MAX_LISTING: usize = 256 << 20;
-/// Time for one listing: the longest one at half a megabyte a second.
+/// Longest time for one listing: that of the longest listing at half a megabyte a second.
 const LISTING_TIME: Duration = Duration::from_secs(600);
 
 /// A web server, at one address.
@@ -39,7 +39,7 @@ pub(super) struct WebServer {
 pub(super) struct Probe {
     /// The file.
     pub(super) object: Object,
-    /// Whether the server gives parts of it.
+    /// Whether the server supports ranges of it.
     pub(super) ranges: bool,
 }
 
@@ -69,7 +69,7 @@ impl WebServer {
         self.ask.url.path().ends_with('/')
     }
 
-    /// Asks for the first byte: the answer tells length, version and whether there are ranges.
+    /// Requests the first byte, whose answer tells length, version and support for ranges.
     pub(super) async fn probe(&self, retry: &Retry) -> Result<Probe> {
         let ask = self.ask.clone().range(&(0..1));
         let response = retry.run(async || match web::get(&self.client, &ask).await {
@@ -146,7 +146,7 @@ impl WebServer {
         Ok(response.bytes_stream().map_err(move |error| web::broken(&shown, &error)).boxed())
     }
 
-    /// Whether the answer is the part that was asked for, of the file that was listed.
+    /// Checks that the answer is the requested range of the file that was listed.
     fn check(&self, object: &Object, range: &Range<u64>, response: &Response, ask: &Ask) -> Result<(), Failure> {
         let is_whole = range.start == 0 && response.content_length() == Some(object.len) && range.end == object.len;
         if response.status() != StatusCode::PARTIAL_CONTENT && !is_whole {
@@ -177,7 +177,7 @@ impl Store for WebServer {
     }
 }
 
-/// Version of a file: its entity tag, else the time of its last change; `None` where the server tells neither.
+/// Version of a file: its entity tag, otherwise the time of its last change; `None` if the server sends neither.
 pub(super) fn version(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::ETAG).or_else(|| headers.get(header::LAST_MODIFIED))?;
     value.to_str().ok().map(str::to_owned)
@@ -206,7 +206,7 @@ fn authorised(mut url: Url, environment: &Environment) -> Ask {
         entry(&std::fs::read_to_string(path).ok()?, url.host_str()?)
     };
     let found = of_address.or_else(of_file);
-    // A password goes in the clear only to this machine.
+    // A password is sent unencrypted only to this machine.
     let is_protected = url.scheme() == "https" || matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     let ask = Ask::new(url);
     match found.filter(|_| is_protected) {
@@ -238,7 +238,7 @@ fn entry(text: &str, host: &str) -> Option<(String, String)> {
     Some((login?.to_owned(), password?.to_owned()))
 }
 
-/// RFC 4648, section 4.
+/// Base64 of `bytes` (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digit = |bits: u32| DIGITS.get((bits & 63) as usize).copied().map_or('=', char::from);

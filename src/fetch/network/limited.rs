@@ -1,4 +1,4 @@
-//! Bodies of answers, read as they arrive and no further than a limit.
+//! Bodies of answers, read as they arrive and up to a limit.
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
@@ -8,11 +8,11 @@ use futures_util::{Stream, StreamExt};
 pub(crate) struct Limited {
     /// Bytes that were read.
     pub(crate) bytes: Vec<u8>,
-    /// Whether that is all of it.
+    /// Whether these bytes are the whole body.
     pub(crate) whole: bool,
 }
 
-/// Reads `pieces` up to `most` bytes. The rest is never asked for: the caller drops the connection with the stream.
+/// Reads `pieces` up to `most` bytes. The rest is not read: the caller drops the connection with the stream.
 pub(crate) async fn read<E>(pieces: impl Stream<Item = Result<Bytes, E>>, most: usize) -> Result<Limited, E> {
     let mut pieces = std::pin::pin!(pieces);
     let mut bytes = Vec::new();
@@ -26,7 +26,7 @@ pub(crate) async fn read<E>(pieces: impl Stream<Item = Result<Bytes, E>>, most: 
     Ok(Limited { bytes, whole: true })
 }
 
-/// A limit as people read it.
+/// A limit in bytes in words.
 pub(crate) fn spoken(most: usize) -> String {
     if most < 1 << 20 { format!("{} KiB", most >> 10) } else { format!("{} MiB", most >> 20) }
 }

@@ -1,9 +1,9 @@
 //! Blocks of remote objects in bounded memory.
 //!
-//! Readers ask for bytes at any position, and wait until the [`cache`] has them; [`stream`]s fill it, on the network's
-//! threads. One request brings a long stretch of an object, block after block, as fast as its readers take them and
-//! memory allows. Two caches: blocks for data that is read through, small pages for headers and directories, so that
-//! looking at the ends of a large file does not fetch it.
+//! Readers request bytes at any position, and wait until the [`cache`] has them; [`stream`]s fill the cache on the network's
+//! threads. One request fetches a long stretch of an object, block after block, as fast as its readers consume them and memory
+//! allows. There are two caches: large blocks for data that is read completely, and small pages for headers and directories, so
+//! that reading the ends of a large file does not fetch all of it.
 
 mod block_cache;
 mod stream;
@@ -48,7 +48,7 @@ impl Pool {
     pub(super) fn new(background: Background, memory: u64, silence: Duration) -> Arc<Self> {
         let for_pages = memory / 16;
         let largest = ((memory - for_pages) / BLOCKS).clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
-        // A power of two: tensors' own blocks then lie within one of ours.
+        // A power of two, so that the blocks of tensors lie within one block of the pool.
         let block = 1 << largest.ilog2();
         let cache = |block_len, memory| Arc::new(BlockCache::new(block_len, memory / block_len, silence));
         Arc::new(Self { background, pages: cache(PAGE, for_pages), blocks: cache(block, memory - for_pages) })

@@ -7,7 +7,7 @@ use super::store::{Object, RetryingStore};
 
 /// An object of a location, ready to be read.
 pub(super) struct PooledObject {
-    /// Distinguishes it from all others of this pool.
+    /// Number that distinguishes it from all other objects of the pool.
     pub(super) id: u64,
     /// Store that holds it.
     pub(super) store: Arc<RetryingStore>,

@@ -1,4 +1,4 @@
-//! Files in a store that gives ranges: read where they lie, never stored.
+//! Files in a store that supports ranges: they are read in place and never stored.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl ByteSource for RemoteFile {
 }
 
 impl Drop for RemoteFile {
-    /// Whoever stops early leaves bytes on their way that nobody will come for.
+    /// Releases the file's blocks, since nobody will read the bytes that are still on their way.
     fn drop(&mut self) {
         if self.object.readers.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.pool.release(&self.object);

@@ -11,11 +11,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::location::encode;
 use crate::fetch::retry::Retry;
 
-/// Longest answer that is read: a hundred runs, jobs or releases, the longest entries of the API with up to 300 KB each.
+/// Largest size of an answer in bytes: a hundred runs, jobs or releases, the longest entries of the API with up to 300 KB each.
 const MAX_ANSWER: usize = 32 << 20;
-/// Time for one answer, however slowly it comes.
+/// Longest time for one answer, however slowly it arrives.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Pages of a list that are read: 10 000 entries.
+/// Largest number of pages of a list that are read: 10 000 entries.
 const MAX_PAGES: usize = 100;
 
 /// A forge's API.
@@ -24,7 +24,7 @@ pub(super) struct Rest<'a> {
     pub(super) retry: Retry,
     /// A request to the API's root, with its token; its path has no slash at the end.
     pub(super) root: Ask,
-    /// Advice where access is denied or something is not found.
+    /// Advice if access is denied or something is not found.
     pub(super) help: String,
 }
 
@@ -40,7 +40,7 @@ impl Rest<'_> {
         ask
     }
 
-    /// One answer.
+    /// Requests one JSON answer.
     pub(super) async fn one<T: DeserializeOwned>(&self, segments: &[&str], query: &[(&str, &str)]) -> Result<T> {
         Ok(self.answer(&self.ask(segments, query)).await?.0)
     }
@@ -94,7 +94,7 @@ fn next(headers: &HeaderMap) -> Option<String> {
     })
 }
 
-/// Whether a page lies on the API itself: the token goes nowhere else.
+/// Whether a page belongs to the API itself; the token is sent nowhere else.
 fn is_below(url: &Url, root: &Url) -> bool {
     url.origin() == root.origin()
 }

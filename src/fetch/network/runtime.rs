@@ -40,7 +40,7 @@ impl Background {
 }
 
 impl Drop for Owned {
-    /// The last handle may be one that a task on these very threads held, where waiting for them would never end.
+    /// Shuts the threads down without waiting: a task on one of them may hold the last handle, and would wait for itself.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

@@ -11,7 +11,7 @@ use futures_util::stream::BoxStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::retry::{Failure, Retry, Tries};
 
-/// Objects that give up one after the other before the rest is not even asked for.
+/// Number of consecutive objects that fail before no further object is requested.
 const OUTAGE: u32 = 3;
 
 /// An object as it was when it was listed.
@@ -28,17 +28,17 @@ pub(super) struct Object {
 /// Bytes as they arrive.
 pub(super) type Pieces<'a> = BoxStream<'a, Result<Bytes, Failure>>;
 
-/// Something that gives ranges of objects.
+/// A store that can read ranges of objects.
 pub(super) trait Store: Send + Sync {
     /// Name of an object in messages.
     fn name(&self, object: &Object) -> String;
 
-    /// The bytes of `range`, by one request that goes out when the first piece is asked for. While no piece is asked
-    /// for, the sender is made to wait; dropping the pieces ends the request.
+    /// The bytes of `range`, by one request that is sent when the first piece is requested. The sender has to wait while no piece is
+    /// requested; dropping the pieces ends the request.
     fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Pieces<'a>;
 }
 
-/// A store with its patience: one for all objects of a location.
+/// A store with its retry policy, shared by all objects of a location.
 pub(super) struct RetryingStore {
     store: Arc<dyn Store>,
     retry: Retry,
@@ -48,7 +48,7 @@ pub(super) struct RetryingStore {
 }
 
 impl RetryingStore {
-    /// Reads from `store`; `failure` is told of the first object that could not be had.
+    /// Reads from `store`; `failure` receives the error of the first object that could not be read.
     pub(super) fn new(store: Arc<dyn Store>, retry: Retry, failure: Arc<OnceLock<Error>>) -> Self {
         Self { store, retry, given_up: AtomicU32::new(0), outage: OnceLock::new(), failure }
     }
@@ -58,8 +58,8 @@ impl RetryingStore {
         Reading { from: self, object, range, pieces: None, rest: Bytes::new() }
     }
 
-    /// Counts an object that could not be had. After enough of them the service counts as out: waiting for each would
-    /// take hours.
+    /// Counts an object that could not be read. After [`OUTAGE`] of them the service counts as down, since waiting for each object
+    /// would take hours.
     fn note(&self, error: &Error) {
         let _first = self.failure.set(error.clone());
         if self.given_up.fetch_add(1, Ordering::Relaxed) + 1 >= OUTAGE {
@@ -68,20 +68,20 @@ impl RetryingStore {
     }
 }
 
-/// A range that is being read from front to back: one request, or more where it was cut.
+/// A range that is being read from front to back: by one request, or by several if the connection broke.
 pub(super) struct Reading<'a> {
     from: &'a RetryingStore,
     object: &'a Object,
-    /// Bytes of the object that were not taken yet.
+    /// Bytes of the object that were not returned yet.
     range: Range<u64>,
     pieces: Option<Pieces<'a>>,
-    /// Bytes that arrived beyond those taken.
+    /// Bytes that arrived but were not returned yet.
     rest: Bytes,
 }
 
 impl Reading<'_> {
-    /// Appends the next `len` bytes to `into`. What was cut goes on where it was cut, as often as the store's patience
-    /// allows for these bytes.
+    /// Appends the next `len` bytes to `into`. After a broken connection it continues at the same position, as often as the retry
+    /// policy allows for these bytes.
     pub(super) async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<()> {
         if let Some(outage) = self.from.outage.get() {
             return Err(outage.clone());

@@ -1,4 +1,4 @@
-//! One HTTP client for web servers and forges: redirects that carry no token elsewhere, and what a status means.
+//! One HTTP client for web servers and forges: redirects that carry no token to another host, and the meaning of a status.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::fetch::location::without_secrets;
 use crate::fetch::retry::{Again, Failure};
 use crate::fetch::settings::Patience;
 
-/// Redirects that are followed: an API, its storage, and a mirror or two.
+/// Largest number of redirects that are followed: an API, its storage, and one or two mirrors.
 const MAX_REDIRECTS: usize = 5;
 
-/// Builds clients. Bodies come as they are stored: a decoded one would have other lengths and ranges.
+/// Builds clients. Bodies are not decoded, since a decoded body would have other lengths and ranges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients {
     /// Longest silence to wait through.
@@ -28,7 +28,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// A client; `redirects` of its own only where it never carries a token of ours.
+    /// Builds a client. It may follow `redirects` by itself only if its requests never carry a token of the gate.
     pub(super) fn build(&self, redirects: bool) -> Result<Client> {
         // Every TLS user of the process shares this provider; a second installation changes nothing.
         let _installed = rustls::crypto::ring::default_provider().install_default();
@@ -38,7 +38,7 @@ impl Clients {
             .connect_timeout(self.patience.connect)
             .read_timeout(self.patience.silence)
             .redirect(policy)
-            // Over HTTP/2, answers that wait for room would hold up those that others wait for: they share a window.
+            // Over HTTP/2 all answers share a window, so that an answer that waits for room would block one that a reader waits for.
             .http1_only()
             .no_gzip();
         for (host, address) in &self.resolve {
@@ -53,7 +53,7 @@ impl Clients {
 pub(super) struct Ask {
     /// Address of the request.
     pub(super) url: Url,
-    /// Headers for the first host alone: tokens and what else it needs.
+    /// Headers for the first host only, such as tokens.
     pub(super) private: HeaderMap,
     /// Headers for every host on the way.
     pub(super) headers: HeaderMap,
@@ -84,7 +84,7 @@ impl Ask {
         self
     }
 
-    /// Asks for a part only; `end` is exclusive.
+    /// Requests a range only; its end is exclusive.
     #[must_use]
     pub(super) fn range(self, range: &Range<u64>) -> Self {
         let value = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
@@ -97,7 +97,7 @@ impl Ask {
     }
 }
 
-/// Sends `ask`, follows redirects, and gives the answer where it is one.
+/// Sends `ask`, follows redirects, and returns the answer if its status reports success.
 pub(super) async fn get(client: &Client, ask: &Ask) -> Result<Response, Failure> {
     let mut url = ask.url.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -127,7 +127,7 @@ fn refused(ask: &Ask, message: &str) -> Failure {
     Failure::permanent(Error::new(ErrorKind::Denied, ask.shown(), message))
 }
 
-/// A connection that broke; the error's own text names the address, which may be a signed one.
+/// The failure of a broken connection. The error's own text is not used, since it contains the address, which may be signed.
 pub(super) fn broken(shown: &str, error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
         "no answer in time"
@@ -139,7 +139,7 @@ pub(super) fn broken(shown: &str, error: &reqwest::Error) -> Failure {
     let mut message = what.to_owned();
     let mut source = std::error::Error::source(error);
     while let Some(deeper) = source {
-        // The innermost reason is the one that says something: a refused connection, an unknown name.
+        // The innermost reason is the informative one: a refused connection, an unknown name.
         if deeper.source().is_none() {
             message = format!("{what}: {deeper}");
         }
@@ -177,8 +177,8 @@ pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> F
     }
 }
 
-/// The text of an answer, of `most` bytes and within `time`: a server that sends without end, or a byte now and then, is
-/// not waited for.
+/// The text of an answer, of at most `most` bytes and within `time`, so that a server that sends endlessly or very slowly cannot
+/// block the run.
 pub(super) async fn text(
     client: &Client,
     ask: &Ask,

@@ -1,8 +1,8 @@
 //! A branch of the repository as a writable place.
 //!
-//! A branch is read and written with git's plumbing and an index of its own, so that neither the working tree nor its index
-//! nor the branch that is checked out is touched. Each write is a commit on top of what the remote has; where another job
-//! was faster, the remote rejects the push, and the same change is made again on top of its commit.
+//! A branch is read and written with git's plumbing commands and a separate index, so that the working tree, its index and the
+//! checked-out branch are not touched. Each write is a commit on top of the remote's tip; if another job was faster, the remote
+//! rejects the push, and the same change is made again on top of the new tip.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::fetch::files::{FileEntry, Files};
 use crate::fetch::retry::{Again, Retry, spread};
 use crate::fetch::source::{Memory, Source};
 
-/// Pushes that may be rejected because others were faster. With each, one of them has written; more parallel jobs than this
-/// on one branch belong into a bucket.
+/// Largest number of pushes that may be rejected because other jobs were faster. With each rejection another job has written; for
+/// more parallel jobs than this, a bucket is the better place.
 const MOST_RACES: u32 = 40;
 /// Largest file that is read from a branch: it is held in memory.
 const LARGEST: u64 = 64 << 20;
-/// Kept out of the pipelines that pushes start.
+/// Mark in commit messages that keeps the push from starting pipelines.
 const NO_PIPELINE: &str = "[skip ci]";
-/// Advice where a branch cannot be used.
+/// Advice if a branch cannot be used.
 const OTHERWISE: &str = "keep the records in a folder, in s3:// or in obs://";
 
 /// A branch at a remote.
@@ -65,7 +65,7 @@ impl Branch {
         Ok(Self { git, remote: remote.to_owned(), reference: format!("refs/heads/{name}"), location, retry })
     }
 
-    /// The commit that the remote has, with everything it holds; `None` where there is no such branch yet.
+    /// Fetches the tip that the remote has; `None` if the branch does not exist yet.
     fn tip(&self) -> Result<Option<String>> {
         let mut tried = 0;
         loop {
@@ -88,7 +88,7 @@ impl Branch {
         Ok(Some(tip))
     }
 
-    /// Waits before the next try, or gives the error of the last.
+    /// Waits before the next try, or returns `error` if there is none.
     fn pause(&self, tried: &mut u32, error: Error) -> Result<()> {
         *tried += 1;
         if *tried >= self.retry.tries {
@@ -100,14 +100,14 @@ impl Branch {
         Ok(())
     }
 
-    /// Processes that started together must not come back together.
+    /// Sleeps for a time that differs between processes, so that those which started together do not retry together.
     fn sleep(&self, tried: u32) {
         let wait = self.retry.wait(tried.min(4), Again::Unclear(None));
         std::thread::sleep(spread(wait, u64::from(std::process::id() % 32) * 8));
     }
 
-    /// Commits what `edit` makes of the tip's files, as lines for an index, until the remote takes it; no lines are no
-    /// commit.
+    /// Commits the index lines that `edit` makes for the tip, and repeats that until the remote accepts the push. Without lines there is
+    /// no commit.
     fn commit(&self, message: &str, edit: &dyn Fn(Option<&str>) -> Result<Vec<u8>>) -> Result<()> {
         let (mut races, mut tried) = (0, 0);
         loop {
@@ -122,7 +122,7 @@ impl Branch {
             if ran.ok {
                 return Ok(());
             }
-            // Rejected because another was faster, or for a reason of its own: the remote tells by what it has now.
+            // The remote's tip tells whether another job was faster: if it has not changed, the push failed for another reason.
             if self.tip()? == tip {
                 self.pause(&mut tried, failed(&push, &ran))?;
             } else if races < MOST_RACES {
@@ -140,7 +140,7 @@ impl Branch {
         let folder = self.git.text(&["rev-parse", "--absolute-git-dir"], With::default())?;
         let folder = tempfile::Builder::new().prefix("precision-gate-").tempdir_in(&folder);
         let folder = folder.map_err(|error| Error::io(&self.location, &error).with_help(OTHERWISE))?;
-        // An index of this call's own; git makes the file.
+        // A separate index for this call; git creates the file.
         let index = folder.path().join("index");
         let with = With { index: Some(&index), ..With::default() };
         self.git.text(&["read-tree", tip.unwrap_or("--empty")], with)?;
@@ -198,13 +198,13 @@ impl Writable for Branch {
             let Some(tip) = tip else { return Ok(Vec::new()) };
             let there = self.listing(tip, "")?;
             let gone = there.iter().filter(|blob| paths.contains(&blob.entry.path));
-            // Mode 0 takes an entry out of the index; the name of an object has to stand there all the same.
+            // Mode 0 removes an entry from the index; the line needs the id of an object nevertheless.
             Ok(gone.flat_map(|blob| format!("0 {}\t{}\0", blob.id, blob.entry.path).into_bytes()).collect())
         })
     }
 }
 
-/// Whether git takes it for the name of a branch, and no option or pattern can be meant.
+/// Whether git accepts the text as the name of a branch and cannot mistake it for an option or a pattern.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
     let part = |part: &str| {

@@ -22,10 +22,10 @@ pub(super) struct Prefix<'a> {
 }
 
 impl<'a> Prefix<'a> {
-    /// The prefix at `at`.
+    /// Opens the prefix at `at`.
     ///
     /// # Errors
-    /// `Usage` where the location is none that can be written, and what keeps a bucket from being asked.
+    /// `Usage` where the location cannot be written, and errors of opening the bucket.
     pub(super) fn new(fetcher: &'a Fetcher, at: Location) -> Result<Self> {
         let shown = at.to_string();
         if !matches!(&at, Location::S3(bucket) | Location::Obs(bucket) if bucket.digest.is_none()) {
@@ -37,7 +37,7 @@ impl<'a> Prefix<'a> {
         Ok(Self { fetcher, bucket, key, shown, at })
     }
 
-    /// The key of a file or folder in it.
+    /// The key of a file or folder below the prefix.
     fn key(&self, path: &str) -> String {
         let parts = [self.key.as_str(), path].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("/")

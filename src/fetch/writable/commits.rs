@@ -1,8 +1,8 @@
-//! Two commits of the repository that a checkout belongs to: the files that differ, and what is in them.
+//! Two commits of the repository that a checkout belongs to: the files that differ, and their contents.
 //!
-//! Whoever wrote the later commit may not say what of it is seen. So all comes from git's object database: lists of names,
-//! modes and ids, and files as they were stored. No attribute, filter, hook or configuration of the change has a say in that, and
-//! neither the index nor the working tree is looked at.
+//! The author of the later commit must not influence which of its parts are seen. Everything therefore comes from git's object
+//! database: lists of names, modes and ids, and files as they were stored. Attributes, filters, hooks and configuration of the
+//! change have no effect, and neither the index nor the working tree is read.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -10,17 +10,17 @@ use std::process::{Child, ChildStdin, ChildStdout};
 
 use super::git::{Git, With};
 
-/// Bytes of a list of files that are read: two million files.
+/// Largest size in bytes of a list of files: two million files.
 const MOST_LISTED: u64 = 256 << 20;
-/// Bytes of all files of a change that are read: more is no change that anybody reviews.
+/// Largest number of bytes of all files of a change that are read; nobody reviews a larger change.
 const MOST_READ: u64 = 1 << 30;
-/// Characters of a line that git answers with.
+/// Largest number of characters of a line of git's answer.
 const LONGEST: u64 = 200;
 
 /// Kind of an entry of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// None: the file is new, or gone.
+    /// No entry: the file is new or was removed.
     Absent,
     /// A file.
     File,
@@ -68,8 +68,8 @@ pub struct Commits {
     head: String,
 }
 
-/// The commits that a change leads from and to: where the checkout around `folder` left the first of `bases` that is known,
-/// and its commit.
+/// The first and the last commit of a change: the commit where the checkout around `folder` left the first known one of `bases`, and
+/// the commit that is checked out.
 ///
 /// # Errors
 /// A reason in words: no git, no repository, a clone without the history that both have in common.
@@ -81,7 +81,7 @@ pub fn change_since(folder: &Path, bases: &[String]) -> Result<Commits, String> 
     };
     let head = commit("HEAD").map_err(|error| format!("the checkout has no commit: {error}"))?;
     let known = bases.iter().filter(|base| !base.is_empty()).filter_map(|base| Some((base, commit(base).ok()?)));
-    // A branch of this clone that stands where the checkout does may be the change's own, under the target's name.
+    // A branch of this clone at the checked-out commit may be the change's own branch with the name of the target.
     let is_apart = |(base, commit): &(&String, String)| !base.starts_with("refs/heads/") || *commit != head;
     let mut common = known.filter(is_apart).map(|(_, base)| git.text(&["merge-base", &base, &head], With::default()));
     match common.find_map(Result::ok) {
@@ -150,12 +150,12 @@ impl Commits {
 pub struct Blobs {
     sizes: Answers,
     contents: Answers,
-    /// Bytes that are still read.
+    /// Number of bytes that may still be read.
     left: u64,
 }
 
 impl Blobs {
-    /// The content of this id; `None` where the clone lacks it, it has more than `most` bytes, or too much was read already.
+    /// The content with this id; `None` if the clone lacks it, it has more than `most` bytes, or too much was read already.
     pub fn content(&mut self, id: &str, most: u64) -> Option<Vec<u8>> {
         let size = self.sizes.size(id)?;
         if size > most || size > self.left {
@@ -170,7 +170,7 @@ impl Blobs {
     }
 }
 
-/// A running `git cat-file`, which is asked for one id after the other.
+/// A running `git cat-file`, which answers for one id after the other.
 struct Answers {
     child: Child,
     input: ChildStdin,

@@ -16,7 +16,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The folder at `path`, which need not be there yet.
+    /// The folder at `path`, which need not exist yet.
     pub(super) fn new(path: &str) -> Self {
         Self { location: path.to_owned(), root: PathBuf::from(path) }
     }
@@ -33,13 +33,13 @@ impl Writable for Folder {
 
     fn files(&self, folder: &str) -> Result<Arc<dyn Files>> {
         let name = self.name(folder);
-        // The help of an artifact's folder is not that of this one.
+        // The help of errors about an artifact's folder does not apply here.
         let files = LocalFiles::open(&name).map_err(|error| Error::new(error.kind(), &name, error.message()))?;
         Ok(Arc::new(files))
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        // Two writers of one file say the same; whoever comes second replaces it by itself.
+        // Two writers of one file write the same bytes, so that replacing the file is harmless.
         if self.root.join(path).is_file() { Ok(()) } else { output::write_below(&self.root, path, bytes) }
     }
 

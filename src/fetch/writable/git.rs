@@ -1,9 +1,9 @@
-//! The `git` program, in a repository that is opened by its exact path. It brings the user's own remotes and credentials
-//! along, which no library does as well.
+//! The `git` program, in a repository that is given by its exact path. It uses the user's remotes and credentials, which no library
+//! supports as well.
 //!
-//! A folder of a checkout may hold what looks like a repository, with a configuration that names programs. Git is therefore
-//! never left to find a repository: the folder `.git`, which no commit can bring, is looked for and named. Hooks, replaced
-//! objects, objects fetched on demand and protocols that run programs are switched off.
+//! A folder of a checkout may look like a repository, with a configuration that names programs. Git therefore never searches for a
+//! repository itself: the folder `.git`, which no commit can add, is found here and passed to it. Hooks, replaced objects, objects
+//! fetched on demand and protocols that run programs are switched off.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Characters of git's own words in a message.
+/// Largest number of characters of git's error text in a message.
 const LONGEST: usize = 300;
-/// Exit code of a wrapper and the loader for a program that is there in name only: no such command, no such library.
+/// Exit code of a wrapper script or the loader if the program does not exist or a library is missing.
 const NOT_RUN: i32 = 127;
 /// Author of commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
@@ -56,7 +56,7 @@ pub(super) struct Git {
 
 /// Result of a call.
 pub(super) struct Ran {
-    /// Whether with exit code 0.
+    /// Whether the exit code was 0.
     pub(super) ok: bool,
     /// Its output.
     pub(super) stdout: Vec<u8>,
@@ -74,7 +74,7 @@ pub(super) struct With<'a> {
 }
 
 impl Git {
-    /// Git in the repository that `folder` was checked out with; `None` where there is none around it.
+    /// Git in the repository whose checkout contains `folder`; `None` if there is none.
     pub(super) fn around(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
@@ -86,7 +86,7 @@ impl Git {
         &self.root
     }
 
-    /// The program with its settings. It never asks anyone anything.
+    /// The command with its settings, which never prompts.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command.current_dir(&self.root).arg("--git-dir").arg(self.root.join(".git"));
@@ -103,7 +103,7 @@ impl Git {
         command
     }
 
-    /// Starts git, to be asked and answer line by line.
+    /// Starts git for questions and answers line by line.
     ///
     /// # Errors
     /// Where there is no such program.
@@ -115,7 +115,7 @@ impl Git {
     /// The output of a call, of at most `most` bytes.
     ///
     /// # Errors
-    /// A reason in words: no such program, git's own words where the call fails, too long an output.
+    /// A reason in words: no such program, git's error text where the call fails, too long an output.
     pub(super) fn listed(&self, arguments: &[&str], most: u64) -> std::result::Result<Vec<u8>, String> {
         let mut command = self.command(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -126,7 +126,7 @@ impl Git {
             None => Ok(0),
         };
         let called = arguments.first().copied().unwrap_or_default();
-        // Git ends by itself where nobody reads on.
+        // Git ends by itself when nobody reads its output any more.
         let ended = child.wait_with_output().map_err(|error| format!("git {called}: {error}"))?;
         read.map_err(|error| format!("git {called}: {error}"))?;
         if output.len() as u64 > most {
@@ -158,7 +158,7 @@ impl Git {
     /// The output of a call that must not fail, without the line break at its end.
     ///
     /// # Errors
-    /// As [`run`](Self::run); `Unavailable` with git's own words where the call fails.
+    /// As [`run`](Self::run); `Unavailable` with git's error text where the call fails.
     pub(super) fn text(&self, arguments: &[&str], with: With<'_>) -> Result<String> {
         let ran = self.run(arguments, with)?;
         if !ran.ok {
@@ -177,7 +177,7 @@ pub(super) fn failed(arguments: &[&str], ran: &Ran) -> Error {
 fn fed(mut command: Command, input: &[u8]) -> io::Result<std::process::Output> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A call that does not read its input to the end says why by its exit code.
+        // A call that does not read its input to the end reports the reason by its exit code.
         let _closed = pipe.write_all(input);
     }
     child.wait_with_output()
@@ -189,7 +189,7 @@ fn no_git(reason: &str) -> Error {
         .with_help("install git, or keep the records in a folder, in s3:// or in obs://")
 }
 
-/// Error text of git, its last line first: earlier attempts are of no use to the reader.
+/// Error text of git in one line, with its last line first, since earlier attempts do not help the reader.
 fn complaint(text: &str) -> String {
     let telling =
         |line: &&str| ["fatal:", "error:", "remote:", "!"].iter().any(|start| line.trim_start().starts_with(start));
@@ -212,10 +212,10 @@ fn without_passwords(text: &str) -> String {
     text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
 }
 
-/// The commits after `from` up to `to`, in the repository around `folder`: how many, and names and subjects of the newest
-/// `most`. Whoever wrote a commit wrote its subject.
+/// The commits after `from` up to `to` in the repository around `folder`: their number, and hashes and subjects of the newest `most`.
+/// Subjects are text of the commits' authors.
 ///
-/// `None` where that cannot be told: no git, no repository, a clone that does not hold them, names of something else.
+/// `None` if they cannot be listed: no git, no repository, a clone that lacks them, names that are not commits.
 pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Option<(u64, Vec<(String, String)>)> {
     let is_name = |text: &str| text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_name(from) || !is_name(to) {

@@ -1,4 +1,4 @@
-//! A place to write, whatever it lies in.
+//! A writable place of any kind.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use crate::fetch::files::Files;
 /// Prefix of a branch of the repository as a writable place: `branch:NAME`.
 pub const BRANCH: &str = "branch:";
 
-/// A place to write.
+/// A writable place.
 pub trait Writable: Send + Sync {
-    /// The place as it may be printed.
+    /// The place in printable form.
     fn location(&self) -> &str;
 
-    /// Files in `folder`, `/`-separated; in the place as a whole where it is empty.
+    /// Files in `folder`, `/`-separated; in the whole place if it is empty.
     ///
     /// # Errors
     /// `NotFound` where there is no such place or folder (yet), `Denied`, `Unavailable`.
     fn files(&self, folder: &str) -> Result<Arc<dyn Files>>;
 
-    /// Writes a file as a whole, unless one of that name is there.
+    /// Writes a whole file, unless a file of that name exists.
     ///
     /// # Errors
     /// `Denied`, and `Unavailable` after retries.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Removes files; one that is not there is no error.
+    /// Removes files; a missing file is not an error.
     ///
     /// # Errors
     /// As [`put`](Self::put).

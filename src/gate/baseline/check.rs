@@ -1,4 +1,4 @@
-//! A run's baseline against its manifest: is it that one, and does it still speak for the present state?
+//! Compares a run's baseline with its manifest: whether the files are the recorded ones, and whether they are still current.
 
 use super::manifest::{Approval, Manifest, Recorded, changed};
 use super::{facts, verify};
@@ -17,9 +17,9 @@ use crate::verdict::Profile;
 /// Changes that one finding lists.
 const MOST: usize = 8;
 
-/// Everything to be said of a run's baseline; `manifest` is its own, where it was named by one.
+/// All findings about a run's baseline; `manifest` is the baseline's, where the run named it by one.
 ///
-/// The release profile reads every byte of the baseline again; others hold the digest of what is judged against it.
+/// The release profile reads every byte of the baseline again; other profiles compare the digest of what is judged.
 ///
 /// # Errors
 /// Where files of the repository that the policy names cannot be read.
@@ -45,8 +45,8 @@ pub fn findings(
     Ok(findings)
 }
 
-/// That the baseline fits its manifest, where `standing`, what [`findings`] says of it, does not deny it. A waiver makes
-/// no baseline a verified one: `standing` is what was found before any applied.
+/// Proof that the baseline fits its manifest; `None` where `standing` holds a finding that denies it. `standing` are the
+/// findings before any waiver was applied, because a waiver does not make a baseline a verified one.
 pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> Option<Verified> {
     if standing.iter().any(|finding| finding.is(&rules::CHANGED)) {
         return None;
@@ -67,7 +67,7 @@ pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> 
     })
 }
 
-/// The release profile takes no baseline without recorded digests.
+/// The finding of the release profile, which accepts no baseline without recorded digests.
 fn without_manifest(baseline: &Inventory, policy: &Policy) -> Vec<Finding> {
     if policy.profile != Profile::Release {
         return Vec::new();
@@ -102,9 +102,8 @@ fn age(manifest: &Manifest, policy: &Policy) -> Option<Finding> {
     (age > u64::from(limit)).then_some(finding)
 }
 
-/// Findings about changes since the baseline was recorded. Versions of packages are not looked at: those of the two
-/// platforms differ
-/// by nature, and the config check judges them.
+/// Findings about changes since the baseline was recorded. Package versions are not compared here: they differ between the
+/// two platforms anyway, and the config check judges them.
 fn moved(
     recorded: &Recorded,
     now: &Recorded,

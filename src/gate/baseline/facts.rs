@@ -26,7 +26,7 @@ const PACKAGES: [&str; 12] = [
     "deepspeed",
     "numpy",
 ];
-/// Parts beside Python's packages, and the variables that tell their versions.
+/// Parts that are no Python packages, with the environment variables that hold their versions.
 const PARTS: [(&str, &[&str]); 4] = [
     ("cann", &["CANN_VERSION", "ASCEND_CANN_VERSION"]),
     ("driver", &["ASCEND_DRIVER_VERSION", "NPU_DRIVER_VERSION", "DRIVER_VERSION"]),
@@ -73,7 +73,7 @@ fn parts(pack: &Pack) -> impl Iterator<Item = (String, String)> {
         let value = variables.iter().find_map(|name| pack.variable(name).filter(|value| !value.is_empty()))?;
         Some(((*part).to_owned(), value.to_owned()))
     });
-    // The toolkit's folder is called after its version, unless it is reached through the link `latest`.
+    // The toolkit's folder is named after its version, unless the path goes through the link `latest`.
     let folder = TOOLKITS.iter().find_map(|name| pack.variable(name)).unwrap_or_default();
     let is_version = |part: &str| part.starts_with(|c: char| c.is_ascii_digit()) && part.contains('.');
     let versions = folder.split('/').map(|part| part.trim_start_matches("cann-"));

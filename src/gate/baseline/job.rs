@@ -1,7 +1,7 @@
 //! Whether a job may promote a baseline: never the one that judges.
 //!
-//! A gate that writes its own baseline cannot fail. A job that has judged leaves a mark in its temporary folder, and a
-//! pull request's job is one that judges whether it has done so yet or not.
+//! A gate that writes its own baseline cannot fail. A job that has judged leaves a mark in its temporary folder. The job of
+//! a pull request always counts as one that judges, with or without a mark.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ const JOBS: [&[&str]; 2] = [&["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB
 const JUDGING_EVENTS: [&str; 5] =
     ["pull_request", "pull_request_target", "merge_group", "merge_request_event", "external_pull_request_event"];
 
-/// The mark that this job has judged; `None` outside of CI.
+/// Path of the file that marks this job as one that has judged; `None` outside of CI.
 pub fn mark(environment: &Environment) -> Option<PathBuf> {
     let name = JOBS.iter().find_map(|parts| {
         let values: Option<Vec<&str>> = parts.iter().map(|part| environment.get(part)).collect();
@@ -31,7 +31,7 @@ pub fn mark(environment: &Environment) -> Option<PathBuf> {
 /// `Usage` in a job that has judged, or that runs for a change which is not merged.
 pub fn may_promote(environment: &Environment) -> Result<()> {
     let event = environment.first(&["GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE"]).unwrap_or_default();
-    // Whatever has its name counts: a link to nowhere would keep the mark from being left.
+    // Any entry of that name counts: a dangling link there could have kept the mark from being written.
     let has_judged = mark(environment).is_some_and(|mark| mark.symlink_metadata().is_ok());
     let reason = if has_judged {
         "this job has judged a run: a gate that writes its own baseline cannot fail"

@@ -42,7 +42,7 @@ impl Lock {
     /// The layout this version reads and writes.
     pub const LAYOUT: u32 = 1;
 
-    /// Reads the lock file; one that is not there pins nothing.
+    /// Reads the lock file; a missing file pins nothing.
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         match std::fs::read(path) {
@@ -55,7 +55,7 @@ impl Lock {
     /// The lock that `text` of the file `name` holds.
     ///
     /// # Errors
-    /// `Policy` where it is none of this layout, or leads out of its folder.
+    /// `Policy` where the file has another layout, or a manifest's path leads out of the folder.
     pub fn parse(name: &str, text: &[u8]) -> Result<Self> {
         let damaged =
             |message: String| Error::new(ErrorKind::Policy, name, message).with_help("restore it from the repository");

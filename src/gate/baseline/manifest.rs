@@ -12,7 +12,7 @@ use crate::judge::loss::noise::NoiseBand;
 /// Largest manifest that is read: a million files.
 const LARGEST: u64 = 256 << 20;
 
-/// Everything that is known of a baseline: the content of `baselines/<name>.json`.
+/// The record of a baseline: the content of `baselines/<name>.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -81,7 +81,7 @@ pub struct Approval {
     /// Verdict and worst findings of judging the new baseline against the old one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<String>,
-    /// Whether that was more than the recorded band, and taken over all the same.
+    /// Whether that difference exceeds the recorded noise band, and the baseline was promoted nevertheless.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exceeds_band: bool,
 }
@@ -150,7 +150,7 @@ fn damaged(name: &str, message: String) -> Error {
 }
 
 impl Recorded {
-    /// Differences from an older record, in words, one line each; a field that only one of them knows counts as well.
+    /// Differences from an older record, in words, one line each; a field that only one of the two records holds is one.
     pub fn changes_since(&self, old: &Self) -> Vec<String> {
         let singles = [
             ("commit", &old.commit, &self.commit),

@@ -1,4 +1,4 @@
-//! Verification of a baseline against its manifest: every byte of it.
+//! Verification of every byte of a baseline against its manifest.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -35,7 +35,7 @@ fn digest(source: &dyn ByteSource) -> Result<Digest> {
     }
 }
 
-/// Reads a source from its start, and keeps the error as it was.
+/// Reader of a source from its start, which keeps the source's own error for the caller.
 struct Sequential<'a> {
     source: &'a dyn ByteSource,
     at: u64,
@@ -56,7 +56,7 @@ impl Read for Sequential<'_> {
     }
 }
 
-/// Differences between the manifest and the files as they are, one line each.
+/// Differences between the manifest and the files as they are now, one line each.
 pub fn differences(manifest: &Manifest, found: &BTreeMap<String, FileFact>) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, fact) in &manifest.files {

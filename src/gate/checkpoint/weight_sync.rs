@@ -1,4 +1,4 @@
-//! Synchronisations of weights: the stages of each side held against each other, or those of both sides.
+//! Judging synchronisations of weights: the stages of one side are compared with each other, or those of both sides.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ impl Run<'_> {
             unit.evidence.fall_back("other-rank", &from.path);
         }
         let judged = match (from.digests(), to.digests()) {
-            (Some(ours), Some(theirs)) => Ok(self.digests(link, ours, theirs)),
+            (Some(left), Some(right)) => Ok(self.digests(link, left, right)),
             _ => self.tensors(link),
         };
         let Judged { comparisons, missing, extra, left_out, damages } = match judged {
@@ -136,27 +136,27 @@ impl Run<'_> {
     }
 
     /// Compares the digests of two stages.
-    fn digests(&self, link: &SyncLink<'_>, ours: &[TensorDigest], theirs: &[TensorDigest]) -> Judged {
+    fn digests(&self, link: &SyncLink<'_>, left: &[TensorDigest], right: &[TensorDigest]) -> Judged {
         let names = |rows: &'_ [TensorDigest]| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>();
-        let mut pairing = self.pairing(&names(ours), &names(theirs));
+        let mut pairing = self.pairing(&names(left), &names(right));
         let is_tied = |row: usize| {
-            let own = ours.get(row)?;
-            let embedding = ours.iter().find(|row| is_embedding(&row.name))?;
+            let own = left.get(row)?;
+            let embedding = left.iter().find(|row| is_embedding(&row.name))?;
             (is_output(&own.name) && embedding.value == own.value).then_some(())
         };
         pairing.pairs.only_from.retain(|row| is_tied(*row).is_none());
-        pairing.tie(&names(ours), &names(theirs));
+        pairing.tie(&names(left), &names(right));
         let pairs: Vec<(&TensorDigest, &TensorDigest)> =
-            pairing.pairs.matched.iter().filter_map(|(from, to)| Some((ours.get(*from)?, theirs.get(*to)?))).collect();
+            pairing.pairs.matched.iter().filter_map(|(from, to)| Some((left.get(*from)?, right.get(*to)?))).collect();
         let earlier = self.before(link).into_iter().filter_map(|record| Some((record.step, record.digests()?)));
-        pairing.judged(sync_digests(&pairs, &earlier.collect::<Vec<_>>()), &names(ours), &names(theirs))
+        pairing.judged(sync_digests(&pairs, &earlier.collect::<Vec<_>>()), &names(left), &names(right))
     }
 
-    /// Compares the tensors of two stages; or tells what cannot be opened.
+    /// Compares the tensors of two stages; the error holds the findings about what cannot be opened.
     fn tensors(&self, link: &SyncLink<'_>) -> std::result::Result<Judged, Vec<Finding>> {
         let opened = [link.from, link.to].map(|(side, record)| (side, self.open(side, record)));
-        let ((ours, our_damages), (theirs, their_damages)) = match opened {
-            [(_, Ok(ours)), (_, Ok(theirs))] => ((ours.tensors, ours.damages), (theirs.tensors, theirs.damages)),
+        let ((left, our_damages), (right, their_damages)) = match opened {
+            [(_, Ok(left)), (_, Ok(right))] => ((left.tensors, left.damages), (right.tensors, right.damages)),
             opened => {
                 let errors = opened.into_iter().filter_map(|(side, tensors)| Some(damaged(ID, side, &tensors.err()?)));
                 return Err(errors.collect());
@@ -164,19 +164,19 @@ impl Run<'_> {
         };
         let of = |side: Side, damages: Vec<SyncDamage>| damages.into_iter().map(move |damage| (side, damage));
         let damages = of(link.from.0, our_damages).chain(of(link.to.0, their_damages)).collect();
-        let (ours, theirs) = self.under_common_names(ours, theirs);
+        let (left, right) = self.under_common_names(left, right);
         let names = |tensors: &[(String, Parameter)]| tensors.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        let (our_names, their_names) = (names(&ours), names(&theirs));
+        let (our_names, their_names) = (names(&left), names(&right));
         let mut pairing = self.pairing(&our_names, &their_names);
-        let embedding = ours.iter().find(|(name, _)| is_embedding(name)).map(|(_, tensor)| tensor);
+        let embedding = left.iter().find(|(name, _)| is_embedding(name)).map(|(_, tensor)| tensor);
         let is_tied = |row: &usize| {
-            let own = ours.get(*row).filter(|(name, _)| is_output(name));
+            let own = left.get(*row).filter(|(name, _)| is_output(name));
             own.zip(embedding).is_some_and(|((_, own), embedding)| is_same_tensor(own, embedding).unwrap_or(false))
         };
         pairing.pairs.only_from.retain(|row| !is_tied(row));
         pairing.tie(&our_names, &their_names);
         let pair = |(from, to): &(usize, usize)| {
-            let ((name, from), (_, to)) = ours.get(*from).zip(theirs.get(*to))?;
+            let ((name, from), (_, to)) = left.get(*from).zip(right.get(*to))?;
             Some(SyncPair { name, from, to })
         };
         let pairs: Vec<SyncPair<'_>> = pairing.pairs.matched.iter().filter_map(pair).collect();
@@ -184,16 +184,16 @@ impl Run<'_> {
         Ok(Judged { damages, ..pairing.judged(comparisons, &our_names, &their_names) })
     }
 
-    /// Tensors of both stages; those that have no partner by name are put under common names where they are spelled as Megatron
-    /// spells them, or as the policy maps them.
-    fn under_common_names(&self, ours: Named, theirs: Named) -> (Named, Named) {
+    /// Brings the tensors of both stages under common names, where some have no partner by name and either one side alone has
+    /// Megatron's names or the policy maps names. Otherwise both stay as they are.
+    fn under_common_names(&self, left: Named, right: Named) -> (Named, Named) {
         let section = &self.policy.checkpoint;
         let names = |tensors: &'_ Named| tensors.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        let pairs = self.pairing(&names(&ours), &names(&theirs)).pairs;
+        let pairs = self.pairing(&names(&left), &names(&right)).pairs;
         let is_megatron = |tensors: &Named| tensors.iter().any(|(name, _)| name.contains("decoder.layers."));
-        let is_mapped = !section.names.is_empty() || is_megatron(&ours) != is_megatron(&theirs);
+        let is_mapped = !section.names.is_empty() || is_megatron(&left) != is_megatron(&right);
         if pairs.only_from.is_empty() || pairs.only_to.is_empty() || !is_mapped {
-            return (ours, theirs);
+            return (left, right);
         }
         let checkpoint =
             |tensors: Named| Checkpoint { parameters: tensors.into_iter().collect(), ..Checkpoint::default() };
@@ -204,22 +204,22 @@ impl Run<'_> {
             axis: usize::from(rule.axis),
         };
         let rules: Vec<NameRule> = section.names.iter().map(rule).collect();
-        let PerSide { baseline, candidate } = aligned(checkpoint(ours), checkpoint(theirs), &rules).checkpoints;
+        let PerSide { baseline, candidate } = aligned(checkpoint(left), checkpoint(right), &rules).checkpoints;
         (baseline.parameters.into_iter().collect(), candidate.parameters.into_iter().collect())
     }
 
-    fn pairing(&self, ours: &[String], theirs: &[String]) -> Pairing {
+    fn pairing(&self, left: &[String], right: &[String]) -> Pairing {
         let section = &self.policy.checkpoint;
-        let mut pairs = name_pairs(&as_texts(ours), &as_texts(theirs), &section.prefixes);
+        let mut pairs = name_pairs(&as_texts(left), &as_texts(right), &section.prefixes);
         let mut left_out = Vec::new();
         let mut is_kept = |name: Option<&String>| {
             let is_kept = !name.is_some_and(|name| section.ignore.iter().any(|pattern| pattern.matches(name)));
             left_out.extend(name.filter(|_| !is_kept).cloned());
             is_kept
         };
-        pairs.matched.retain(|(from, _)| is_kept(ours.get(*from)));
-        pairs.only_from.retain(|place| is_kept(ours.get(*place)));
-        pairs.only_to.retain(|place| is_kept(theirs.get(*place)));
+        pairs.matched.retain(|(from, _)| is_kept(left.get(*from)));
+        pairs.only_from.retain(|place| is_kept(left.get(*place)));
+        pairs.only_to.retain(|place| is_kept(right.get(*place)));
         Pairing { pairs, left_out }
     }
 
@@ -230,7 +230,7 @@ impl Run<'_> {
         }
     }
 
-    /// The earlier stage of the steps before, the newest first; of the same rank where there is one.
+    /// The records of the link's first stage at earlier steps, the newest first; those of the same rank where there are any.
     fn before(&self, link: &SyncLink<'_>) -> Vec<&SyncRecord> {
         let (side, own) = link.from;
         let mut steps: BTreeMap<u64, &SyncRecord> = BTreeMap::new();
@@ -248,7 +248,7 @@ impl Run<'_> {
         steps.into_values().rev().take(EARLIER).collect()
     }
 
-    /// The tensors of the steps before. A file that cannot be opened explains nothing, and is told with its own step.
+    /// The tensors of earlier steps. A file that cannot be opened is skipped here, and reported with its own step.
     fn earlier(&self, link: &SyncLink<'_>) -> Vec<EarlierStep> {
         let (side, _) = link.from;
         let opened = self.before(link).into_iter().filter_map(|record| {
@@ -276,9 +276,9 @@ impl Run<'_> {
                 add(outcome, judge_pointers(report, side));
             }
         }
-        let theirs = &self.records.candidate.pointers;
+        let candidate = &self.records.candidate.pointers;
         for report in &self.records.baseline.pointers {
-            if !theirs.iter().any(|other| (other.step, other.rank) == (report.step, report.rank)) {
+            if !candidate.iter().any(|other| (other.step, other.rank) == (report.step, report.rank)) {
                 let mut unit = SyncUnit { side: Some(Side::Baseline), ..SyncUnit::empty(report.step, report.rank) };
                 unit.to.clone_from(&report.path);
                 add(outcome, judge_lone_stage(unit, true));
@@ -301,28 +301,28 @@ struct Pairing {
 }
 
 impl Pairing {
-    /// Pairs an output matrix that was received alone with the embedding that was sent: it is tied, or it should be.
-    fn tie(&mut self, ours: &[String], theirs: &[String]) {
-        let Some(embedding) = ours.iter().position(|name| is_embedding(name)) else { return };
+    /// Pairs an output matrix that only the later stage has with the embedding of the earlier one, because the two are tied.
+    fn tie(&mut self, left: &[String], right: &[String]) {
+        let Some(embedding) = left.iter().position(|name| is_embedding(name)) else { return };
         let Self { pairs, .. } = self;
         let outputs: Vec<usize> = pairs
             .only_to
             .iter()
             .copied()
-            .filter(|place| theirs.get(*place).is_some_and(|name| is_output(name)))
+            .filter(|place| right.get(*place).is_some_and(|name| is_output(name)))
             .collect();
         pairs.only_to.retain(|place| !outputs.contains(place));
         pairs.matched.extend(outputs.into_iter().map(|output| (embedding, output)));
     }
 
-    fn judged(self, comparisons: Vec<SyncComparison>, ours: &[String], theirs: &[String]) -> Judged {
+    fn judged(self, comparisons: Vec<SyncComparison>, left: &[String], right: &[String]) -> Judged {
         let named = |places: &[usize], names: &[String]| {
             places.iter().filter_map(|place| names.get(*place).cloned()).collect::<Vec<_>>()
         };
         Judged {
             comparisons,
-            missing: named(&self.pairs.only_from, ours),
-            extra: named(&self.pairs.only_to, theirs),
+            missing: named(&self.pairs.only_from, left),
+            extra: named(&self.pairs.only_to, right),
             left_out: self.left_out,
             damages: Vec::new(),
         }

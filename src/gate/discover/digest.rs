@@ -1,4 +1,4 @@
-//! The digest of a side: what was judged, told from anything else without reading tensor data.
+//! The digest of a side, which identifies what was judged without reading tensor data.
 //!
 //! It covers every file's path and length; the content of records, packs and curves; and of tensor archives the central
 //! directory, which holds a checksum of every member.
@@ -24,38 +24,38 @@ const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 pub enum Extent {
     /// Path and length.
     Name,
-    /// And an archive's directory.
+    /// Path, length and an archive's directory.
     Directory,
-    /// And all content.
+    /// Path, length and all content.
     Content,
 }
 
-/// The digest of a file: its path, its length, and as much of its content as `extent` says.
+/// The digest of a file's path, its length, and as much of its content as `extent` says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfFile {
     pub(super) extent: Extent,
     pub(super) digest: [u8; 32],
 }
 
-/// The files of a side, with the digest of each, which is taken once.
+/// The files of a side, with the digest of each, which is computed once.
 pub(super) struct DigestedFiles {
     files: Arc<dyn Files>,
     /// By index of the file.
     digests: Box<[OnceLock<OfFile>]>,
-    /// Digests of path, length and directory of remote files, by index: taken as soon as a reader has the end at hand, which
-    /// spares a request for each.
+    /// Digests of path, length and directory of remote files, by index. Each is computed when a reader fetches the file's end,
+    /// which saves a request per file.
     ends: Arc<[OnceLock<[u8; 32]>]>,
 }
 
 impl DigestedFiles {
-    /// `files`, of which no digest was taken.
+    /// Wraps `files`, before any digest is computed.
     pub(super) fn new(files: Arc<dyn Files>) -> Self {
         let count = files.list().len();
         let digests = (0..count).map(|_| OnceLock::new()).collect();
         Self { files, digests, ends: (0..count).map(|_| OnceLock::new()).collect() }
     }
 
-    /// Takes the digests that no later reading of the files would give; `extent` says how much of each file counts.
+    /// Computes the digests that reading the files later does not yield by itself; `extent` says how much of each file counts.
     pub(super) fn take_first(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) {
         self.take(|entry| Some(extent(entry)).filter(|extent| *extent != Extent::Directory || !self.is_remote()));
     }
@@ -68,7 +68,7 @@ impl DigestedFiles {
         format!("sha256:{:x}", hash.finalize())
     }
 
-    /// The digest of the file at `path`, as far as it was taken.
+    /// The digest of the file at `path`, where one was computed.
     pub(super) fn known(&self, path: &str) -> Option<OfFile> {
         let index = self.index(path)?;
         let end = || Some(OfFile { extent: Extent::Directory, digest: *self.ends.get(index)?.get()? });
@@ -138,7 +138,7 @@ impl Files for DigestedFiles {
     }
 }
 
-/// A remote file, whose end is added to the digests by the first reader that comes to it.
+/// A remote file. The first reader that fetches its end adds the file's digest.
 struct Digested {
     source: Source,
     entry: FileEntry,
@@ -192,7 +192,7 @@ fn named(entry: &FileEntry) -> Sha256 {
     hash
 }
 
-/// Of path, length and an archive's directory; `None` where the end cannot be read.
+/// Digest of path, length and an archive's directory; `None` where the end of the file cannot be read.
 fn with_directory(entry: &FileEntry, source: &Source) -> Option<[u8; 32]> {
     let mut hash = named(entry);
     if !source.is_empty() {
@@ -204,7 +204,7 @@ fn with_directory(entry: &FileEntry, source: &Source) -> Option<[u8; 32]> {
     Some(hash.finalize().into())
 }
 
-/// A hash of path, length and all bytes. What cannot be read adds nothing: its finding says so elsewhere.
+/// Hash of path, length and all bytes. Bytes that cannot be read add nothing; the check that reads the file reports them.
 fn with_content(entry: &FileEntry, source: &Source) -> Sha256 {
     let mut hash = named(entry);
     let mut offset = 0;

@@ -1,4 +1,4 @@
-//! Files that people give in place of a run's artifacts, by their looks.
+//! Files that people give by mistake in place of a run's artifacts, recognised by their content.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const PACKERS: [&[u8]; 2] = [b"Rar!\x1a\x07", b"7z\xbc\xaf\x27\x1c"];
 const LAUNCHERS: [&[u8]; 7] =
     [b"torchrun", b"python ", b"python3 ", b"deepspeed", b"msrun", b"accelerate launch", b"mpirun"];
 
-/// Reason for not reading a file that begins with `head`, where it is one that people give by mistake.
+/// Reason for not reading a file that begins with `head`; `None` where it is none of the files that people give by mistake.
 pub(super) fn of_file(path: &str, head: &[u8]) -> Option<&'static str> {
     let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
     if PACKERS.iter().any(|magic| head.starts_with(magic)) {

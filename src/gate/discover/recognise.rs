@@ -1,4 +1,4 @@
-//! Recognisers: how a check says which files are its own, and what it keeps of them.
+//! Recognisers: each check's rule for its own files, and what it keeps of them.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::verdict::CheckId;
 pub struct Recogniser {
     /// The check.
     pub check: CheckId,
-    /// Evidence that it recognises a file by; the surest are asked first.
+    /// Evidence that it recognises a file by; recognisers with surer evidence are asked first.
     pub by: Evidence,
     /// Extent of its files that the digest of a side covers.
     pub extent: Extent,
@@ -23,15 +23,15 @@ pub struct Recogniser {
     pub look: fn(&Sample<'_>) -> Option<Recognised>,
 }
 
-/// Evidence that a recogniser knows its files by, the surest first. Recognisers with the same evidence are asked in the
-/// order of the table.
+/// Kinds of evidence for recognising a file, the surest first. Recognisers with the same evidence are asked in the order of
+/// the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
     /// Name and place beside other files; the file itself may be empty.
     Place,
     /// First bytes.
     Signature,
-    /// Form of the lines, which other texts may resemble.
+    /// Form of the lines; other texts may look alike.
     Lines,
 }
 
@@ -59,7 +59,7 @@ pub enum Recognised {
         kind: &'static str,
         /// Remark in the table of artifacts; empty for an artifact of its own.
         note: &'static str,
-        /// Puts away what was read of it.
+        /// Stores what was read.
         keep: Keep,
     },
     /// File of the check that cannot be read.
@@ -69,11 +69,11 @@ pub enum Recognised {
         /// Reason.
         error: Error,
     },
-    /// File that looks like one of the check's, and is something else; the reason.
+    /// File that resembles one of the check's and is something else, with the reason.
     Ignored(String),
 }
 
-/// Puts an artifact away.
+/// Stores an artifact among those of its side.
 pub type Keep = Box<dyn FnOnce(&mut Artifacts) + Send>;
 
 impl Recognised {
@@ -93,7 +93,7 @@ impl Recognised {
         Self::Read { kind, note, keep: Box::new(|_| {}) }
     }
 
-    /// An artifact of the check, or why it cannot be read.
+    /// An artifact of the check, or a damaged file with its error.
     pub fn of<T: Any + Send + Sync>(kind: &'static str, read: Result<T>) -> Self {
         match read {
             Ok(artifact) => Self::read(kind, artifact),
@@ -107,7 +107,7 @@ impl Recognised {
 pub struct Artifacts(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 
 impl Artifacts {
-    /// Adds one behind the others of its type.
+    /// Adds an artifact after the others of its type.
     pub fn push<T: Any + Send + Sync>(&mut self, artifact: T) {
         let all = self.0.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(Vec::<T>::new()));
         if let Some(all) = all.downcast_mut::<Vec<T>>() {

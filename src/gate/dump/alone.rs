@@ -1,4 +1,5 @@
-//! Dumps without a baseline: non-finite values and saturation, step by step, beside what msprobe's `overflow_check` names.
+//! Judging dumps without a baseline: non-finite and saturated values, step by step, beside the operations that msprobe's
+//! `overflow_check` names.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ use crate::result::run::{self, Invariant, InvariantState};
 use crate::result::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Side};
 
-/// One step and rank, looked through.
+/// One step and rank after the scan.
 struct Looked {
     at: At,
     scan: Scan,
@@ -65,7 +66,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     outcome
 }
 
-/// The ranks that a step lacks and another step has.
+/// Findings about ranks that one step has and another lacks.
 fn ranks_missing(folders: &[&DumpFolder]) -> Vec<Finding> {
     let mut steps: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for folder in folders {
@@ -85,7 +86,7 @@ fn ranks_missing(folders: &[&DumpFolder]) -> Vec<Finding> {
     steps.iter().flat_map(missing).collect()
 }
 
-/// The finding that shows an answer of `overflow_check`.
+/// The finding that shows an output of `overflow_check`.
 fn answer_of(source: &Source) -> Finding {
     let finding = Finding::new(&rules::OVERFLOW_CHECK, source.name()).with("source", "file");
     match answer::read(source.as_ref()) {
@@ -101,7 +102,7 @@ fn shown(names: &[String]) -> Vec<String> {
     names.iter().take(SHOWN).cloned().collect()
 }
 
-/// Judges the ranks of a step, and gives what they hold for a look over the steps.
+/// Judges the ranks of a step, and returns a snapshot of each for comparing the steps with each other.
 fn step(
     folders: &[&DumpFolder],
     policy: &Policy,
@@ -124,13 +125,13 @@ fn step(
     snapshots
 }
 
-/// Training steps that a log beside the dumps counts.
+/// Number of training steps by a log beside the dumps.
 fn training_steps(candidate: &Inventory) -> Option<u64> {
     let series = candidate.all::<CurveFile>().iter().flat_map(|file| &file.series);
     series.filter(|series| metric::role(series.name()) == Role::Loss).map(|series| series.shape().len as u64).max()
 }
 
-/// Checksums show nothing of NaN; held against those of other ranks they carry a verdict.
+/// Counts checksums as compared, where they were compared between ranks. Alone, they show no NaN and are only shown.
 fn carry_checksums(outcome: &mut CheckOutcome, looked: &[run::Looked]) {
     let replicas = looked.iter().find(|one| one.invariant == Invariant::Replicas);
     if replicas.is_none_or(|one| one.state == InvariantState::NotLooked) {
@@ -177,7 +178,7 @@ fn origin(looked: &[Looked]) -> Option<Culprit> {
     births.min_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal)).cloned()
 }
 
-/// The culprit of a unit, and the place that its values came from where another rank made them.
+/// The culprit of a unit, and the place that its wrong values came from where another rank produced them.
 fn settle(scan: Scan, origin: Option<&Culprit>) -> (Option<Culprit>, Option<Place>) {
     let Scan { culprit, received, .. } = scan;
     let own = culprit.filter(|own| received.is_none() || !own.kind.is_minor());

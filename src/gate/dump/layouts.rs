@@ -1,4 +1,5 @@
-//! Dumps of two runs that cut the same model differently, put together to the values of the whole model before they are paired.
+//! Dumps of two runs that split the same model differently: each side is merged into the values of the whole model before
+//! they are paired.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::result::layout::Layouts;
 use crate::result::unit::{Culprit, CulpritLayout, ShardPlace, UnitRanks};
 use crate::verdict::{CheckId, PerSide, Side};
 
-/// Dumps of both sides as they are paired.
+/// Dumps of both sides, ready to be paired.
 #[derive(Default)]
 pub(super) struct Arranged {
     /// The layouts, where they are known.
@@ -41,7 +42,7 @@ type Ranks<'f> = BTreeMap<u64, &'f DumpFolder>;
 /// Ranks by step.
 type Steps<'f> = BTreeMap<u64, Ranks<'f>>;
 
-/// Looks how both sides cut their model, and puts them together where they cut it differently.
+/// Finds how both sides split their model, and merges the ranks of each where they split it differently.
 pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy: &Policy) -> Arranged {
     if baseline.is_empty() || candidate.is_empty() {
         return Arranged::default();
@@ -89,12 +90,12 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         let finding = finding.with("baseline", signs.baseline.world()).with("candidate", signs.candidate.world());
         return Arranged { findings: vec![finding], is_refused: true, ..Arranged::default() };
     };
-    if let [Some(ours), Some(theirs)] = samples(&signs, &layouts).into_array()
-        && ours != theirs
+    if let [Some(baseline_samples), Some(candidate_samples)] = samples(&signs, &layouts).into_array()
+        && baseline_samples != candidate_samples
     {
         let finding =
             Finding::new(&rules::CONTRADICTED, "layout").with("side", Side::Candidate.as_str()).with("size", "samples");
-        let findings = vec![finding.with("declared", ours).with("found", theirs)];
+        let findings = vec![finding.with("declared", baseline_samples).with("found", candidate_samples)];
         return Arranged { findings, is_refused: true, ..Arranged::default() };
     }
     let told = Layouts { baseline: layouts.baseline.clone(), candidate: layouts.candidate.clone() };
@@ -106,7 +107,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
         findings.push(Finding::new(&rules::INFERRED, "layout").with("layout", layouts.candidate.to_string()));
     }
     findings.push(rules::differs(&layouts));
-    // Checksums of a stage are those of the whole model; those of a part are not.
+    // A pipeline stage holds whole values, so its checksums compare; the checksum of a part of a value does not.
     let parts = PerSide::of(|side| (layouts[side].tp, layouts[side].dp, layouts[side].cp));
     if parts.baseline != parts.candidate && signs.each().any(|signs| signs.has_checksums) {
         findings.push(Finding::new(&rules::NOT_MERGEABLE, "layout").with("layout", layouts.candidate.to_string()));
@@ -143,7 +144,7 @@ pub(super) fn arrange(baseline: &[DumpFolder], candidate: &[DumpFolder], policy:
     Arranged { layouts: Some(told), whole: Some(whole), findings, is_refused: false }
 }
 
-/// The ranks of each step; `None` where a dump is of another kind than modules and calls, or a rank stands twice.
+/// The ranks of each step; `None` where a dump is not of modules and calls, or a rank occurs twice.
 fn steps(folders: &[DumpFolder]) -> Option<Steps<'_>> {
     let mut steps = Steps::new();
     for folder in folders {
@@ -163,7 +164,7 @@ fn whole(ranks: &Ranks<'_>, layout: &Layout, plan: Plan) -> Option<DumpFolder> {
     folder(ranks, |ranks| Arc::new(Assembled::new(ranks, layout.clone(), plan)))
 }
 
-/// The folder that stands for all ranks of one step.
+/// The dump folder that represents all ranks of one step.
 fn folder(ranks: &Ranks<'_>, model: impl FnOnce(Vec<(u64, DumpFolder)>) -> Arc<dyn WholeModel>) -> Option<DumpFolder> {
     let first = (*ranks.values().next()?).clone();
     let ranks = ranks.iter().map(|(rank, folder)| (*rank, (*folder).clone())).collect();
@@ -177,7 +178,8 @@ pub(super) fn alike(signs: &PerSide<Signs>) -> Option<Layouts> {
     is_one.then_some(Layouts { baseline: layouts.baseline, candidate: layouts.candidate })
 }
 
-/// Dumps of calls alone, of a side that is whole and one whose ranks share each projection; `None` of other layouts.
+/// Merges dumps that hold calls only. One side has to be a single rank, and the other plain tensor parallelism; `None` for
+/// other layouts.
 fn of_calls(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>) -> Option<PerSide<Vec<DumpFolder>>> {
     let is_of_projections = |layout: &Layout| layout.world() == u64::from(layout.tp) && layout.micro_batches == 1;
     let whole = Side::BOTH.into_iter().find(|side| layouts[*side].world() == 1)?;
@@ -193,7 +195,7 @@ fn of_calls(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>) -> Option<Per
     Some(PerSide::of(|side| steps[side].values().filter_map(|ranks| of_step(side, ranks)).collect()))
 }
 
-/// The factor of the candidate's backward pass that leaves its update as it is, by the first two steps.
+/// Constant factor of the candidate's backward pass that does not change its update, from the first two steps.
 fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &PerSide<Plan>) -> Option<f64> {
     let read = |at: usize| {
         let of = |side: Side| whole(steps[side].values().nth(at)?, &layouts[side], plans[side])?.read().ok();
@@ -202,11 +204,11 @@ fn of_convention(steps: &PerSide<Steps<'_>>, layouts: &PerSide<Layout>, plans: &
     convention(&read(0)?, &read(1)?)
 }
 
-/// Signs of both sides, of the first step of each that can be read; `None` where their first ranks are alike, so that ranks are
-/// paired as they are.
+/// Signs of both sides, each from its first readable step; `None` where the first ranks of both sides are alike, so that
+/// ranks are paired directly.
 ///
 /// # Errors
-/// The first error of a side of which no step can be read, where ranks cannot be paired as they are.
+/// The first error of a side without a readable step, where ranks cannot be paired directly.
 fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Result<Option<PerSide<Signs>>, (Side, Error)> {
     let worlds = PerSide::of(|side| steps[side].values().next().map(BTreeMap::len));
     if !is_declared && worlds.baseline == worlds.candidate {
@@ -215,15 +217,16 @@ fn signs(steps: &PerSide<Steps<'_>>, is_declared: bool) -> Result<Option<PerSide
             signs.add(&steps[side].values().next()?.values().next()?.read().ok()?);
             Some(signs)
         };
-        // Ranks that cannot be read are told where they are paired.
-        let alike =
-            first(Side::Baseline).zip(first(Side::Candidate)).is_none_or(|(ours, theirs)| ours.holds_as(&theirs));
+        // Ranks that cannot be read are reported when they are paired.
+        let alike = first(Side::Baseline)
+            .zip(first(Side::Candidate))
+            .is_none_or(|(baseline, candidate)| baseline.holds_as(&candidate));
         if alike {
             return Ok(None);
         }
     }
-    let [ours, theirs] = Side::BOTH.map(|side| readable(&steps[side]).map_err(|error| (side, error)));
-    Ok(Some(PerSide { baseline: ours?, candidate: theirs? }))
+    let [baseline, candidate] = Side::BOTH.map(|side| readable(&steps[side]).map_err(|error| (side, error)));
+    Ok(Some(PerSide { baseline: baseline?, candidate: candidate? }))
 }
 
 /// Signs of the first step of which every rank can be read.
@@ -241,7 +244,7 @@ fn readable(steps: &Steps<'_>) -> Result<Signs, Error> {
     }
 }
 
-/// The first step whose ranks are not those of the layout.
+/// Finding about the first step whose ranks do not fit the layout.
 fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
     let of_step = |(step, ranks): (&u64, &Ranks<'_>)| {
         Some(rules::of_ranks(side, layout, &ranks.keys().copied().collect())?.with("step", *step))
@@ -249,24 +252,24 @@ fn of_ranks(side: Side, layout: &Layout, steps: &Steps<'_>) -> Option<Finding> {
     steps.iter().find_map(of_step)
 }
 
-/// Notes in a judged unit which ranks its values were put together of, what did not merge, and copies that differ.
+/// Notes in a judged unit which ranks its values were merged from, which values did not merge, and which copies differ.
 pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit, policy: &Policy) {
-    let (Some(ours), Some(theirs)) = (&unit.baseline().parts, &unit.candidate().parts) else { return };
+    let (Some(baseline), Some(candidate)) = (&unit.baseline().parts, &unit.candidate().parts) else { return };
     let ranks = |parts: &Parts| {
         let all: BTreeSet<u64> = parts.ranks.values().iter().flatten().copied().collect();
         all.into_iter().collect()
     };
-    judged.unit.ranks = Some(UnitRanks { baseline: ranks(ours), candidate: ranks(theirs) });
-    let unmerged = ours.unmerged + theirs.unmerged;
+    judged.unit.ranks = Some(UnitRanks { baseline: ranks(baseline), candidate: ranks(candidate) });
+    let unmerged = baseline.unmerged + candidate.unmerged;
     if unmerged > 0 {
         judged.unit.evidence.shown_only += unmerged;
         judged.unit.evidence.example("not-merged", format!("{unmerged} values"));
     }
     if policy.dump.has(Refinement::Replicas) {
-        note_copies(unit, judged, [ours, theirs]);
+        note_copies(unit, judged, [baseline, candidate]);
     }
     if let Some(culprit) = &mut judged.unit.culprit {
-        culprit.layout = theirs.ranks.get(&culprit.op).map(|ranks| CulpritLayout {
+        culprit.layout = candidate.ranks.get(&culprit.op).map(|ranks| CulpritLayout {
             module: module_of(&culprit.op),
             ranks: ranks.clone(),
             shard: None,
@@ -275,27 +278,27 @@ pub(super) fn note_parts(unit: &Compared<'_>, judged: &mut JudgedUnit, policy: &
 }
 
 /// Notes copies that differ between ranks.
-fn note_copies(unit: &Compared<'_>, judged: &mut JudgedUnit, [ours, theirs]: [&Parts; 2]) {
+fn note_copies(unit: &Compared<'_>, judged: &mut JudgedUnit, [baseline, candidate]: [&Parts; 2]) {
     let step = judged.unit.step;
     judged.findings.extend(Side::BOTH.into_iter().filter_map(|side| {
         let dump = if side == Side::Baseline { unit.baseline() } else { unit.candidate() };
         rules::of_copies(dump.parts.as_deref()?, side, step)
     }));
-    let differing = theirs.differing.first().filter(|_| ours.differing.is_empty());
+    let differing = candidate.differing.first().filter(|_| baseline.differing.is_empty());
     if let (Some(culprit), Some(differing)) = (&mut judged.unit.culprit, differing)
         && differing.kind == TensorKind::Parameter
         && culprit.tensor == differing.row
     {
-        // That its copies part says more of a parameter than that one of them is off.
+        // For a parameter, differing copies explain more than a single wrong value.
         rules::blame_copies(culprit);
     }
-    if judged.unit.culprit.is_none() && ours.differing.is_empty() {
+    if judged.unit.culprit.is_none() && baseline.differing.is_empty() {
         judged.unit.culprit =
-            theirs.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
+            candidate.differing.first().map(|found| rules::culprit(found, &unit.candidate().operations, step));
     }
 }
 
-/// Names the ranks alone whose parts of the culprit's value hold its error.
+/// Reduces the culprit's ranks to those whose parts of the value hold the error.
 pub(super) fn narrow(culprit: &mut Culprit, pair: &UnitPair<'_>) {
     let (Some(layout), Some(location)) = (&mut culprit.layout, &culprit.location) else { return };
     let shards = pair.candidate.shards(&culprit.tensor);

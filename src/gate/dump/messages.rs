@@ -20,7 +20,7 @@ impl Messages {
         }
     }
 
-    /// The error of what each call of a rank received, by its name.
+    /// Error of the message that each receiving call of a rank got, by the call's name.
     pub(super) fn received(&self, input: &UnitInput<'_>) -> HashMap<String, f64> {
         let Some(receiver) = input.rank.filter(|_| !self.0.is_empty()) else { return HashMap::new() };
         let received = messages(input, &["recv", "irecv"]).into_iter();
@@ -31,7 +31,7 @@ impl Messages {
     }
 }
 
-/// Calls of these names with the other rank that each names, and its number among those with that rank.
+/// Calls of the given APIs, each with the other rank that it names and its number among the calls with that rank.
 fn messages<'a>(input: &UnitInput<'a>, apis: &[&str]) -> Vec<(Operation<'a>, &'a OperationComparison, u64, usize)> {
     let mut counts: HashMap<u64, usize> = HashMap::new();
     let operations = input.comparison.operations.iter();

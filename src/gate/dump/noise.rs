@@ -15,7 +15,7 @@ use crate::verdict::Severity;
 /// A step and rank of the baseline.
 type Place = (u64, Option<u64>);
 
-/// The part that recorded noise takes in a comparison.
+/// Use of recorded noise in a comparison: noise that widens limits, or a recording that this comparison adds to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise<'a> {
     /// Noise that widens limits.
@@ -40,7 +40,7 @@ impl Known {
     }
 }
 
-/// The finding about dumps of the baseline, by their records, of which no noise was recorded.
+/// The finding about dumps of the baseline without recorded noise; `dumps` are the paths of their records.
 pub(super) fn missing(dumps: &[String]) -> Option<Finding> {
     let first = dumps.first()?;
     Some(Finding::new(&rules::NOISE_MISSING, first).with("count", dumps.len()))
@@ -60,12 +60,12 @@ struct Taken {
 }
 
 impl Recording {
-    /// A recording from so many repeats.
+    /// Starts a recording from this number of repeats.
     pub fn new(repeats: u32) -> Self {
         Self { repeats, taken: Mutex::default() }
     }
 
-    /// Takes a judged unit.
+    /// Records the noise that a judged unit shows.
     pub(super) fn take(&self, input: &UnitInput<'_>, flows: &[OperationFlow]) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let data = kind_of_data(input.baseline);
@@ -80,7 +80,7 @@ impl Recording {
         taken.too_far = taken.too_far.take().or(too_far);
     }
 
-    /// The first value that moved further than one of a repeat does.
+    /// Description of the first value that differed more than repeats do; `None` where none did.
     pub fn too_far(&self) -> Option<String> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
@@ -100,7 +100,7 @@ impl Recording {
     }
 }
 
-/// Findings that two repeats may have: numbers that move.
+/// Findings that two repeats may have: differences of numbers.
 const MOVES: [&Rule; 9] = [
     &rules::OUTPUT_DIVERGES,
     &rules::OTHER_PRECISION,

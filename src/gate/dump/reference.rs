@@ -19,12 +19,12 @@ pub(super) struct Reference<'a> {
     measurements: Measurements,
     renaming: &'a Renaming,
     policy: &'a Policy,
-    /// Dumps of the baseline that it has no partner for, by their records, with the reason.
+    /// Dumps of the baseline without a partner in the reference, by the path of their records, with the reason.
     missing: Vec<(String, String)>,
 }
 
 impl<'a> Reference<'a> {
-    /// A reference for the units of `baseline`, measured as far as they are.
+    /// Pairs the reference's dumps with those of `baseline`, with the same selection of tensors as `measurements`.
     pub(super) fn new(
         reference: &'a [DumpFolder],
         baseline: &'a [DumpFolder],
@@ -37,7 +37,7 @@ impl<'a> Reference<'a> {
         Self { partners, measurements: measurements.beside(), renaming, policy, missing: Vec::new() }
     }
 
-    /// The errors of both sides of a unit; where there are none, the reason is kept.
+    /// The errors of both sides of a unit against the reference; where there are none, the reason is noted.
     pub(super) fn errors(&mut self, pair: &UnitPair<'_>) -> Option<ReferenceErrors> {
         let records = pair.baseline.records.as_str();
         let found = match self.partners.get(records) {
@@ -49,7 +49,7 @@ impl<'a> Reference<'a> {
 
     fn measure(&self, reference: &DumpFolder, pair: &UnitPair<'_>) -> Result<ReferenceErrors, String> {
         let said = |errors: Errors| errors.first().map_or_else(String::new, |(_, error)| error.to_string());
-        // It has the names of the baseline: what is renamed in the candidate alone does not concern that.
+        // The reference has the baseline's names, so rules that rename the candidate do not apply to that comparison.
         let of_baseline = Renaming { prefixes: self.renaming.prefixes.clone(), ..Renaming::default() };
         let with = |side, renaming: &Renaming| {
             let pair = UnitPair { baseline: reference, candidate: side };
@@ -60,7 +60,7 @@ impl<'a> Reference<'a> {
         Ok(ReferenceErrors::new(&*with(pair.baseline, &of_baseline)?, &*with(pair.candidate, self.renaming)?))
     }
 
-    /// The finding about units that the reference says nothing about.
+    /// The finding about units that have no counterpart in the reference.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (records, reason) = self.missing.first()?;
         let finding = Finding::new(&rules::REFERENCE_MISSING, records).with("reason", reason.as_str());

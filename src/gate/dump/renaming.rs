@@ -1,4 +1,4 @@
-//! The rules by which names are translated before dumps are paired: those of the policy, and of msprobe's mapping files.
+//! The rules that translate names before dumps are paired: those of the policy, and those of msprobe's mapping files.
 
 use crate::gate::request::Request;
 use crate::pair::dump::{RenamedOperation, Renaming};

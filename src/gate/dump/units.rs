@@ -1,5 +1,5 @@
-//! The units of a step, in memory as far as there is room, however many ranks a job has: what a rank recorded is read again
-//! where it is looked at again and did not stay. What was measured of data is kept, so that data is read once.
+//! The units of a step, kept in memory as far as there is room, for any number of ranks. Records that were dropped are read
+//! again when they are needed again. Measurements of tensor data are kept, so that the data is read once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,12 +31,12 @@ use crate::verdict::Side;
 /// Errors of reading a unit's records, with the side of each.
 pub(super) type Errors = Vec<(Side, Error)>;
 
-/// A unit that was read and compared.
+/// A unit after reading and comparing both sides.
 pub(in crate::gate) struct Compared<'a> {
     pub(super) pair: &'a UnitPair<'a>,
     baseline: Dump,
     candidate: Dump,
-    /// Both dumps as they were written, where calls were given arguments that they lack.
+    /// Both dumps as written, where default arguments were added to calls for the comparison.
     written: Option<Box<[Dump; 2]>>,
     comparison: Arc<UnitComparison>,
 }
@@ -46,17 +46,17 @@ pub(super) struct Units<'a> {
     policy: &'a Policy,
     renaming: &'a Renaming,
     measurements: &'a Measurements,
-    /// Those whose records could be read, in order.
+    /// Units whose records could be read, in order, each with its place.
     readable: Vec<(usize, &'a UnitPair<'a>)>,
-    /// Comparisons for which data was read or left out, which is counted.
+    /// Comparisons for which tensor data was read, or left out and counted, by place.
     measured: HashMap<usize, Arc<UnitComparison>>,
-    /// Units that were read beside one before them.
+    /// Units that were read in parallel with an earlier one.
     ahead: HashMap<usize, Result<Compared<'a>, Errors>>,
-    /// Units that stay for the next look at them, as many as there is room for.
+    /// Units that stay in memory, as many as there is room for.
     kept: HashMap<usize, Compared<'a>>,
-    /// Bytes that further units may take.
+    /// Bytes of memory left for further units.
     room: u64,
-    /// The unit that was looked at last, if there was no room for it.
+    /// The unit that was used last, if there is no room to keep it.
     last: Option<(usize, Compared<'a>)>,
 }
 
@@ -67,21 +67,21 @@ pub(super) struct AcrossRanks {
     pub(super) collectives: HashMap<String, f64>,
     /// Errors of the messages between them.
     pub(super) messages: Messages,
-    /// Parameters whose copies part.
+    /// Hashes of parameters whose copies differ between ranks.
     pub(super) parted: HashSet<u64>,
 }
 
-/// Bytes that a value of both sides takes: records, pairs and comparisons (docs/performance.md).
+/// Bytes of memory per value of both sides: records, pairs and comparisons (docs/performance.md).
 const VALUE: u64 = 300;
 
 impl<'a> Units<'a> {
-    /// No units yet; those that are looked at may stay, within `room` bytes.
+    /// Starts without units; those that are used may stay in memory, within `room` bytes.
     pub(super) fn new(policy: &'a Policy, renaming: &'a Renaming, measurements: &'a Measurements, room: u64) -> Self {
         let (kept, measured, ahead) = (HashMap::new(), HashMap::new(), HashMap::new());
         Self { policy, renaming, measurements, readable: Vec::new(), measured, ahead, kept, room, last: None }
     }
 
-    /// Compares every unit, and gives what is known of the ranks of the step together.
+    /// Compares every unit, and returns the facts about all ranks of the step together.
     pub(super) fn across_ranks(
         &mut self,
         pairs: &'a [UnitPair<'a>],
@@ -106,7 +106,7 @@ impl<'a> Units<'a> {
             }
             progress.advance(1);
         }
-        // What enters on this rank alone is known where it enters.
+        // With a single rank these facts are known where the errors enter, so they are left empty.
         across.parted = copies.parted();
         if self.readable.len() > 1 { across } else { AcrossRanks::default() }
     }
@@ -116,7 +116,7 @@ impl<'a> Units<'a> {
         self.readable.clone()
     }
 
-    /// One unit, read where it is not at hand.
+    /// One unit, which is read where it is not in memory.
     pub(super) fn get(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<&Compared<'a>, Errors> {
         if !self.kept.contains_key(&place) {
             let unit = match self.last.take() {
@@ -136,8 +136,8 @@ impl<'a> Units<'a> {
         self.kept.get(&place).ok_or_else(Vec::new)
     }
 
-    /// Reads the unit at `place` and those that follow it on all cores, where all of them may stay. Units with data use all
-    /// cores one by one, and read it in the order in which it is stored.
+    /// Reads the unit at `place` and the following ones in parallel, one per core, where all of them fit in memory. Units with
+    /// tensor data are not read ahead: each uses all cores, and reads its data in the order in which it is stored.
     fn read_ahead(&mut self, place: usize, pairs: &'a [UnitPair<'a>]) {
         let Some(size) = self.kept.values().map(Compared::size).max().filter(|_| self.measured.is_empty()) else {
             return;
@@ -180,7 +180,7 @@ impl<'a> Units<'a> {
 }
 
 impl Compared<'_> {
-    /// Bytes of memory that it takes.
+    /// Estimated bytes of memory that the unit takes.
     fn size(&self) -> u64 {
         VALUE * self.baseline.operations.values() as u64
     }
@@ -195,7 +195,7 @@ impl Compared<'_> {
         &self.candidate
     }
 
-    /// Gives msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
+    /// Writes msprobe's table to the sink. Tensors that were measured for the verdict are not measured again.
     pub(in crate::gate) fn table(
         &self,
         matching: &Matching,
@@ -215,7 +215,7 @@ impl Compared<'_> {
         dump_tables::table(&dumps, matching, &known, measurements).map_or(Ok(()), |table| sink.table(table))
     }
 
-    /// The unit for those who judge it.
+    /// The unit as the judges take it.
     pub(super) fn input(&self) -> UnitInput<'_> {
         UnitInput {
             step: self.pair.candidate.step,
@@ -246,7 +246,7 @@ impl Compared<'_> {
         self.looked_at(judged, &[], None, diagnose::location)
     }
 
-    /// Result of looking at the unit with its judgement and what stands beside it.
+    /// Result of `look` on the unit with its judgement, its peers and the step before.
     fn looked_at<T>(
         &self,
         judged: &JudgedUnit,
@@ -316,19 +316,21 @@ pub(in crate::gate) fn read_and_compare<'a>(
     Ok(Compared { pair, baseline, candidate, written, comparison: Arc::new(comparison) })
 }
 
-/// Gives paired calls the arguments that only the other one is given; the dumps as they were written come last.
+/// Adds to paired calls the default arguments that only the other call names; returns the dumps as written last.
 fn bind(
     (mut baseline, mut candidate): (Dump, Dump),
     pairs: impl Iterator<Item = IndexPair>,
 ) -> (Dump, Dump, Option<Box<[Dump; 2]>>) {
     let both = pairs.filter_map(|pair| Some((pair.baseline()?, pair.candidate()?)));
-    let Some([ours, theirs]) = bound(&baseline, &candidate, both) else { return (baseline, candidate, None) };
+    let Some([baseline_operations, candidate_operations]) = bound(&baseline, &candidate, both) else {
+        return (baseline, candidate, None);
+    };
     let written = Box::new([baseline.clone(), candidate.clone()]);
-    (baseline.operations, candidate.operations) = (ours, theirs);
+    (baseline.operations, candidate.operations) = (baseline_operations, candidate_operations);
     (baseline, candidate, Some(written))
 }
 
-/// Leaves out what both sides put together to other shapes.
+/// Removes values that were merged into different shapes on the two sides.
 fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
     if baseline.parts.is_none() || candidate.parts.is_none() {
         return;
@@ -341,13 +343,13 @@ fn leave_out_other_shapes(baseline: &mut Dump, candidate: &mut Dump) {
         dump.operations = dump.operations.without(&rows);
         if let Some(parts) = dump.parts.as_mut().and_then(Arc::get_mut) {
             parts.unmerged += rows.len() as u64;
-            // Of what is cut in a way that is not known, no copies are known either.
+            // Where the split of a value is not known, its copies are not known either.
             parts.differing.retain(|differing| !rows.contains(&differing.row));
         }
     }
 }
 
-/// Leaves out what the other side could not put together.
+/// Removes values that the other side could not merge.
 fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
     if let Some(parts) = other.filter(|parts| !parts.unmerged_rows.is_empty()) {
         dump.operations = dump.operations.without(&parts.unmerged_rows);
@@ -355,7 +357,7 @@ fn leave_out(dump: &mut Dump, other: Option<&Parts>) {
 }
 
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
-    // All ranks of a side are in memory while they are put together: one side after the other.
+    // All ranks of a side are in memory while they are merged, so the sides are read one after the other.
     let both = match pair.baseline.assembled.is_some() {
         true => (pair.baseline.read(), pair.candidate.read()),
         false => rayon::join(|| pair.baseline.read(), || pair.candidate.read()),

@@ -1,4 +1,4 @@
-//! Evaluations of a run without a baseline: answers are judged by themselves, scores need a partner.
+//! Judging evaluations without a baseline: answers are judged by themselves, scores need another run.
 
 use super::required::required;
 use crate::fetch::progress::Progress;
@@ -40,7 +40,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     outcome
 }
 
-/// Whether a file is a harness's, whose scores say nothing without those of another run.
+/// Whether a file comes from a harness, whose scores mean nothing without those of another run.
 fn is_of_harness(kind: FileKind) -> bool {
     !matches!(kind, FileKind::Generations | FileKind::Rollouts | FileKind::GenerationSettings)
 }

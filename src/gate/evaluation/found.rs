@@ -1,4 +1,4 @@
-//! Evaluations of a side: their files are recognised, and read once the check asks for them.
+//! Evaluations of a side: their files are recognised during discovery, and read when the check runs.
 
 use super::rollouts::Tallied;
 use crate::gate::discover::{Inventory, Recognised, Sample};

@@ -1,4 +1,4 @@
-//! Rollouts of both sides: their steps and prompts are paired, their answers counted, their scores tested.
+//! Judging rollouts of both sides: steps and prompts are paired, answers counted, scores tested.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ const ID: CheckId = CheckId::Evaluation;
 pub(super) type Tallied = Vec<(Rollouts, RolloutTally)>;
 
 /// Judges the rollouts of both sides.
-pub(super) fn judge(outcome: &mut CheckOutcome, ours: &Tallied, theirs: &Tallied, policy: &Policy) {
+pub(super) fn judge(outcome: &mut CheckOutcome, baseline: &Tallied, candidate: &Tallied, policy: &Policy) {
     let (empty, uncounted) = (Rollouts::default(), RolloutTally::default());
-    for (our, their) in pairs(ours, theirs) {
-        let found = [our.map(|place| (ours, place)), their.map(|place| (theirs, place))];
+    for (our, their) in pairs(baseline, candidate) {
+        let found = [our.map(|place| (baseline, place)), their.map(|place| (candidate, place))];
         let [our, their] = found.map(|side| side.and_then(|(all, place)| all.get(place)));
         let Some(task) = their.or(our).map(|(rollouts, _)| rollouts.account.task.as_str()) else { continue };
         if !policy.evaluation.judges(task) {
@@ -33,18 +33,21 @@ pub(super) fn judge(outcome: &mut CheckOutcome, ours: &Tallied, theirs: &Tallied
     }
 }
 
-/// Pairs folders by their paths, then by their names; one that is left on each side whatever its name. Folders of one side
-/// stand alone.
-fn pairs(ours: &Tallied, theirs: &Tallied) -> Vec<(Option<usize>, Option<usize>)> {
-    let (mut left, mut right): (Vec<usize>, Vec<usize>) = ((0..ours.len()).collect(), (0..theirs.len()).collect());
+/// Pairs folders by path, then by name. If one folder is left on each side, the two are paired whatever their names. Other
+/// folders stay without a partner.
+fn pairs(baseline: &Tallied, candidate: &Tallied) -> Vec<(Option<usize>, Option<usize>)> {
+    let (mut left, mut right): (Vec<usize>, Vec<usize>) =
+        ((0..baseline.len()).collect(), (0..candidate.len()).collect());
     let mut pairs = Vec::new();
     let keys: [fn(&Rollouts) -> &str; 2] = [|rollouts| &rollouts.account.path, |rollouts| &rollouts.account.task];
     for key in keys {
         let of = |all: &Tallied, place: usize| all.get(place).map(|(rollouts, _)| key(rollouts).to_owned());
         let mut taken = HashSet::new();
         left.retain(|our| {
-            let same =
-                right.iter().copied().find(|their| !taken.contains(their) && of(ours, *our) == of(theirs, *their));
+            let same = right
+                .iter()
+                .copied()
+                .find(|their| !taken.contains(their) && of(baseline, *our) == of(candidate, *their));
             same.is_none_or(|their| {
                 taken.insert(their);
                 pairs.push((Some(*our), Some(their)));
@@ -75,7 +78,7 @@ fn add(outcome: &mut CheckOutcome, judged: JudgedRollouts) {
     outcome.observations.extend(judged.findings.into_iter().map(about));
 }
 
-/// Accounts of numbers that were not read.
+/// Accounts of the numbers that the readers of rollouts left unread.
 pub(super) fn accounts(rollouts: &Tallied) -> impl Iterator<Item = &Account> {
     rollouts.iter().map(|(rollouts, _)| &rollouts.run.account)
 }

@@ -1,4 +1,4 @@
-//! Scores of several evaluations of each side to a verdict per task and metric.
+//! Judging the scores of several evaluations per side: a verdict per task and metric.
 
 use std::collections::BTreeMap;
 

@@ -9,9 +9,9 @@ use crate::policy::evaluation::{EvaluationPolicy, Tie};
 pub(super) const ANSWERS: &str = "answers";
 /// Answers lost, none won, and the answers asked.
 const LOST: (u64, u64) = (20, 200);
-/// The drop of the score that this is.
+/// Drop of a rate that these lost answers make.
 const DROP: f64 = 0.1;
-/// The same of a metric in points.
+/// The same drop of a metric in points (0 to 100).
 const POINTS: f64 = 10.0;
 /// Distance of the scale of logits multiplied by 0.6 from 1.
 const SCALED: f64 = 0.4;
@@ -56,9 +56,9 @@ fn is_wide(key: &str, margin: Margin) -> bool {
     match (margin, MetricScale::of(metric)) {
         (Margin::Relative(part), _) => part > DROP,
         (Margin::Absolute(points), Some(MetricScale::Points)) => points > POINTS,
-        // How large these are, nothing tells before they are read.
+        // The scale of these metrics is unknown before they are read.
         (Margin::Absolute(_), Some(MetricScale::Perplexity | MetricScale::BitsPerByte)) => false,
-        // Of a metric of unknown scale, a number from 1 on is no margin of a rate.
+        // For a metric of unknown scale, a margin of 1 or more cannot be one of a rate.
         (Margin::Absolute(value), None) => value > DROP && value < 1.0,
         (Margin::Absolute(value), Some(MetricScale::Rate)) => value > DROP,
     }

@@ -1,6 +1,6 @@
-//! Names of operations and parameters, by which a selector of few is told from one of many.
+//! Sample names of operations and parameters, which tell a selector of a few from one of many.
 
-/// Operations as dumps name them, without scope: a pattern that fits many of them names none.
+/// Operations as dumps name them, without direction. A pattern that fits many of them does not name particular ones.
 pub(super) const OPERATIONS: [&str; 32] = [
     "Functional.linear.0",
     "Functional.layer_norm.1",
@@ -56,5 +56,5 @@ pub(super) const PARAMETERS: [&str; 16] = [
     "layer1.0.bn1.running_mean",
 ];
 
-/// From this many of the names above on, a selector names none.
+/// Number of matches among the names above from which a selector counts as one for all.
 pub(super) const MANY: usize = 6;

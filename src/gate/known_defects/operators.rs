@@ -36,7 +36,8 @@ fn names_operators(rule: &ApiRule) -> bool {
     rule.api.is_some() && fitted(rule) < MANY
 }
 
-/// The largest defect that passes: on values of unit scale, root mean square error and mean relative error are both its size.
+/// The largest known defect that a rule lets pass. On values of unit scale, the root mean square error and the mean relative
+/// error both equal the defect's size.
 fn passes(rule: &ApiRule) -> Option<&'static KnownDefect> {
     let level = match rule.level {
         Some(LevelName::L2) => Level::L2,

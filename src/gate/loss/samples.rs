@@ -1,4 +1,4 @@
-//! Curves of several runs of each side to a verdict per metric.
+//! Judging the curves of several runs per side: a verdict per metric.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,14 +43,14 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     let mut outcome = CheckOutcome::new(ID);
     let policy = &shared.request.policy;
     let Some(sampled) = &mut sides.samples else { return Ok(outcome) };
-    let ours = paired_runs(&sides.baseline, &sampled.more.baseline, &policy.loss)?;
-    let theirs = paired_runs(&sides.candidate, &sampled.more.candidate, &policy.loss)?;
+    let baseline_runs = paired_runs(&sides.baseline, &sampled.more.baseline, &policy.loss)?;
+    let candidate_runs = paired_runs(&sides.candidate, &sampled.more.candidate, &policy.loss)?;
     let mut curves = OfRuns {
         baseline: match &sampled.recorded {
             Some(recorded) => recorded.iter().map(of_record).collect(),
-            None => ours.iter().map(of_run).collect::<Result<_>>()?,
+            None => baseline_runs.iter().map(of_run).collect::<Result<_>>()?,
         },
-        candidate: theirs.iter().map(of_run).collect::<Result<_>>()?,
+        candidate: candidate_runs.iter().map(of_run).collect::<Result<_>>()?,
     };
     if curves.each().flatten().all(BTreeMap::is_empty) {
         return Ok(outcome);
@@ -95,7 +95,7 @@ pub(super) fn check(sides: &mut Sides, shared: &Shared<'_>, tests: &mut usize) -
     Ok(outcome)
 }
 
-/// Each run of a side beside itself, which tells the file that each of its curves is taken from.
+/// Pairs each run of a side with itself, which chooses the file that each of its curves is read from.
 fn paired_runs<'f>(first: &'f Inventory, more: &'f [Inventory], policy: &LossPolicy) -> Result<Vec<CurvePairing<'f>>> {
     let files = [first].into_iter().chain(more).map(|run| run.all::<CurveFile>());
     files.map(|files| paired(files, files, policy)).collect()
@@ -115,7 +115,7 @@ fn of_record(run: &SampleRun) -> OfRun<'static> {
     run.curves.iter().map(of).collect()
 }
 
-/// Runs without a curve leave the sample; those of damaged files are told with their files.
+/// Removes runs without a curve from the sample; damaged files have findings of their own.
 fn without_curves(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
     let has = PerSide::of(|side| curves[side].iter().map(|run| !run.is_empty()).collect());
     let found = runs.lacking(ID.as_str(), &has);
@@ -126,7 +126,7 @@ fn without_curves(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
     found
 }
 
-/// Runs with the same values as another one of their side count once.
+/// Removes runs with the same values as an earlier run of their side.
 fn count_once(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
     let mut found = Vec::new();
     for side in Side::BOTH {
@@ -146,9 +146,9 @@ fn count_once(curves: &mut OfRuns<'_>, runs: &mut Runs) -> Vec<Finding> {
 }
 
 fn are_same(one: &OfRun<'_>, other: &OfRun<'_>) -> bool {
-    let same = |(own, series): (&Key, &Cow<'_, Series>), (theirs, other): (&Key, &Cow<'_, Series>)| {
+    let same = |(own_key, series): (&Key, &Cow<'_, Series>), (other_key, other): (&Key, &Cow<'_, Series>)| {
         let mut values = series.values.iter().zip(&other.values);
-        own == theirs
+        own_key == other_key
             && series.steps == other.steps
             && series.values.len() == other.values.len()
             && values.all(|(a, b)| a.to_bits() == b.to_bits())
@@ -156,9 +156,9 @@ fn are_same(one: &OfRun<'_>, other: &OfRun<'_>) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
 }
 
-/// Takes runs out of the sample; the result keeps their names with the reason.
+/// Removes runs from the sample; the result keeps their names with the reason.
 fn leave(curves: &mut OfRuns<'_>, runs: &mut Runs, side: Side, places: &[usize], reason: &str) {
-    // Marked runs move behind the others, so that places of curves and of runs stay the same.
+    // Removed runs move to the end, so that the places of curves and of runs still match.
     let mut kept = Vec::new();
     let mut left = Vec::new();
     for (place, run) in std::mem::take(&mut runs.sides[side]).into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Monitors without a baseline, rank by rank.
+//! Judging monitors without a baseline, rank by rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::result::run::Looked;
 use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
 use crate::verdict::{CheckId, Side, Verdict};
 
-/// Decimals from which on every update shows that a number of 32 bits takes.
+/// Number of decimals that show every update of a 32-bit number.
 const ENOUGH: u32 = 10;
 
 /// A judged rank, with its steps.
@@ -100,7 +100,7 @@ impl<'a> Walking<'a> {
         Self { tables, steps, walk, left_out: Evidence::default(), findings, is_stopped: false, policy }
     }
 
-    /// Walks over a step, and gives its parameters before and after the update.
+    /// Judges a step, and returns its parameters before and after the update.
     fn step(&mut self, step: i64) -> Option<(u64, [Parameters; 2])> {
         if self.is_stopped || !self.steps.contains(&step) {
             return None;
@@ -157,7 +157,7 @@ impl<'a> Walking<'a> {
     }
 }
 
-/// Says of each rank which steps of other ranks it lacks.
+/// Adds to each rank a finding about the steps that other ranks have and it lacks.
 fn tell_missing_steps(judged: &mut [Judged]) {
     let all: BTreeSet<i64> = judged.iter().flat_map(|one| one.steps.iter().copied()).collect();
     for one in judged {

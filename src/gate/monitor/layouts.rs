@@ -1,4 +1,4 @@
-//! Monitors of two runs that cut the same model differently: what their layouts are, and whether their ranks fit them.
+//! Layouts of monitors whose runs may split the same model differently, and whether their ranks fit them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::result::finding::Finding;
 use crate::result::layout::Layouts;
 use crate::verdict::{CheckId, PerSide, Side};
 
-/// Monitors of both sides as they are paired.
+/// Layouts of both sides' monitors, ready for pairing.
 #[derive(Default)]
 pub(super) struct Arranged {
     /// The layouts, where they are known.
@@ -24,8 +24,8 @@ pub(super) struct Arranged {
     pub(super) is_refused: bool,
 }
 
-/// Looks how both sides cut their model: as the policy or what started them tells it, else as their ranks show it where one
-/// side has other ranks than the other.
+/// Finds how both sides split their model: as the policy or the launch arguments say, else as the ranks show it where the
+/// two sides have different ranks.
 pub(super) fn arrange(
     numbers: &PerSide<BTreeSet<u64>>,
     arguments: &PerSide<Option<Arguments>>,
@@ -64,7 +64,7 @@ pub(super) fn arrange(
     }
 }
 
-/// Both sides put together to the whole model, each by its layout.
+/// The arrangement of sides that are merged into the whole model, each by its layout.
 fn differing(layouts: PerSide<Layout>) -> Arranged {
     let mut findings = vec![rules::differs(&layouts)];
     if layouts.each().any(|layout| layout.source == LayoutSource::Inferred && layout.world() > 1) {
@@ -80,13 +80,13 @@ fn is_alike(known: &PerSide<Option<Layout>>) -> bool {
     both.is_some_and(|(baseline, candidate)| baseline.cuts_as(candidate))
 }
 
-/// Refuses what findings of either side tell.
+/// Refuses the comparison where there are findings; `None` where there are none.
 fn unfit(findings: impl Iterator<Item = Finding>) -> Option<Arranged> {
     let findings: Vec<Finding> = findings.map(|finding| finding.of_check(CheckId::Monitor)).collect();
     (!findings.is_empty()).then(|| Arranged { findings, is_refused: true, ..Arranged::default() })
 }
 
-/// The layouts of both sides: what is known, else what the ranks show; one of a single rank is whole.
+/// The layouts of both sides: the known ones, else those that the ranks show. A single rank holds the whole model.
 fn both(known: PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<PerSide<Layout>> {
     if let Some(layouts) = inferred(signs, &known) {
         return Some(layouts);
@@ -98,7 +98,7 @@ fn both(known: PerSide<Option<Layout>>, signs: &PerSide<Signs>) -> Option<PerSid
     is_known.then_some(layouts)
 }
 
-/// Whether the micro steps of a step are parts of one batch, which both sides cut otherwise.
+/// Whether the micro steps of a step are parts of one batch that the two sides split differently.
 pub(super) fn merges_micro_steps(layouts: &PerSide<Layout>) -> bool {
     let cut = |layout: &Layout| (layout.dp, layout.micro_batches);
     let has_batches = layouts.each().any(|layout| layout.micro_batches > 1);

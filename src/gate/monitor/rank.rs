@@ -1,4 +1,4 @@
-//! One rank, or the whole model that ranks are put together to: its steps read one after the other, paired and judged.
+//! Judging one rank, or the whole model merged from ranks: its steps are read one after the other, paired and judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct Judged {
 pub(super) struct Ranks {
     /// Room for what documents draw.
     pub(super) room: Room,
-    /// Widths of tensors that both sides' ranks hold, where they are put together.
+    /// Widths of tensors that both sides' ranks hold, where ranks are merged.
     pub(super) widths: Option<Widths>,
     /// Whether both sides recorded a single rank.
     pub(super) is_alone: bool,
@@ -63,10 +63,13 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     let (rank, accounts) = (baseline.rank(), [baseline.account(), candidate.account()]);
     let mut findings = damage(sides);
     findings.extend(about_files(sides));
-    let (ours, theirs) = (baseline.steps(), candidate.steps());
-    let steps = OneSided::of(&ours, &theirs);
-    let counts =
-        MonitorSteps { paired: steps.both.len() as u64, baseline: ours.len() as u64, candidate: theirs.len() as u64 };
+    let (baseline_steps, candidate_steps) = (baseline.steps(), candidate.steps());
+    let steps = OneSided::of(&baseline_steps, &candidate_steps);
+    let counts = MonitorSteps {
+        paired: steps.both.len() as u64,
+        baseline: baseline_steps.len() as u64,
+        candidate: candidate_steps.len() as u64,
+    };
     let mut unit = MonitorUnit { steps: counts, ranks: put_together(sides), ..MonitorUnit::empty(rank) };
     let damaged: BTreeSet<MonitorKind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
     let kinds = kinds(sides);
@@ -75,7 +78,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
         return Judged { unit, findings, used: BTreeSet::new(), accounts };
     }
     let versions_differ = baseline.version() != candidate.version();
-    // V1 lacks the moments after the last update, V2 those before the first.
+    // The versions record moments at different times: V1 lacks those after the last update, V2 those before the first.
     let moments = [MonitorKind::ExpAvg, MonitorKind::ExpAvgSq].into_iter().filter(|_| versions_differ);
     let moments: BTreeSet<MonitorKind> = moments.collect();
     let excused: BTreeSet<MonitorKind> = damaged.union(&moments).copied().collect();
@@ -90,8 +93,8 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
         steps: steps.both.len(),
         room,
     };
-    let total: u64 = ours.values().sum();
-    let lacking = steps.baseline.iter().filter_map(|step| ours.get(step)).sum();
+    let total: u64 = baseline_steps.values().sum();
+    let lacking = steps.baseline.iter().filter_map(|step| baseline_steps.get(step)).sum();
     let mut unpaired = Unpaired { steps: lacking, ..Unpaired::default() };
     let mut walk = Walk::new(setting);
     let (mut replaced, mut contradicting) = (0, 0);
@@ -103,9 +106,10 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     for step in &steps.both {
         let of = |side, tables: &Tables| tables.step(*step, None).map_err(|error| (side, error));
         let of_both = (|| of(Side::Baseline, baseline), || of(Side::Candidate, candidate));
-        let (ours, theirs) = if *is_spare { rayon::join(of_both.0, of_both.1) } else { (of_both.0(), of_both.1()) };
-        let read = ours.and_then(|ours| Ok((ours, theirs?)));
-        let (ours, theirs) = match read {
+        let (baseline_rows, candidate_rows) =
+            if *is_spare { rayon::join(of_both.0, of_both.1) } else { (of_both.0(), of_both.1()) };
+        let read = baseline_rows.and_then(|baseline_rows| Ok((baseline_rows, candidate_rows?)));
+        let (baseline_rows, candidate_rows) = match read {
             Ok(both) => both,
             Err((side, error)) => {
                 let finding = rules::with_rank(Finding::new(&rules::FILE_DAMAGED, error.subject()), rank);
@@ -114,13 +118,13 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
                 break;
             }
         };
-        replaced += ours.replaced + theirs.replaced;
-        contradicting += ours.contradicting + theirs.contradicting;
-        let broken = broken(&theirs);
-        only_trained.note(&theirs, *step);
-        note_parted(&mut parted.baseline, &ours, *step, policy);
-        note_parted(&mut parted.candidate, &theirs, *step, policy);
-        let mut paired = pair::rows(ours, theirs, &kinds, versions_differ);
+        replaced += baseline_rows.replaced + candidate_rows.replaced;
+        contradicting += baseline_rows.contradicting + candidate_rows.contradicting;
+        let broken = broken(&candidate_rows);
+        only_trained.note(&candidate_rows, *step);
+        note_parted(&mut parted.baseline, &baseline_rows, *step, policy);
+        note_parted(&mut parted.candidate, &candidate_rows, *step, policy);
+        let mut paired = pair::rows(baseline_rows, candidate_rows, &kinds, versions_differ);
         widths.iter().for_each(|widths| widths.settle(&mut paired));
         leave_out(&mut paired, policy, &mut left_out);
         unmerged.add(&paired);
@@ -162,7 +166,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     place_trained(&mut unit, &only_trained);
     [unit.unmatched_baseline, unit.unmatched_candidate] = alone;
     unit.evidence.one_sided = alone;
-    // What stands there twice is one place.
+    // A place that a side wrote again is offered once only.
     unit.evidence.offered += alone.into_iter().sum::<u64>() - again;
     unit.evidence.contradicting += contradicting;
     unit.evidence.shown_only = baseline.left_out().max(candidate.left_out());
@@ -176,7 +180,7 @@ pub(super) fn judge(sides: (&Tables, &Tables), policy: &Policy, ranks: &Ranks) -
     Judged { unit, findings, used, accounts }
 }
 
-/// The ranks of both sides, where they are put together.
+/// The ranks of both sides, where they are merged into a whole model.
 fn put_together((baseline, candidate): (&Tables, &Tables)) -> Option<UnitRanks> {
     let ranks = UnitRanks { baseline: baseline.put_together(), candidate: candidate.put_together() };
     (!ranks.candidate.is_empty()).then_some(ranks)
@@ -194,7 +198,7 @@ fn note_parted(parted: &mut Parted, step: &Step, update: i64, policy: &Policy) {
     }
 }
 
-/// Names the culprit's place in the whole model. Copies that part before the first wrong row are the culprit.
+/// Names the culprit's place in the whole model. Copies that differ before the first wrong row become the culprit.
 fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Parted>, candidate: &Tables) {
     if unit.ranks.is_none() {
         return;
@@ -215,7 +219,7 @@ fn place_culprit(unit: &mut MonitorUnit, key: Option<Keys>, parted: &PerSide<Par
     }
 }
 
-/// Names a parameter that trains on the candidate alone where no row before it is wrong.
+/// Makes a parameter that trains on the candidate only the culprit, where no earlier row is wrong.
 fn place_trained(unit: &mut MonitorUnit, only_trained: &OnlyTrained) {
     let Some((culprit, update)) = only_trained.culprit() else { return };
     let known = unit.culprit.as_ref().and_then(|known| Some(known.monitor.as_ref()?.update));
@@ -225,7 +229,7 @@ fn place_trained(unit: &mut MonitorUnit, only_trained: &OnlyTrained) {
     }
 }
 
-/// Rows of the whole model that are compared on neither side, as the ranks of one cannot be put together.
+/// Rows of the whole model that are not compared, because the ranks of one side cannot be merged.
 #[derive(Debug, Default)]
 struct Unmerged {
     rows: u64,
@@ -252,7 +256,7 @@ struct Broken {
 }
 
 impl Broken {
-    /// The finding about a row that has no partner: whatever the baseline would have there, this is none.
+    /// The finding about a row without a partner: it is not finite, whatever the baseline would hold there.
     fn finding(&self, rank: Option<u64>) -> Finding {
         rules::with_rank(Finding::new(&rules::NON_FINITE, &*self.key.name), rank)
             .with("unit", unit_place(self.step, rank))
@@ -273,7 +277,7 @@ fn broken(step: &Step) -> Vec<Broken> {
     step.rows.iter().filter_map(of).collect()
 }
 
-/// Rows of steps that a side alone has, without those that no partner is expected of.
+/// Number of rows at steps that only one side has, without rows for which no partner is expected.
 fn offered_alone(
     tables: &Tables,
     steps: &[i64],
@@ -302,7 +306,7 @@ pub(super) fn is_ignored(policy: &Policy, names: &[&str]) -> bool {
     policy.monitor.ignore.iter().any(|pattern| names.iter().any(|name| pattern.matches(name)))
 }
 
-/// Takes out the rows that the policy leaves out, and counts them by their tensor.
+/// Removes the rows that the policy ignores, and counts them by tensor.
 fn leave_out(paired: &mut Paired, policy: &Policy, left_out: &mut BTreeMap<Arc<str>, u64>) {
     if policy.monitor.ignore.is_empty() {
         return;
@@ -333,13 +337,13 @@ fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
     unit.heatmap = walked.heatmap;
 }
 
-/// The kinds to compare: all, or of two versions those that both wrote.
+/// The kinds to compare: all of them, or those that both sides wrote where the versions differ.
 fn kinds((baseline, candidate): (&Tables, &Tables)) -> BTreeSet<MonitorKind> {
-    let (ours, theirs) = (baseline.kinds(), candidate.kinds());
+    let (baseline_kinds, candidate_kinds) = (baseline.kinds(), candidate.kinds());
     if baseline.version() == candidate.version() {
-        ours.union(&theirs).copied().collect()
+        baseline_kinds.union(&candidate_kinds).copied().collect()
     } else {
-        ours.intersection(&theirs).copied().collect()
+        baseline_kinds.intersection(&candidate_kinds).copied().collect()
     }
 }
 
@@ -404,7 +408,7 @@ fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<C
         if nth % every != 0 && *step != update {
             continue;
         }
-        let Ok((ours, theirs)) = both(sides, *step, key) else { break };
+        let Ok((baseline, candidate)) = both(sides, *step, key) else { break };
         let value = |row: &Row| {
             let value = match statistic {
                 Some(statistic) => row.statistics.get(statistic),
@@ -412,11 +416,11 @@ fn series(sides: (&Tables, &Tables), walked: &Walked, steps: &[i64]) -> Option<C
             };
             value.map(Number)
         };
-        let written = ours.as_ref().or(theirs.as_ref()).map(|row| row.step);
+        let written = baseline.as_ref().or(candidate.as_ref()).map(|row| row.step);
         let Some(step) = written else { continue };
         series.step.push(step);
-        series.baseline.push(ours.as_ref().and_then(value));
-        series.candidate.push(theirs.as_ref().and_then(value));
+        series.baseline.push(baseline.as_ref().and_then(value));
+        series.candidate.push(candidate.as_ref().and_then(value));
     }
     Some(series)
 }

@@ -1,4 +1,4 @@
-//! Rows of one side only: steps, kinds and names, and their share of the baseline.
+//! Rows that only one side has: by steps, kinds and names, and as a share of the baseline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,29 +88,30 @@ pub(super) struct OneSided {
 }
 
 impl OneSided {
-    pub(super) fn of(ours: &BTreeMap<i64, u64>, theirs: &BTreeMap<i64, u64>) -> Self {
+    pub(super) fn of(baseline: &BTreeMap<i64, u64>, candidate: &BTreeMap<i64, u64>) -> Self {
         let lacks = |steps: &BTreeMap<i64, u64>, other: &BTreeMap<i64, u64>| {
             steps.keys().filter(|step| !other.contains_key(*step)).copied().collect()
         };
         Self {
-            baseline: lacks(ours, theirs),
-            candidate: lacks(theirs, ours),
-            both: ours.keys().filter(|step| theirs.contains_key(*step)).copied().collect(),
+            baseline: lacks(baseline, candidate),
+            candidate: lacks(candidate, baseline),
+            both: baseline.keys().filter(|step| candidate.contains_key(*step)).copied().collect(),
         }
     }
 }
 
-/// The finding of two models that have hardly a tensor in common: fewer than half of the baseline's.
+/// Finding that the two models differ: they share fewer than half of the baseline's tensors.
 pub(super) fn other_model(sides: (&Tables, &Tables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
     let (baseline, candidate) = sides;
-    let (ours, theirs) = (baseline.names(), candidate.names());
-    let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));
-    let (total, common) = judged
-        .fold((0_usize, 0_usize), |(total, common), name| (total + 1, common + usize::from(theirs.contains(name))));
+    let (baseline_names, candidate_names) = (baseline.names(), candidate.names());
+    let judged = baseline_names.iter().filter(|(kind, _)| kinds.contains(kind));
+    let (total, common) = judged.fold((0_usize, 0_usize), |(total, common), name| {
+        (total + 1, common + usize::from(candidate_names.contains(name)))
+    });
     if total == 0 || 2 * common >= total {
         return None;
     }
-    let lacking = ours.iter().filter(|name| !theirs.contains(*name)).take(SHOWN);
+    let lacking = baseline_names.iter().filter(|name| !candidate_names.contains(*name)).take(SHOWN);
     let names: Vec<String> = lacking.map(|(kind, name)| format!("{} {name}", kind.as_str())).collect();
     Some(
         rules::of_rank(&rules::NAMES_MISSING, baseline.rank())

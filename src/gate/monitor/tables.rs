@@ -16,10 +16,10 @@ pub(super) fn ranks(inventory: &Inventory) -> BTreeMap<u64, Vec<Place>> {
     ranks
 }
 
-/// Opens the tables of a rank, whose rows take memory beside those that `taken` counts. One that cannot be opened counts as damaged.
+/// Opens the tables of a rank; `taken` counts the memory of all open tables. A table that cannot be opened counts as damaged.
 ///
-/// Where there are fewer ranks than threads, several threads read one rank's tables. Else each thread takes a rank, so that no more
-/// than those lie in memory.
+/// Where there are fewer ranks than threads, several threads read one rank's tables. Otherwise each thread takes one rank, so
+/// that no more ranks than threads are in memory.
 pub(super) fn open(inventory: &Inventory, rank: u64, places: &[Place], (taken, ranks): (&Taken, usize)) -> RankTables {
     let table = |place: &Place| match inventory.all_files().open(&place.path) {
         Ok(source) => Table::open_beside(place.clone(), source, taken),

@@ -1,4 +1,4 @@
-//! Parameters that train on the candidate alone: the baseline records others, and of the module of these only what it computes.
+//! Parameters that train on the candidate only. The baseline records other parameters, and only the outputs of their modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,28 +13,29 @@ use crate::result::unit::{Culprit, MonitorCause, unit_place};
 /// Names that a finding lists.
 const SHOWN: usize = 5;
 
-/// Parameters that only the candidate records, while they are looked at.
+/// Collector of the parameters that only the candidate records and that an update changes.
 #[derive(Debug, Default)]
 pub(super) struct OnlyTrained {
     suspects: BTreeSet<String>,
-    /// Suspects that an update moves.
+    /// Suspects that an update changes.
     moved: BTreeSet<String>,
-    /// The first of them that moves, with its step and the step by which rows are ordered.
+    /// The first suspect that changes, with the step by which rows are ordered.
     first: Option<(Differing, i64)>,
     rank: Option<u64>,
 }
 
 impl OnlyTrained {
-    /// Suspects by their names. A model whose baseline lacks a partner for a parameter of its own was renamed.
+    /// Finds suspects by name. There are none where the baseline has a parameter without a partner, because then the model was
+    /// renamed.
     pub(super) fn of((baseline, candidate): (&Tables, &Tables)) -> Self {
         let names = |tables: &Tables| -> BTreeSet<String> {
             let all = tables.names().into_iter();
             all.filter(|(kind, _)| is_of_parameter(*kind)).map(|(_, name)| name.to_owned()).collect()
         };
-        let (ours, theirs) = (names(baseline), names(candidate));
+        let (baseline_names, candidate_names) = (names(baseline), names(candidate));
         let rank = baseline.rank();
-        let is_blind = baseline.damage().next().is_some() || ours.is_empty();
-        if is_blind || baseline.version() != candidate.version() || !ours.is_subset(&theirs) {
+        let is_blind = baseline.damage().next().is_some() || baseline_names.is_empty();
+        if is_blind || baseline.version() != candidate.version() || !baseline_names.is_subset(&candidate_names) {
             return Self { rank, ..Self::default() };
         }
         let computed = baseline.names();
@@ -44,11 +45,11 @@ impl OnlyTrained {
             .filter_map(|(_, name)| name.rsplit_once('.')?.0.strip_suffix(".output"))
             .collect();
         let module = |name: &str| name.rsplit_once('.').is_some_and(|(module, _)| modules.contains(module));
-        let suspects = theirs.difference(&ours).filter(|name| module(name)).cloned().collect();
+        let suspects = candidate_names.difference(&baseline_names).filter(|name| module(name)).cloned().collect();
         Self { suspects, rank, ..Self::default() }
     }
 
-    /// Looks at a step of the candidate.
+    /// Notes the suspects that change in a step of the candidate; `update` is the step by which rows are ordered.
     pub(super) fn note(&mut self, step: &Step, update: i64) {
         if self.suspects.is_empty() {
             return;
@@ -74,7 +75,7 @@ impl OnlyTrained {
         self.moved.extend(names);
     }
 
-    /// The finding about those that an update moves.
+    /// The finding about the suspects that an update changes.
     pub(super) fn finding(&self) -> Option<Finding> {
         let (first, _) = self.first.as_ref()?;
         let names: Vec<String> = self.moved.iter().take(SHOWN).cloned().collect();

@@ -1,4 +1,4 @@
-//! Tables of a test, read; what of them cannot be read becomes a finding.
+//! Reading the tables of a test; unreadable parts become findings.
 
 use crate::error::Result;
 use crate::fetch::ByteSource;

@@ -1,4 +1,4 @@
-//! Limits on what is drawn, from what the gate itself writes.
+//! Limits on the sizes in a result that is drawn, taken from what the gate itself writes.
 
 use super::refusal::{Checked, demand};
 use crate::result::GateResult;
@@ -14,8 +14,8 @@ const COLUMNS: usize = 500;
 const UNITS: usize = 4_096;
 /// Files of source: ten times the largest project that was measured.
 const FILES: usize = 60_000;
-/// Findings, waived ones too: forty of each of a hundred units. Their sentences take the longest of all that is made of a
-/// result; of so many, a second or two.
+/// Findings, including waived ones: forty for each of a hundred units. Writing their sentences takes the most time of all;
+/// this many take a second or two.
 const FINDINGS: usize = 4_000;
 /// Diagnoses: at most one per cause and unit of the first step.
 const DIAGNOSES: usize = 1_000;
@@ -34,7 +34,7 @@ const COUNT: u64 = 1 << 53;
 /// Runs, changes and commits of a history.
 const PAST: usize = 1_000;
 
-/// Holds the numbers of things against their limits.
+/// Refuses a result that holds more of anything than the gate writes.
 pub(super) fn check(result: &GateResult) -> Checked {
     drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
@@ -54,7 +54,7 @@ fn of_check(check: &Check) -> impl Fn(&str) -> String {
     move |part| format!("checks.{}.{part}", check.id.as_str())
 }
 
-/// Holds what every unit and the history draw against their limits, however many units there are.
+/// Refuses a result in which a unit or the history holds more than can be drawn, for any number of units.
 pub(super) fn drawn(result: &GateResult) -> Checked {
     for check in &result.checks {
         let name = of_check(check);

@@ -1,4 +1,4 @@
-//! Is it a result of this program, of this repository, and with the lines that lie beside it?
+//! Checks that a result is of this program and of this repository, and fits the lines beside it.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(super) fn consistent(result: &GateResult) -> Checked {
     })
 }
 
-/// Refuses a result without a baseline: nothing in it shows that its numbers were looked at.
+/// Refuses a result without a baseline, which only judging its artifacts again could confirm.
 pub(super) fn refuse_health(result: &GateResult) -> Checked {
     demand(!result.is_alone(), "mode", || {
         "is `health`: the run was judged without a baseline, which can only be repeated on its artifacts".into()
@@ -49,7 +49,7 @@ pub(super) fn check(result: &GateResult, repository: &str, unproved: Option<&str
         format!("{} is not a date", shown(&result.today))
     })?;
     let of = result.source.as_ref().map_or("", |source| source.repository.as_str());
-    // A project's number says nothing about its path.
+    // A project's number and a project's path cannot be compared.
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let comparable = !of.is_empty() && !repository.is_empty() && is_number(of) == is_number(repository);
     demand(!comparable || of.eq_ignore_ascii_case(repository), "source.repository", || {
@@ -59,7 +59,7 @@ pub(super) fn check(result: &GateResult, repository: &str, unproved: Option<&str
     checks(result)
 }
 
-/// Lines beside the result are those that it was written with; a dump that was compared has some.
+/// Refuses a result whose lines beside it are missing or are not those that it was written with.
 fn lines(unproved: Option<&str>) -> Checked {
     demand(unproved != Some("other-lines"), "operations_digest", || {
         "does not match the `operations.jsonl` next to the result".into()
@@ -69,7 +69,7 @@ fn lines(unproved: Option<&str>) -> Checked {
     })
 }
 
-/// All checks, or those of a command that runs some.
+/// Refuses a set of checks that no command runs.
 fn checks(result: &GateResult) -> Checked {
     let ids: Vec<CheckId> = result.checks.iter().map(|check| check.id).collect();
     demand(!ids.is_empty(), "checks", || "holds no check".into())?;

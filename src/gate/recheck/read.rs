@@ -1,4 +1,4 @@
-//! Reading a result that another job left behind: bounded in size, memory and time before anything is believed.
+//! Reading a result that another job left behind, bounded in size, memory and time before anything in it is trusted.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -13,7 +13,7 @@ pub(super) struct Contradiction {
     what: String,
 }
 
-/// A part of the result that was looked at.
+/// Outcome of checking one part of a result.
 pub(super) type Checked = Result<(), Contradiction>;
 
 impl Contradiction {
@@ -32,7 +32,7 @@ impl Contradiction {
     }
 }
 
-/// Nothing where `holds`, else what `otherwise` says of `place`.
+/// Returns `Ok` where `holds`, else the contradiction at `place` that `otherwise` describes.
 pub(super) fn demand(holds: bool, place: &str, otherwise: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Contradiction::new(place, otherwise())) }
 }

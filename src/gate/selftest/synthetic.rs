@@ -1,4 +1,4 @@
-//! Made runs: a loss curve as trainings have it, noise as platforms add it, and defects of known size.
+//! Synthetic runs: a typical loss curve, noise as between platforms, and defects of known size.
 //!
 //! Deterministic: the same numbers on every machine.
 

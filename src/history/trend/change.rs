@@ -1,21 +1,21 @@
-//! Steps: a level that changed and stayed.
+//! Finds steps in a series: changes of its level that stayed.
 
 use super::drift::{self, Line};
 use super::rank::mann_whitney;
 use super::robust::{median, spread};
 use super::sample::Sample;
 
-/// Fewest runs on either side of a step: three good ones carry a median past one wild one.
+/// Fewest runs on either side of a step: with three good ones, a median ignores one outlier.
 pub const MIN_SIDE: usize = 4;
-/// Most that chance may explain of a step, over all places where it could lie.
+/// Largest p-value of a step, corrected for the number of places where it could be.
 pub const SIGNIFICANCE: f64 = 0.01;
 /// Smallest step, in standard deviations of the values around their levels (from their median absolute deviation).
 ///
 /// The medians of two halves of an even slope lie at most 2.7 such deviations apart, so that a drift alone is no step.
 pub const MIN_DEVIATIONS: f64 = 3.0;
-/// Smallest step, relative to the level before it: less is nothing to act on.
+/// Smallest step, relative to the level before it: a smaller one needs no action.
 pub const MIN_RELATIVE: f64 = 0.1;
-/// Least saving of one more level, as a sum of deviations in standard deviations: noise alone saves less.
+/// Least reduction of the sum of absolute deviations, in standard deviations, that justifies one more level. Noise alone reduces it less.
 const LEVEL_PENALTY: f64 = 5.0;
 
 /// A step between two neighbouring samples.
@@ -23,11 +23,11 @@ const LEVEL_PENALTY: f64 = 5.0;
 pub(super) struct Step {
     /// Index of the first sample after it.
     pub(super) at: usize,
-    /// Median before it, back to the step before that.
+    /// Median of the level before it.
     pub(super) before: f64,
     /// Median after it.
     pub(super) after: f64,
-    /// Significance, 0 to 1.
+    /// P-value, 0 to 1.
     pub(super) p: f64,
 }
 
@@ -36,16 +36,16 @@ pub(super) struct Step {
 pub(super) struct Regime {
     /// Index of its first sample.
     pub(super) start: usize,
-    /// The last step; none where the regime is the whole series, or began with a bend.
+    /// The step at its start; `None` where the regime is the whole series, or began with a bend.
     pub(super) step: Option<Step>,
 }
 
-/// The present regime of `samples`: what follows the last step, or the last bend into a drift.
+/// The present regime of `samples`: everything after the last step, or after the last bend into a drift.
 ///
 /// The series is cut into the levels that fit it best (least absolute deviations from their medians, at least
 /// [`MIN_SIDE`] samples each, every further level at a price; B. Jackson and others, IEEE Signal Process. Lett. 12,
 /// 2005). Then the cuts are tried from the last one back, and one that does not hold is forgotten. A cut between a
-/// level and all that follows holds where
+/// level and everything after it holds where
 ///
 /// * the medians differ by [`MIN_DEVIATIONS`] and by [`MIN_RELATIVE`],
 /// * it saves the price of a level against one line through all of the values,
@@ -80,7 +80,7 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
 fn cuts(samples: &[Sample]) -> Vec<usize> {
     let all: Vec<f64> = values(samples).collect();
     let jumps = all.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
-    // Differences of neighbours know nothing of levels; their variance is twice that of the values.
+    // Differences of neighbours do not depend on levels, and have twice the variance of the values.
     let price = LEVEL_PENALTY * spread(jumps) / std::f64::consts::SQRT_2;
     // For each end: the least cost of the values before it, and where its last level begins.
     let mut best: Vec<(f64, usize)> = vec![(-price, 0)];
@@ -103,15 +103,15 @@ fn deviations(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - level).abs()).sum()
 }
 
-/// A level, and what follows it.
+/// A cut between a level and everything after it.
 struct Cut<'a> {
     early: &'a [Sample],
     late: &'a [Sample],
     before: f64,
     after: f64,
-    /// The line that follows, where that is not a level but a drift.
+    /// The line after the cut, where a drift and not a level follows.
     drift: Option<Line>,
-    /// Deviation of the values around level and level, or level and line.
+    /// Standard deviation of the values around both levels, or around level and line.
     deviation: f64,
     /// Sum of the absolute deviations of the values from their levels.
     cost: f64,
@@ -120,7 +120,7 @@ struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// The cut before the sample `at`; where a drift follows, which no level fits, wherever level and line fit best.
+    /// The cut before the sample `at`. Where a drift follows, no level fits it, so the cut is moved to where level and line fit best.
     fn near(samples: &'a [Sample], at: usize) -> Option<Self> {
         let cut = Self::at(samples, at)?;
         if cut.drift.is_none() {
@@ -151,10 +151,10 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// The significance of a cut that holds, one of `places` that were tried; `None` where it does not.
+    /// The p-value of a cut that holds, corrected for the number of `places`; `None` where it does not hold.
     #[allow(clippy::cast_precision_loss, reason = "a few dozen places")]
     fn significance(&self, places: usize) -> Option<f64> {
-        // The cheap conditions first: the exact test is only made where its answer matters.
+        // The cheap conditions come first: the exact test runs only where its result matters.
         if !self.is_large(self.after) || self.cost + LEVEL_PENALTY * self.deviation >= self.line_cost {
             return None;
         }
@@ -169,8 +169,8 @@ impl<'a> Cut<'a> {
         size > 0.0 && size >= MIN_DEVIATIONS * self.deviation && size >= MIN_RELATIVE * self.before.abs()
     }
 
-    /// Whether the values did not jump here but began to drift: a line that, continued back into the last few runs of
-    /// the level, comes close to it or meets it. Where a drift begins can be told to a few runs, not better.
+    /// Whether the values began to drift here instead of jumping: the line, continued back by a few runs into the level, comes close to the level
+    /// or crosses it. The start of a drift is only known to within a few runs.
     fn is_bend(&self) -> bool {
         let back = self.early.len().checked_sub(MIN_SIDE).and_then(|index| self.early.get(index));
         self.drift.zip(back).is_some_and(|(line, back)| {

@@ -1,4 +1,4 @@
-//! Slow drift: a line through a series that single wild values do not turn.
+//! Slow drift: a robust line through a series, which single outliers do not change.
 
 use super::rank::mann_kendall;
 use super::robust::median;
@@ -6,18 +6,17 @@ use super::sample::Sample;
 
 /// Fewest runs that show a drift.
 pub const MIN_RUNS: usize = 10;
-/// Most that chance may explain of a drift.
+/// Largest p-value of a drift.
 pub const SIGNIFICANCE: f64 = 0.001;
 
-/// The significance of a drift of `samples` in either direction; `None` where chance explains it, or they are too
-/// few.
+/// The p-value of a drift of `samples` in either direction; `None` where chance explains it, or there are too few samples.
 pub(super) fn significance(samples: &[Sample]) -> Option<f64> {
     let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
     let p = mann_kendall(&values);
     (values.len() >= MIN_RUNS && p <= SIGNIFICANCE).then_some(p)
 }
 
-/// On which scale a [`Line`] is straight.
+/// Scale on which a line is straight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     /// Constant difference per day.
@@ -36,11 +35,11 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line of Theil and Sen: the median of the slopes of all pairs, the median of what it leaves (H. Theil, 1950;
-    /// P. K. Sen, J. Amer. Statist. Assoc. 63, 1968). Up to 29 % of the samples may be wild.
+    /// The line of Theil and Sen: its slope is the median slope of all pairs, its level the median residual (H. Theil, 1950;
+    /// P. K. Sen, J. Amer. Statist. Assoc. 63, 1968). Up to 29 % of the samples may be outliers.
     ///
-    /// Errors grow by factors as often as by sums, so where all values are above zero the line is drawn through their
-    /// logarithms too, and the line that lies closer to the values, in their own unit, is taken.
+    /// Errors grow by factors as often as by sums. So where all values are positive, a line is fitted to their logarithms too, and the line that
+    /// is closer to the values, in their own unit, is returned.
     ///
     /// `None` where no two samples lie at different times. Values are finite.
     pub(super) fn through(samples: &[Sample]) -> Option<Self> {
@@ -92,8 +91,8 @@ impl Line {
     /// Days after `day` until the values reach `limit` from below if they go on rising as on that day; `None` where
     /// they fall, or are there.
     ///
-    /// Straight on either scale: a curve that is followed ahead turns a few early values into alarm. Growth that goes on
-    /// by factors crosses earlier, and every night's answer comes closer.
+    /// The extrapolation is linear on either scale, since an exponential one turns a few early values into an alarm. Growth by factors crosses
+    /// the limit earlier, and the predicted day comes closer with every run.
     pub(super) fn days_until(&self, limit: f64, day: f64) -> Option<f64> {
         let days = (limit - self.at(day)) / self.per_day(day);
         (days > 0.0 && days.is_finite() && self.slope > 0.0).then_some(days)

@@ -6,7 +6,7 @@ use crate::result::finding::Finding;
 use crate::result::trend::{Change, Drift, Limit, Trend};
 use crate::verdict::Severity;
 
-/// Runs for which a step is news: two weeks of nights. Later it is the level the suite has, and stands in the table.
+/// Most runs after a step for which it is reported: two weeks of nights. Later it is the normal level, and only in the table.
 pub const NEWS_RUNS: u64 = 14;
 /// A step matters from this share of the nearest limit on ...
 const MATTERS_FROM: f64 = 0.1;
@@ -17,8 +17,8 @@ const COMMIT_CHARS: usize = 12;
 
 /// Findings about `trend`: at most a fresh step and a drift that crosses a limit.
 ///
-/// Of a rule with limits, a step is an [`Severity::Info`] that leads away from them, or stays within a tenth of the way to
-/// the nearest limit without growing tenfold.
+/// For a rule with limits, a step is only [`Severity::Info`] if it leads away from them, or stays within a tenth of the way to the nearest
+/// limit and grows less than tenfold.
 pub fn of(trend: &Trend) -> Vec<Finding> {
     let fresh = trend.change.iter().filter(|change| change.runs <= NEWS_RUNS);
     fresh.map(|change| step(trend, change)).chain(trend.drift.as_ref().and_then(|found| drift(trend, found))).collect()
@@ -36,13 +36,13 @@ fn step(trend: &Trend, change: &Change) -> Finding {
     if matters(trend, change) { finding } else { finding.with_severity(Severity::Info) }
 }
 
-/// Whether a step deserves a warning; where there is no limit, nobody knows which way is worse.
+/// Whether a step deserves a warning. Without a limit every step does, since the worse direction is unknown.
 fn matters(trend: &Trend, change: &Change) -> bool {
     let side = Side::of_trend(trend);
     let (before, after) = (side.badness(change.before.0), side.badness(change.after.0));
     let grows = before > 0.0 && after >= MATTERS_BY * before;
     let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
-    // Where the best is not known, no share of the way to the limit is either: every step that is one matters.
+    // Where the best value is unknown, so is the share of the way to the limit, and every step to the worse matters.
     limit.is_none_or(|limit| after > before && (grows || limit <= 0.0 || after >= MATTERS_FROM * limit))
 }
 

@@ -1,7 +1,7 @@
-//! Rank tests: how surprising an order of values is if nothing but chance ordered them.
+//! Rank tests: the probability of an order of values under pure chance.
 //!
-//! Only the order of values counts, so no distribution has to be assumed, one wild value weighs no more than the
-//! largest, and values, their logarithms and their squares give the same answer.
+//! Only the order of values counts. So no distribution is assumed, an outlier has no more weight than any largest value, and values and their
+//! logarithms give the same answer.
 
 /// Two-sided significance of the Mann-Whitney test that `before` and `after` come from one distribution, 0 to 1.
 ///
@@ -24,7 +24,7 @@ pub(super) fn mann_whitney(before: &[f64], after: &[f64]) -> f64 {
 /// Ranks from 1, doubled, so that the mean of tied ranks is a whole number.
 fn doubled_ranks<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<usize> {
     let values: Vec<f64> = values.copied().collect();
-    // Adding zero makes one zero of both.
+    // Adding 0.0 turns -0.0 into 0.0.
     let mut order: Vec<(f64, usize)> = values.iter().map(|value| value + 0.0).zip(0..).collect();
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut ranks = vec![0; values.len()];
@@ -40,7 +40,7 @@ fn doubled_ranks<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<usize> {
     ranks
 }
 
-/// Number of ways in which `count` of the ranks add up to 0, 1, 2 ... .
+/// For each sum from 0 on, the number of ways in which `count` of the ranks add up to it.
 fn ways(ranks: &[usize], count: usize) -> Vec<f64> {
     let mut sorted = ranks.to_vec();
     sorted.sort_unstable();

@@ -1,9 +1,9 @@
-//! Middle and spread that a minority of wild values does not move.
+//! Median and spread, which a minority of outliers does not change.
 
 /// Turns a median absolute deviation into the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.4826;
 
-/// The median, the mean of the two middle values of an even number; `None` for nothing. Values are finite.
+/// The median; for an even number of values the mean of the two in the middle, `None` for no values. Values are finite.
 pub(super) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -13,7 +13,7 @@ pub(super) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(lower / 2.0 + upper / 2.0)
 }
 
-/// The standard deviation that the median magnitude of `residuals` stands for; 0 for nothing.
+/// The standard deviation of a normal distribution with the median magnitude of `residuals`; 0 for no residuals.
 pub(super) fn spread(residuals: impl IntoIterator<Item = f64>) -> f64 {
     NORMAL * median(residuals.into_iter().map(f64::abs)).unwrap_or(0.0)
 }

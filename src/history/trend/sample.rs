@@ -1,4 +1,4 @@
-//! A value of a series, as its statistics take it.
+//! One value of a series, as input of statistics.
 
 /// A finite value at its time.
 #[derive(Clone, Copy, Debug)]

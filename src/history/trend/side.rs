@@ -1,5 +1,4 @@
-//! Direction in which a rule's values get worse: values as tests and lines see them, larger where they are nearer to
-//! their limits.
+//! Direction in which a rule's values get worse. Tests and lines use badness: a number that is larger the worse a value is.
 
 use crate::result::outcome::LimitDirection;
 use crate::result::trend::Trend;
@@ -10,19 +9,18 @@ const ROUNDING: f64 = 1e-6;
 /// Conversion of a rule's values into numbers that are larger the worse they are, and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Side {
-    /// Larger values are worse, or nobody knows: as they are.
+    /// Larger values are worse, or the direction is unknown: the badness is the value.
     Above,
-    /// Values have a sign, and their magnitudes are held.
+    /// Values have a sign, and their magnitude has to stay within the limits.
     Magnitude,
-    /// Smaller values are worse: what they lack to this, the best there can be.
+    /// Smaller values are worse: the badness is the distance to this best value.
     ///
-    /// Of a correlation or a share it is 1, so that 0.999 is ten times as far away as 0.9999. Where the best is not known
-    /// it is 0.
+    /// The best value of a correlation or a share is 1, so that 0.999 is ten times as bad as 0.9999. Where the best value is unknown, it is 0.
     Below(f64),
 }
 
 impl Side {
-    /// The side of values with limits `(warn, fail)`; without limits no way is worse.
+    /// The side of values with limits `(warn, fail)`; without limits no direction is worse, and it is [`Above`](Self::Above).
     pub(super) fn of(
         direction: LimitDirection,
         (warn, fail): (Option<f64>, Option<f64>),
@@ -43,7 +41,7 @@ impl Side {
         }
     }
 
-    /// The side of a trend's limits on which its values lie.
+    /// The side of the values of a trend.
     pub(super) fn of_trend(trend: &Trend) -> Self {
         let limits = (trend.warn.map(|limit| limit.0), trend.fail.map(|limit| limit.0));
         Self::of(trend.direction, limits, trend.last.iter().map(|run| run.value.0))
@@ -62,7 +60,7 @@ impl Side {
         }
     }
 
-    /// Value of a badness.
+    /// The shown value for a badness; the inverse of [`badness`](Self::badness).
     pub(super) fn back(self, badness: f64) -> f64 {
         match self {
             Self::Above | Self::Magnitude => badness,
@@ -70,7 +68,7 @@ impl Side {
         }
     }
 
-    /// Rise of a value whose badness rises by `rise`.
+    /// Change of a value whose badness rises by `rise`.
     pub(super) fn rise(self, rise: f64) -> f64 {
         if matches!(self, Self::Below(_)) { -rise } else { rise }
     }

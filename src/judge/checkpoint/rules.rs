@@ -37,27 +37,27 @@ rules! {
     SHAPE_DIFFERS = "parameter-shape-differs", Fail;
     /// Element types differ; between floating-point types it is a warning.
     DTYPE_DIFFERS = "parameter-dtype-differs", Fail;
-    /// A parameter is there on one side only.
+    /// A parameter exists on one side only.
     MISSING = "parameter-missing", Incomplete;
-    /// A prefix of all names is there on one side only.
+    /// All names of one side have a prefix that the other side lacks.
     PREFIX_DIFFERS = "parameter-prefix-differs", Incomplete absence;
     /// A parameter cannot be read.
     UNREAD = "parameter-unread", Incomplete absence;
-    /// A file of a rank that others promise is not there.
+    /// A rank's file that other files refer to is missing.
     SHARD_MISSING = "shard-missing", Incomplete absence;
     /// Tensors of the optimizer are on one side only, or in a form that is not read.
     OPTIMIZER_UNREAD = "optimizer-state-unread", Info;
-    /// States of random generators, and of what hands out data, are there and are not judged.
+    /// The checkpoint holds states of random generators or data loaders, which are not judged.
     STATE = "checkpoint-state", Info;
     /// A value in the checkpoint or beside it differs: of a configuration, of trainer or optimizer.
     SETTING_DIFFERS = "checkpoint-setting-differs", Fail;
-    /// Such a value is there on one side only.
+    /// Such a value exists on one side only.
     SETTING_MISSING = "checkpoint-setting-missing", Incomplete;
     /// Nothing could be compared.
     NOTHING_COMPARED = "checkpoint-not-compared", Incomplete absence;
-    /// More parameters have a fault than are listed.
+    /// More parameters have a fault than are listed in findings.
     UNLISTED = "parameters-unlisted", Incomplete absence;
-    /// A checkpoint is there on one side only.
+    /// A checkpoint exists on one side only.
     UNPAIRED = "checkpoint-missing", Incomplete absence;
 
     /// A tensor was sent and not received.
@@ -82,6 +82,6 @@ rules! {
     SYNC_PADDED = "sync-padded", Info;
     /// A step has one stage only.
     SYNC_STAGE_MISSING = "sync-stage-missing", Incomplete absence;
-    /// A tensor is there at both ends in forms that cannot be compared.
+    /// A tensor exists at both ends, in forms that cannot be compared.
     SYNC_NOT_COMPARABLE = "sync-not-comparable", Incomplete absence;
 }

@@ -1,8 +1,8 @@
-//! Judging what a checkpoint says beside its tensors: values of configurations, and numbers of trainer and optimizer.
+//! Judges the values of a checkpoint beside its tensors: configurations, and numbers of trainer and optimizer.
 //!
-//! A value has a weight by its meaning. What makes other numbers of equal weights (heads, the base of rotary positions, the
-//! scale of an adapter) fails, what only training or sampling uses warns, and what tells where and by whom a file was written
-//! is not compared.
+//! The severity of a difference depends on the meaning of the value. Values that change the results of equal weights (heads, the base of
+//! rotary positions, the scale of an adapter) fail, values for training or sampling only warn, and values about the origin of a file are
+//! not compared.
 
 mod meanings;
 
@@ -14,32 +14,32 @@ use crate::result::finding::Finding;
 use crate::verdict::{PerSide, Severity, Side};
 use meanings::{MEANINGS, NEUTRAL, NEUTRAL_WORDS};
 
-/// Relative distance up to which two numbers are one that was computed twice.
+/// Relative distance up to which two numbers count as the same, computed twice.
 const COMPUTED: f64 = 1e-6;
-/// Relative distance up to which measured numbers of unknown meaning (a best loss) agree.
+/// Relative distance up to which measured numbers of unknown meaning, such as a best loss, agree.
 const MEASURED: f64 = 1e-2;
-/// Names that a finding about missing values lists.
+/// Most names that a finding about missing values lists.
 const LISTED: usize = 20;
 
 /// Values of both sides under one name.
 type Values<'a> = PerSide<Option<&'a str>>;
 
-/// Place of the values of one file.
+/// The file that values come from, and the extent of the comparison.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
-    /// The file beside the checkpoint; `None` for values inside of it.
+    /// The file beside the checkpoint; `None` for values inside the checkpoint.
     file: Option<&'a str>,
     of: SettingsScope,
 }
 
-/// Extent of what is compared of two checkpoints beside their tensors.
+/// Extent of the comparison of two checkpoints beside their tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingsScope {
-    /// Whether both are of one format, so that what one says the other says, too.
+    /// Whether both have the same format, so that both should have the same values.
     pub is_alike: bool,
-    /// Whether both are whole, so that no value in them is one of a rank.
+    /// Whether both are whole models, so that no value belongs to a single rank.
     pub is_whole: bool,
-    /// Whether this pair is the one of its folders for which files beside are told.
+    /// Whether files beside the checkpoint are reported for this pair, as they are once per pair of folders.
     pub is_beside: bool,
 }
 
@@ -76,13 +76,13 @@ fn judge_beside(sides: PerSide<&Plain>, of: SettingsScope, findings: &mut Vec<Fi
     }
 }
 
-/// A value, or a file of them, that `side` lacks: of the candidate it leaves the question open.
+/// Finding about a value, or a file of values, that `side` lacks. On the candidate side the comparison stays incomplete.
 fn missing(side: Side, place: &str) -> Finding {
     let severity = if side == Side::Candidate { Severity::Incomplete } else { Severity::Warn };
     Finding::new(&rules::SETTING_MISSING, place).with_severity(severity).with("side", side.as_str())
 }
 
-/// Tensors that share their elements on one side alone: they agree now, and part when training goes on.
+/// Reports tensors that share their elements on one side only: they agree now and diverge when training continues.
 fn judge_tied(sides: PerSide<&Plain>, findings: &mut Vec<Finding>) {
     let (Some(baseline), Some(candidate)) = (&sides.baseline.tied, &sides.candidate.tied) else { return };
     let names: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
@@ -145,8 +145,8 @@ fn differing(name: &str, values: Values<'_>, scope: Scope<'_>) -> Option<Finding
     Some(finding.with("baseline", baseline).with("candidate", candidate).with("meaning", word))
 }
 
-/// The word for a value of unknown meaning; `None` where a difference says nothing. Of arguments and of files that ranks wrote only
-/// known values are compared.
+/// The meaning of a differing value that is not in the table: `other`, or `None` where the difference does not matter. Among arguments and
+/// in files of single ranks only known values are compared.
 fn unknown(name: &str, (baseline, candidate): (&str, &str), scope: Scope<'_>) -> Option<&'static str> {
     let last = last_of(name);
     let is_neutral =
@@ -183,7 +183,7 @@ fn meaning_of(name: &str, file: Option<&str>) -> Option<(&'static str, Severity)
     let known = MEANINGS.iter().find(|meaning| {
         let is_own = meaning.names.contains(&last);
         match meaning.word {
-            // Short words that mean this in their own files alone.
+            // Short names that have this meaning only in their own files.
             "adapter" => is_own && file == Some("adapter_config.json"),
             "step" | "optimizer" | "schedule" | "loss-scale" => is_own && !is_configuration,
             "positions" if last == "factor" => is_own && is_part("rope_scaling"),
@@ -198,7 +198,7 @@ fn last_of(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// The values under the names that all versions of their library have.
+/// The values, under names that are the same for all versions of the library that wrote them.
 fn modern(values: &BTreeMap<String, String>, file: Option<&str>) -> BTreeMap<String, String> {
     let is_configuration = file.is_some_and(|file| CONFIGURATIONS.contains(&file));
     let named = |(name, value): (&String, &String)| {
@@ -213,7 +213,7 @@ fn modern(values: &BTreeMap<String, String>, file: Option<&str>) -> BTreeMap<Str
     values.iter().map(named).collect()
 }
 
-/// Whether a value that only one side gives is what the other has without it.
+/// Whether a value that only one side states equals the default that the other side uses.
 fn is_default(name: &str, value: &str, own: &BTreeMap<String, String>) -> bool {
     let last = last_of(name);
     let folder = name.strip_suffix(last).unwrap_or_default();
@@ -232,7 +232,7 @@ fn is_default(name: &str, value: &str, own: &BTreeMap<String, String>) -> bool {
     }
 }
 
-/// Whether two values are equal: as texts, as numbers within `tolerance`, or as lists of the same items where order has no meaning.
+/// Whether two values are equal: as texts, as numbers within the relative `tolerance`, or as unordered lists of the same items.
 fn is_equal(name: &str, baseline: &str, candidate: &str, tolerance: f64) -> bool {
     if baseline == candidate {
         return true;

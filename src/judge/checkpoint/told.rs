@@ -1,4 +1,4 @@
-//! Findings about a checkpoint: of each kind the first ones, and how many more there are.
+//! Findings about a checkpoint: the first ones of each code, and the number of further ones.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::rules;
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
-/// Findings of one code that a checkpoint lists; a finding takes some ten kilobytes of memory until every document is written,
-/// and a header has room for a million parameters.
+/// Most findings of one code that a checkpoint lists. A finding takes some ten kilobytes of memory until every document is written, and a
+/// file's header has room for a million parameters.
 pub const MOST: usize = 500;
 
 /// Findings of one checkpoint.
@@ -17,21 +17,21 @@ pub(super) struct Told<'a> {
     counts: BTreeMap<String, Count>,
 }
 
-/// Findings of a code.
+/// Number of findings of one code.
 #[derive(Default)]
 struct Count {
     listed: usize,
-    /// Those beyond, and the worst severity of them.
+    /// Number of findings that are not listed, and their worst severity.
     rest: Option<(u64, Severity)>,
 }
 
 impl<'a> Told<'a> {
-    /// None yet about `checkpoint`.
+    /// Starts an empty list about `checkpoint`.
     pub(super) fn about(checkpoint: &'a str) -> Self {
         Self { checkpoint, listed: Vec::new(), counts: BTreeMap::new() }
     }
 
-    /// Lists a finding, or counts it.
+    /// Lists a finding, or only counts it once [`MOST`] of its code are listed.
     pub(super) fn add(&mut self, finding: Finding) {
         if !self.counts.contains_key(&finding.code) {
             self.counts.insert(finding.code.clone(), Count::default());
@@ -46,7 +46,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// All that are listed, and for each code that has more a finding that weighs as much as the worst of the rest.
+    /// Returns the listed findings, and for each code with further ones a finding with their number and worst severity.
     pub(super) fn finish(self) -> Vec<Finding> {
         let Self { checkpoint, mut listed, counts } = self;
         for (code, count) in counts {

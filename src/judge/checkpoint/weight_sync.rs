@@ -1,4 +1,4 @@
-//! Judging a synchronisation of weights: equal bits are expected at both ends.
+//! Judges a synchronisation of weights between trainer and engine: equal bits are expected at both ends.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,17 @@ use crate::result::finding::Finding;
 use crate::result::unit::{AnyUnit, Evidence, SyncDifference, SyncUnit};
 use crate::verdict::{CheckId, Severity, Side};
 
-/// Part of the matrices that have nothing in common with what was sent, from which on nothing was loaded.
+/// Share of matrices that have nothing in common with the sent ones, from which on nothing was loaded.
 const NOT_LOADED: f64 = 0.8;
-/// Tensors that a finding names, and a unit lists.
+/// Most tensors that a finding names.
 const NAMED: usize = 8;
+/// Most tensors that a unit lists.
 const LISTED: usize = 200;
 
-/// Synchronisation that is judged: what its tensors came to.
+/// A synchronisation to judge, with the comparisons of its tensors.
 #[derive(Debug)]
 pub struct Synchronisation<'a> {
-    /// The unit, with its stages and nothing else.
+    /// The unit, in which only the stages are filled in.
     pub unit: SyncUnit,
     /// Tensors of both stages.
     pub comparisons: &'a [SyncComparison],
@@ -31,7 +32,7 @@ pub struct Synchronisation<'a> {
     pub extra: Vec<String>,
     /// Names that the policy leaves out.
     pub left_out: Vec<String>,
-    /// Element type that weights are rounded to on purpose.
+    /// Element type that weights are rounded to by intent; `None` where none is declared.
     pub cast: Option<Dtype>,
 }
 
@@ -44,17 +45,17 @@ pub struct JudgedSync {
     pub findings: Vec<Finding>,
 }
 
-/// Tensors of one code, and what tells them apart from others of the same code.
+/// Key of tensors that share one finding.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     code: &'static str,
-    /// Steps behind.
+    /// Number of steps behind.
     lag: Option<u64>,
-    /// Types of both ends, or forms.
+    /// Element types, shapes or forms at both ends.
     forms: Option<(String, String)>,
 }
 
-/// Tensors of a kind, as they are told.
+/// Tensors of a kind, with the facts for their finding.
 struct Told {
     rule: &'static Rule,
     differences: Vec<SyncDifference>,
@@ -86,7 +87,7 @@ pub fn judge_sync(sync: Synchronisation<'_>) -> JudgedSync {
     let lost = missing.into_iter().map(|name| difference(name, &rules::SYNC_MISSING)).collect::<Vec<_>>();
     evidence.offered = evidence.total().saturating_sub(evidence.left_out);
     if !lost.is_empty() {
-        // What was sent and did not arrive was looked at, and is a difference.
+        // Tensors that were sent and not received count as compared and different.
         evidence.compared += lost.len() as u64;
         evidence.offered += lost.len() as u64;
         let kind = Kind { code: rules::SYNC_MISSING.code, lag: None, forms: None };
@@ -115,14 +116,14 @@ pub fn judge_sync(sync: Synchronisation<'_>) -> JudgedSync {
     JudgedSync { unit, findings }
 }
 
-/// A fault of the baseline's own synchronisation is told, and fails no candidate.
+/// Lowers findings to warnings: a fault in the baseline's own synchronisation must not fail the candidate.
 fn soften(findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.severity > Severity::Warn) {
         finding.severity = Severity::Warn;
     }
 }
 
-/// Whether so many matrices are nothing of what was sent that none was loaded.
+/// Whether so many matrices are unlike the sent ones that no weights were loaded.
 fn is_not_loaded(comparisons: &[SyncComparison]) -> bool {
     let matrices = || comparisons.iter().filter(|one| one.is_matrix);
     let unlike = matrices().filter(|one| one.outcome == SyncOutcome::Wrong(SyncChange::Unlike)).count();
@@ -154,7 +155,7 @@ fn difference(name: String, rule: &Rule) -> SyncDifference {
     SyncDifference { name, code: rule.code.to_owned(), rows: None, lag: None, with: None }
 }
 
-/// Kind and words of a tensor that is not simply equal.
+/// Kind and facts of a tensor; `None` for one that is equal or unread.
 fn told(comparison: &SyncComparison, step: u64, is_unloaded: bool) -> Option<(Kind, Told)> {
     let (mut lag, mut forms, mut facts) = (None, None, Vec::new());
     let of = |rule: &'static Rule| (rule, difference(comparison.name.clone(), rule));
@@ -236,7 +237,7 @@ fn finding(unit: &SyncUnit, kind: Kind, told: &Told, of: u64, cast: Option<Dtype
     if is_declared { finding.with_severity(Severity::Info) } else { finding }
 }
 
-/// A tensor by its name, with that whose numbers it holds.
+/// Name of a tensor, with the name of the tensor whose numbers it holds.
 fn name_of(difference: &SyncDifference) -> String {
     match &difference.with {
         Some(with) => format!("{} = {with}", difference.name),
@@ -250,7 +251,7 @@ fn about(rule: &Rule, place: String, unit: &SyncUnit) -> Finding {
     if let Some(rank) = unit.rank {
         finding = finding.with("rank", rank);
     }
-    // The candidate's is what a reader expects.
+    // Findings are about the candidate unless they name a side.
     let is_baselines = unit.side == Some(Side::Baseline);
     if is_baselines { finding.with("side", Side::Baseline.as_str()) } else { finding }
 }
@@ -301,7 +302,7 @@ pub fn judge_lone_stage(mut unit: SyncUnit, is_absent: bool) -> JudgedSync {
     JudgedSync { unit, findings }
 }
 
-/// A fact that holds.
+/// The fact `true`.
 fn true_flag() -> crate::result::finding::Fact {
     crate::result::finding::Fact::Flag(Some(true))
 }

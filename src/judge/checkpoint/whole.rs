@@ -1,4 +1,4 @@
-//! Judging what only the files of several ranks can have wrong: files that are missing, copies that differ, padding in use.
+//! Judges faults that only files of several ranks can have: missing files, differing copies, and padding that holds numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::pair::checkpoint::Padding;
 use crate::result::finding::Finding;
 use crate::verdict::{CheckId, PerSide, Side};
 
-/// Relative L2 error up to which copies are equal: every rank gets the same update.
+/// Relative L2 error up to which copies count as equal: every rank applies the same update.
 const COPIES: f64 = 1e-6;
 
 /// Facts about the ranks of both runs.
 #[derive(Debug, Default)]
 pub struct WholeModel<'a> {
-    /// Files that others promise and that are not there.
+    /// Paths of files that other files refer to and that are missing.
     pub missing: PerSide<&'a [String]>,
-    /// Copies inside of a run, compared.
+    /// Comparisons of copies within one run.
     pub replicas: Vec<ReplicaComparison<'a>>,
     /// Paddings that hold numbers.
     pub paddings: Vec<&'a Padding>,
-    /// Tensors of the optimizer that were not compared.
+    /// Number of tensors of the optimizer that were not compared.
     pub unread_states: PerSide<u64>,
 }
 
@@ -48,7 +48,7 @@ pub fn judge_whole(name: &str, whole: &WholeModel<'_>) -> Vec<Finding> {
     told.finish()
 }
 
-/// Findings about copies that are not equal, one for each tensor of a side; they tell the first two holders.
+/// Findings about copies that differ, one for each tensor of a side, with the first two holders.
 fn copies(replicas: &[ReplicaComparison<'_>]) -> Vec<Finding> {
     let mut differing: BTreeMap<(&str, &str), (usize, Finding)> = BTreeMap::new();
     let mut unread = Vec::new();

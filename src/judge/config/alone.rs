@@ -1,6 +1,6 @@
-//! A config pack without a baseline: compared with itself it shows only what it says of itself.
+//! A config pack without a baseline: it is compared with itself, so that only findings about the pack itself remain.
 //!
-//! Of that, randomness and determinism are judged; whether another run was started alike is not known.
+//! Randomness and determinism are judged; whether another run has the same configuration is not known.
 
 use super::context::Context;
 use super::rules::{
@@ -17,7 +17,7 @@ use crate::redact::Redactor;
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::Side;
 
-/// Findings about settings that a reproducible run sets.
+/// Rules about variables that a reproducible run sets.
 const OFF: [&Rule; 3] = [&HASH_SEED, &COLLECTIVES, &CUBLAS_WORKSPACE];
 
 /// Findings about one pack.
@@ -33,7 +33,7 @@ pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judge
     Judged { general: kept(general), checkers }
 }
 
-/// A finding as it is said of one pack; `None` for what is said of the other side, or of two packs.
+/// A finding rewritten for a single pack; `None` for a finding about the other side, or about two packs.
 fn own(finding: Finding) -> Option<Finding> {
     let of_two = finding.is_any(&[&DEVICE_DIFFERS, &SIDES_SWAPPED, &SEED_ALL, &DATASET_ORDER, &DROPOUT]);
     let is_said_of = |name: &str, side: Side| match finding.facts.get(name) {
@@ -74,7 +74,7 @@ fn of_settings(pack: &Pack) -> Vec<Finding> {
     findings
 }
 
-/// Whether a setting says no.
+/// Whether the value of a setting switches it off.
 fn is_off(value: &Json) -> bool {
     match value {
         Json::Bool(value) => !value,

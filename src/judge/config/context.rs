@@ -1,4 +1,4 @@
-//! Two packs that are judged, and what decides.
+//! Two packs that are judged, with the policy.
 
 use super::signs::shown_by;
 use crate::policy::config::{ConfigPolicy, Device};
@@ -6,7 +6,7 @@ use crate::read::pack::Pack;
 use crate::redact::Redactor;
 use crate::verdict::Side;
 
-/// Two packs and what decides.
+/// Two packs that are judged, with the policy.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The trusted run's pack.
@@ -25,7 +25,7 @@ impl<'a> Context<'a> {
         [(Side::Baseline, self.baseline), (Side::Candidate, self.candidate)]
     }
 
-    /// The kind of device a side ran on: as declared, else as its pack shows.
+    /// The kind of device that a side ran on: the declared one, or else the one that its pack shows.
     pub(super) fn device(&self, side: Side) -> Option<Device> {
         let (declared, pack) = match side {
             Side::Baseline => (self.policy.devices.baseline, self.baseline),

@@ -1,7 +1,6 @@
-//! Inputs of the model's forward, at every step both packs hold: the data of a run does not depend on its
-//! training.
+//! Inputs of the model's forward pass, at every step that both packs hold: the data of a run does not depend on its training.
 //!
-//! One finding per input, with the first place it differs at and how often it does.
+//! There is one finding per input, with the first place at which it differs and the number of such places.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +17,15 @@ use crate::read::json::Json;
 use crate::read::pack::{Input, Statistics};
 use crate::result::finding::Finding;
 
-/// Largest relative difference of mean and norm of integers: float32 sums of exact values, in another order.
+/// Largest relative difference of mean and norm of integers, which are float32 sums of exact values in another order.
 const INTEGER_SUMS: f64 = 1e-6;
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let mut walk = Walk { policy: &context.policy.dataset, place: (0, 0), seen: BTreeMap::new(), compared: 0 };
-    for (place, ours) in &context.baseline.dataset {
-        if let (Ok(ours), Some(Ok(theirs))) = (ours, context.candidate.dataset.get(place)) {
+    for (place, baseline) in &context.baseline.dataset {
+        if let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.dataset.get(place)) {
             walk.place = *place;
-            walk.group(ours, theirs, "");
+            walk.group(baseline, candidate, "");
         }
     }
     let mut findings: Vec<Finding> = walk.seen.into_iter().map(|((tag, _), seen)| seen.finding(&tag)).collect();
@@ -79,22 +78,22 @@ impl Walk<'_> {
         }
     }
 
-    fn group(&mut self, ours: &[(String, Input)], theirs: &[(String, Input)], tag: &str) {
+    fn group(&mut self, baseline: &[(String, Input)], candidate: &[(String, Input)], tag: &str) {
         let find = |items: &'_ [(String, Input)], key: &str| items.iter().position(|(name, _)| name == key);
-        for (key, value) in ours {
+        for (key, value) in baseline {
             let tag = joined(tag, key);
-            match find(theirs, key).and_then(|position| theirs.get(position)) {
+            match find(candidate, key).and_then(|position| candidate.get(position)) {
                 Some((_, other)) => self.input(value, other, &tag),
                 None => self.note(&DATASET_ONE_SIDED, &tag, ("", 0.0), [kind(value).into(), "absent".into()]),
             }
         }
-        for (key, value) in theirs.iter().filter(|(key, _)| find(ours, key).is_none()) {
+        for (key, value) in candidate.iter().filter(|(key, _)| find(baseline, key).is_none()) {
             self.note(&DATASET_ONE_SIDED, &joined(tag, key), ("", 0.0), ["absent".into(), kind(value).into()]);
         }
     }
 
-    fn input(&mut self, ours: &Input, theirs: &Input, tag: &str) {
-        match (ours, theirs) {
+    fn input(&mut self, baseline: &Input, candidate: &Input, tag: &str) {
+        match (baseline, candidate) {
             (Input::Tensor(a), Input::Tensor(b)) => self.tensor(a, b, tag),
             (Input::Group(a), Input::Group(b)) => {
                 if [a, b].iter().any(|items| is_malformed(items)) {
@@ -103,12 +102,12 @@ impl Walk<'_> {
                 self.group(a, b, tag);
             }
             (Input::Plain(a), Input::Plain(b)) => {
-                // msprobe records the empty text for everything that is not a tensor; another collector may say more.
+                // msprobe records the empty text for everything that is not a tensor; another collector may record more.
                 if a != b {
-                    self.note(&DATASET_KIND, tag, ("", 0.0), [kind(ours).into(), kind(theirs).into()]);
+                    self.note(&DATASET_KIND, tag, ("", 0.0), [kind(baseline).into(), kind(candidate).into()]);
                 }
             }
-            _ => self.note(&DATASET_KIND, tag, ("", 0.0), [kind(ours).into(), kind(theirs).into()]),
+            _ => self.note(&DATASET_KIND, tag, ("", 0.0), [kind(baseline).into(), kind(candidate).into()]),
         }
     }
 
@@ -144,7 +143,7 @@ impl Walk<'_> {
     }
 }
 
-/// An object that has some of the four statistics as numbers, but not all.
+/// Whether a group holds statistics as numbers; it is a malformed tensor then, because it lacks others of the four.
 fn is_malformed(items: &[(String, Input)]) -> bool {
     let numbers = items.iter().filter(|(key, value)| {
         matches!(value, Input::Plain(Json::Int(_) | Json::Float(_) | Json::BigInt(_)))

@@ -1,6 +1,6 @@
-//! Devices of the packs: which is of an NPU and which of a GPU.
+//! Devices of the packs: whether each one comes from an NPU or a GPU.
 //!
-//! A contradiction of their signs is a finding only where the policy declares the device.
+//! Signs of another device are a finding only if the policy declares the device.
 
 use super::context::Context;
 use super::listed::listed;
@@ -25,7 +25,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     judged.chain(swapped(context)).collect()
 }
 
-/// Says that the packs speak for an NPU as the baseline and for a GPU as the candidate, where the policy declares neither.
+/// The finding that the packs show an NPU as the baseline and a GPU as the candidate, if the policy declares neither.
 fn swapped(context: &Context<'_>) -> Option<Finding> {
     let declared = &context.policy.devices;
     if declared.baseline.is_some() || declared.candidate.is_some() {

@@ -1,4 +1,4 @@
-//! Content digests of data and weight files, which our own collector records.
+//! Content digests of data and weight files, which the gate's own collector records.
 
 use super::context::Context;
 use super::listed::listed;
@@ -7,17 +7,17 @@ use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
-    let (Some(Ok(ours)), Some(Ok(theirs))) = (&context.baseline.digests, &context.candidate.digests) else {
+    let (Some(Ok(baseline)), Some(Ok(candidate))) = (&context.baseline.digests, &context.candidate.digests) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
-    for (file, digest) in ours {
-        if let Some(other) = theirs.get(file).filter(|other| *other != digest) {
+    for (file, digest) in baseline {
+        if let Some(other) = candidate.get(file).filter(|other| *other != digest) {
             let finding = Finding::new(&DIGEST_DIFFERS, file);
             findings.push(finding.with("baseline", digest.as_str()).with("candidate", other.as_str()));
         }
     }
-    for (side, here, there) in [(Side::Baseline, ours, theirs), (Side::Candidate, theirs, ours)] {
+    for (side, here, there) in [(Side::Baseline, baseline, candidate), (Side::Candidate, candidate, baseline)] {
         let only: Vec<&String> = here.keys().filter(|file| !there.contains_key(*file)).collect();
         if let Some(first) = only.first() {
             let finding = Finding::new(&DIGEST_ONE_SIDED, first.as_str()).with("side", side.as_str());
@@ -28,10 +28,10 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether both sides recorded digests and share at least one file, all of them equal.
+/// Whether both sides recorded digests of the same files, at least one, and all of them are equal.
 pub(super) fn agree(context: &Context<'_>) -> bool {
-    let (Some(Ok(ours)), Some(Ok(theirs))) = (&context.baseline.digests, &context.candidate.digests) else {
+    let (Some(Ok(baseline)), Some(Ok(candidate))) = (&context.baseline.digests, &context.candidate.digests) else {
         return false;
     };
-    !ours.is_empty() && ours == theirs
+    !baseline.is_empty() && baseline == candidate
 }

@@ -1,8 +1,8 @@
 //! Environment variables.
 //!
-//! Variables that mean the same on an NPU and on a GPU are compared in pairs, with their documented default where
-//! one is unset and without regard to spelling; what only one platform knows is shown, and judged only where the
-//! policy requires a value. Beside them a watch list of variables that change numbers must be equal.
+//! Variables that mean the same on an NPU and on a GPU are compared in pairs, with their documented default where one is unset and
+//! without regard to spelling. Variables that only one platform reads are shown, and judged only if the policy requires a value.
+//! Variables on a watch list, which change numbers, must be equal as well.
 
 mod tables;
 
@@ -42,20 +42,20 @@ fn judge_pair(context: &Context<'_>, pair: &Pair) -> Option<Finding> {
             .flatten()
             .find(|name| pack_of(context, side).variable(name).is_some()),
     };
-    let (ours, theirs) = (name(Side::Baseline), name(Side::Candidate));
+    let (baseline, candidate) = (name(Side::Baseline), name(Side::Candidate));
     let value = |pack: &Pack, name: Option<&str>| name.and_then(|name| pack.variable(name)).map(str::to_owned);
-    let (a, b) = (value(context.baseline, ours), value(context.candidate, theirs));
+    let (a, b) = (value(context.baseline, baseline), value(context.candidate, candidate));
     let show = |name: Option<&str>, value: &Option<String>| shown(context, name.unwrap_or(pair.npu), value.as_deref());
     let finding = |rule: &Rule| {
-        Finding::new(rule, pair.title()).with("baseline", show(ours, &a)).with("candidate", show(theirs, &b))
+        Finding::new(rule, pair.title()).with("baseline", show(baseline, &a)).with("candidate", show(candidate, &b))
     };
     let meaning = |value: &Option<String>| value.as_deref().map_or_else(|| pair.default.to_owned(), normalised);
-    let same_names = ours.is_none() || theirs.is_none() || ours == theirs;
+    let same_names = baseline.is_none() || candidate.is_none() || baseline == candidate;
     match pair.kind {
         Kind::Devices => judge_devices(a.as_deref(), b.as_deref()).map(finding),
-        // Each platform names its algorithms in its own way: nothing to compare.
+        // Each platform has its own names of algorithms, so that there is nothing to compare.
         Kind::OwnNames if !same_names => (a.is_some() || b.is_some()).then(|| finding(&ENV_PLATFORM_ONLY)),
-        Kind::NpuOnly if ours.is_none() || theirs.is_none() => {
+        Kind::NpuOnly if baseline.is_none() || candidate.is_none() => {
             (meaning(&a) != meaning(&b)).then(|| finding(&ENV_PLATFORM_ONLY))
         }
         Kind::Value | Kind::OwnNames | Kind::NpuOnly => {
@@ -71,8 +71,8 @@ fn pack_of<'a>(context: &Context<'a>, side: Side) -> &'a Pack {
     }
 }
 
-/// Devices by count; which ones they are is the scheduler's affair. An unset list is all devices of a machine,
-/// and nothing says how many those are.
+/// The rule that two lists of devices break. They are compared by their number, because the scheduler chooses the devices. An unset
+/// list means all devices of a machine, whose number is unknown.
 fn judge_devices(a: Option<&str>, b: Option<&str>) -> Option<&'static Rule> {
     let list = |text: &str| -> Vec<String> {
         text.split(',').map(|device| device.trim().to_owned()).filter(|device| !device.is_empty()).collect()
@@ -84,7 +84,7 @@ fn judge_devices(a: Option<&str>, b: Option<&str>) -> Option<&'static Rule> {
     (a != b).then_some(&ENV_DEVICE_LIST)
 }
 
-/// A value without its spelling: truth words as `true` and `false`, integers without leading zeros or sign.
+/// A value in one spelling: words for yes and no as `true` and `false`, integers without leading zeros or plus sign.
 fn normalised(value: &str) -> String {
     let value = value.trim();
     let lower = value.to_ascii_lowercase();
@@ -99,8 +99,8 @@ fn shown(context: &Context<'_>, name: &str, value: Option<&str>) -> String {
     value.map_or_else(|| UNSET.to_owned(), |value| context.redactor.setting(name, value))
 }
 
-/// Variables that change numbers: those of the tables, and those the policy adds. Which devices a job was given is the
-/// scheduler's affair.
+/// Variables that change numbers: those of the tables, and those the policy adds. Lists of devices are left out, because the
+/// scheduler chooses them.
 pub fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
     let pairs =
         PAIRS.iter().filter(|pair| pair.kind != Kind::Devices).flat_map(|pair| [Some(pair.npu), pair.gpu]).flatten();
@@ -117,7 +117,7 @@ fn watched(context: &Context<'_>) -> Vec<Finding> {
         if meaning(a) == meaning(b) {
             return None;
         }
-        // What only one platform reads may differ between platforms.
+        // A variable that only one platform reads may differ between platforms.
         let crossed = device.is_some() && devices.iter().any(|of_side| *of_side != device);
         let rule = if crossed { &ENV_PLATFORM_ONLY } else { &ENV_WATCHED_DIFFERS };
         let finding = Finding::new(rule, name).with("baseline", shown(context, name, a));
@@ -150,7 +150,7 @@ fn broken_requirement(context: &Context<'_>, rule: &RequiredValue, side: Side, v
         .with("value", shown(context, &rule.name, value))
 }
 
-/// The platform that alone reads a variable, by its name.
+/// The only platform that reads a variable, by its name; `None` if both may.
 fn device_of(name: &str) -> Option<Device> {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if starts(&["HCCL_", "ASCEND_", "INF_NAN_", "LCCL_"]) {
@@ -162,7 +162,7 @@ fn device_of(name: &str) -> Option<Device> {
     }
 }
 
-/// Findings about variables that a reproducible run sets, for both sides.
+/// Findings about missing variables of a reproducible run, for both sides.
 fn determinism(context: &Context<'_>) -> Vec<Finding> {
     let lacking = |rule: &Rule, device: Option<Device>, name: &str, good: &dyn Fn(&str) -> bool| {
         let lacks = |(side, pack): &(Side, &Pack)| {

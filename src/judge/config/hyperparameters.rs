@@ -57,9 +57,9 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
         ("static", &context.baseline.hyper_static, &context.candidate.hyper_static),
         ("dynamic", &context.baseline.hyper_dynamic, &context.candidate.hyper_dynamic),
     ];
-    for (source, ours, theirs) in files {
-        match (ours, theirs) {
-            (Some(Ok(ours)), Some(Ok(theirs))) => findings.extend(judge_file(context, ours, theirs)),
+    for (source, baseline, candidate) in files {
+        match (baseline, candidate) {
+            (Some(Ok(baseline)), Some(Ok(candidate))) => findings.extend(judge_file(context, baseline, candidate)),
             (Some(_), None) => findings.push(one_source(Side::Baseline, source)),
             (None, Some(_)) => findings.push(one_source(Side::Candidate, source)),
             _ => {}
@@ -75,12 +75,12 @@ fn one_source(side: Side, source: &str) -> Finding {
         .with("source", source)
 }
 
-fn judge_file(context: &Context<'_>, ours: &[Setting], theirs: &[Setting]) -> Vec<Finding> {
+fn judge_file(context: &Context<'_>, baseline: &[Setting], candidate: &[Setting]) -> Vec<Finding> {
     let policy = &context.policy.hyperparameters;
     let meaning = Meaning::new(policy.relative.get(), &policy.equivalent);
-    let paired = setting::pair(ours, theirs, &policy.aliases);
+    let paired = setting::pair(baseline, candidate, &policy.aliases);
     let mut findings = Vec::new();
-    for (side, settings) in [(Side::Baseline, ours), (Side::Candidate, theirs)] {
+    for (side, settings) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         let contradictions = settings.iter().filter(|(_, value)| is_contradiction(value));
         findings.extend(contradictions.map(|setting| {
             let finding = Finding::new(&HYPER_CONTRADICTS, &setting.0).with("side", side.as_str());
@@ -181,16 +181,16 @@ fn dropout(context: &Context<'_>) -> Finding {
         }
         (seen, on)
     };
-    let (ours, theirs) = (on(context.baseline), on(context.candidate));
-    let state = if !ours.1.is_empty() || !theirs.1.is_empty() {
+    let (baseline, candidate) = (on(context.baseline), on(context.candidate));
+    let state = if !baseline.1.is_empty() || !candidate.1.is_empty() {
         "on"
-    } else if ours.0 && theirs.0 {
+    } else if baseline.0 && candidate.0 {
         "off"
     } else {
         "unknown"
     };
-    let mut values: Vec<String> = ours.1;
-    values.extend(theirs.1);
+    let mut values: Vec<String> = baseline.1;
+    values.extend(candidate.1);
     values.sort();
     values.dedup();
     Finding::new(&DROPOUT, "dropout").with("state", state).with("values", listed(values))

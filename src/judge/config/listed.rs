@@ -1,4 +1,4 @@
-//! Lists of names that are told in part.
+//! Lists of names that are shown in part.
 
 /// Most names that one finding lists; its count says how many there are.
 const LISTED: usize = 10;

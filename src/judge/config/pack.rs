@@ -1,4 +1,4 @@
-//! Whether both packs are whole, and hold the same steps and ranks.
+//! Completeness of both packs, and the steps and ranks that they hold.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::read::pack::{Checker, Pack, Place};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-/// Members of one side with one fault that become findings of their own; the rest are counted. A pack of many broken
+/// Most members of one side with one fault that become findings of their own; the others are counted. A pack with many broken
 /// members is broken as a whole, and a report of all of them would take minutes.
 const MOST_MEMBERS: usize = 100;
 
@@ -55,7 +55,7 @@ fn at_most<T>(side: Side, pack: &Pack, members: &[T], finding: impl Fn(&T) -> Fi
     findings
 }
 
-/// Steps that a second run did not reach stem from the first one.
+/// The finding about a pack that two runs wrote into: the steps that the second run did not reach come from the first one.
 fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
     let step = |name: &str| match Place::of(name) {
         Place::Dataset((step, _)) | Place::Weights((step, _)) => Some(step),
@@ -120,22 +120,23 @@ fn coverage(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
             _ => BTreeSet::new(),
         }
     };
-    let (ours, theirs) = (places(context.baseline), places(context.candidate));
+    let (baseline_places, candidate_places) = (places(context.baseline), places(context.candidate));
     let mut findings = Vec::new();
-    if ours.is_empty() || theirs.is_empty() {
-        // Nothing of a side lies where it belongs, and that is said already.
+    if baseline_places.is_empty() || candidate_places.is_empty() {
+        // A side has nothing where it belongs, which another finding reports.
         return findings;
     }
-    for (side, places) in [(Side::Baseline, &ours), (Side::Candidate, &theirs)] {
+    for (side, places) in [(Side::Baseline, &baseline_places), (Side::Candidate, &candidate_places)] {
         if let Some((first, _)) = places.first().filter(|(step, _)| *step > 0) {
             let finding = Finding::new(&NO_FIRST_STEP, checker.as_str());
             findings.push(finding.with("side", side.as_str()).with("first", *first));
         }
     }
     let sets = |pick: fn(&(u64, u64)) -> u64| {
-        let [ours, theirs]: [BTreeSet<u64>; 2] = [&ours, &theirs].map(|places| places.iter().map(pick).collect());
+        let [baseline, candidate]: [BTreeSet<u64>; 2] =
+            [&baseline_places, &candidate_places].map(|places| places.iter().map(pick).collect());
         let only = |a: &BTreeSet<u64>, b: &BTreeSet<u64>| ranges(&a.difference(b).copied().collect::<Vec<_>>());
-        (ours != theirs).then(|| (only(&ours, &theirs), only(&theirs, &ours)))
+        (baseline != candidate).then(|| (only(&baseline, &candidate), only(&candidate, &baseline)))
     };
     let by_axis = [(&STEPS_DIFFER, sets(|(step, _)| *step)), (&RANKS_DIFFER, sets(|(_, rank)| *rank))];
     let mut whole_axis = false;
@@ -146,13 +147,14 @@ fn coverage(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
             findings.push(finding.with("baseline", baseline).with("candidate", candidate));
         }
     }
-    if !whole_axis && ours != theirs {
+    if !whole_axis && baseline_places != candidate_places {
         // Same steps and same ranks, but not in the same combinations.
         let places = |a: &BTreeSet<(u64, u64)>, b| {
             a.difference(b).map(|(step, rank)| format!("step{step}/rank{rank}")).collect::<Vec<_>>().join(", ")
         };
         let finding = Finding::new(&STEPS_DIFFER, checker.as_str());
-        findings.push(finding.with("baseline", places(&ours, &theirs)).with("candidate", places(&theirs, &ours)));
+        let finding = finding.with("baseline", places(&baseline_places, &candidate_places));
+        findings.push(finding.with("candidate", places(&candidate_places, &baseline_places)));
     }
     findings
 }

@@ -1,4 +1,4 @@
-//! Installed packages: all of them, each by the first rule that fits.
+//! Installed packages: each one is judged by the first rule that fits.
 
 use std::collections::BTreeMap;
 
@@ -62,12 +62,12 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     }
     let sides = [packages(context.baseline), packages(context.candidate)];
     let mut judge = Judge { context, findings: Vec::new(), differ: vec![], one_sided: vec![], expected: vec![] };
-    let [ours, theirs] = &sides;
-    let names: std::collections::BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    let [baseline, candidate] = &sides;
+    let names: std::collections::BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
     for name in names {
         let version =
             |side: &BTreeMap<String, Vec<String>>| side.get(name).and_then(|versions| versions.last()).cloned();
-        judge.package(name, version(ours), version(theirs));
+        judge.package(name, version(baseline), version(candidate));
     }
     for (side, packages) in [Side::Baseline, Side::Candidate].into_iter().zip(&sides) {
         judge.repeated(side, packages);
@@ -76,7 +76,7 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     judge.finish()
 }
 
-/// Collects what is said, single packages and groups.
+/// Collects findings about single packages, and notes about groups of packages.
 struct Judge<'a> {
     context: &'a Context<'a>,
     findings: Vec<Finding>,

@@ -1,4 +1,4 @@
-//! Calls of random functions before the first forward, paired one to one.
+//! Calls of random functions before the first forward pass, paired one to one.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::read::pack::{Calls, Distinct};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-/// Likeness of source lines below which the line counts as rewritten; msprobe's own bound.
+/// Similarity of two source lines below which the line counts as rewritten; it is msprobe's own bound.
 const REWRITTEN: f64 = 0.4;
 
 /// Functions that set a seed, as far as they are recorded.
@@ -20,17 +20,17 @@ const SEEDING: [&str; 2] = ["torch.manual_seed", "mindspore.manual_seed"];
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (rank, ours) in &context.baseline.random {
-        let (Ok(ours), Some(Ok(theirs))) = (ours, context.candidate.random.get(rank)) else { continue };
-        findings.extend(judge_rank(context, *rank, ours, theirs));
+    for (rank, baseline) in &context.baseline.random {
+        let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.random.get(rank)) else { continue };
+        findings.extend(judge_rank(context, *rank, baseline, candidate));
     }
     findings.push(Finding::new(&SEED_ALL, "random"));
     findings
 }
 
-fn judge_rank(context: &Context<'_>, rank: u64, ours: &Calls, theirs: &Calls) -> Vec<Finding> {
+fn judge_rank(context: &Context<'_>, rank: u64, baseline: &Calls, candidate: &Calls) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (side, calls) in [(Side::Baseline, ours), (Side::Candidate, theirs)] {
+    for (side, calls) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         let entries = || calls.iter().flat_map(|(_, entries)| entries);
         if calls.iter().all(|(_, entries)| entries.is_empty()) {
             findings.push(Finding::new(&RANDOM_EMPTY, format!("random/rank{rank}.json")).with("side", side.as_str()));
@@ -46,9 +46,9 @@ fn judge_rank(context: &Context<'_>, rank: u64, ours: &Calls, theirs: &Calls) ->
     if findings.iter().any(|finding| finding.is(&RANDOM_EMPTY)) {
         return findings;
     }
-    let ops: BTreeSet<&str> = ours.iter().chain(theirs).map(|(op, _)| op.as_str()).collect();
+    let ops: BTreeSet<&str> = baseline.iter().chain(candidate).map(|(op, _)| op.as_str()).collect();
     for op in ops {
-        findings.extend(Function { context, rank, op }.judge(of(ours, op), of(theirs, op)));
+        findings.extend(Function { context, rank, op }.judge(of(baseline, op), of(candidate, op)));
     }
     findings
 }
@@ -65,8 +65,8 @@ struct Function<'a> {
 }
 
 impl Function<'_> {
-    fn judge(&self, ours: &[Distinct], theirs: &[Distinct]) -> Vec<Finding> {
-        let paired = call::pair(ours, theirs);
+    fn judge(&self, baseline: &[Distinct], candidate: &[Distinct]) -> Vec<Finding> {
+        let paired = call::pair(baseline, candidate);
         let mut findings = Vec::new();
         for (a, b, likeness) in &paired.matched {
             let (count_a, count_b) = (a.count.unwrap_or(0), b.count.unwrap_or(0));

@@ -8,7 +8,7 @@ use crate::read::pack::Pack;
 
 /// Device of a pack, from its signs.
 pub(super) struct Shown {
-    /// The device that most signs speak for; none where they are even.
+    /// The device that most signs point to; `None` if they are even.
     pub(super) device: Option<Device>,
     /// The signs, by name.
     pub(super) signs: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) fn shown_by(pack: &Pack) -> Shown {
         signs.push("torch_npu".into());
         npu += 1;
     }
-    // CUDA libraries come with the plain wheel of torch: they say nothing of the device.
+    // CUDA libraries come with the plain wheel of torch, so they do not show the device.
     let device = match npu.cmp(&gpu) {
         std::cmp::Ordering::Greater => Some(Device::Npu),
         std::cmp::Ordering::Less => Some(Device::Gpu),
@@ -56,7 +56,7 @@ pub(super) fn shown_by(pack: &Pack) -> Shown {
     Shown { device, signs }
 }
 
-/// The device that a pack speaks for; `None` where its signs are even.
+/// The device that the signs of a pack point to; `None` if they are even.
 pub fn device_of(pack: &Pack) -> Option<Device> {
     shown_by(pack).device
 }

@@ -1,8 +1,8 @@
 //! Parameters of the model.
 //!
-//! At step 0 both runs hold what they loaded: max and min are exact, mean and norm agree up to the order of a
-//! float32 sum. Later the two trainings part, as they must; how far is shown, and only a value that is NaN or
-//! infinite on one side is compared with the candidate.
+//! At step 0 both runs hold the weights that they loaded: maximum and minimum must be equal, mean and norm agree up to the order of
+//! a float32 sum. Later the two trainings diverge, as they must. Their distance is shown then, and only values that are NaN or
+//! infinite are judged.
 
 use super::context::Context;
 use super::listed::listed;
@@ -17,19 +17,19 @@ use crate::read::pack::Parameter;
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-/// Share of bit-equal parameters from which the others stand out: devices that sum in another order leave only
-/// constant tensors bit-equal.
+/// Share of bit-equal parameters from which on the others stand out: on devices that sum in another order only constant tensors are
+/// bit-equal.
 const NEARLY_ALL: f64 = 0.9;
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let prefixes = &context.policy.weights.prefixes;
     let mut findings = Vec::new();
     let mut drift = Drift::default();
-    for (place, ours) in &context.baseline.weights {
-        let (Ok(ours), Some(Ok(theirs))) = (ours, context.candidate.weights.get(place)) else { continue };
-        let paired = parameter::pair(ours, theirs, prefixes);
+    for (place, baseline) in &context.baseline.weights {
+        let (Ok(baseline), Some(Ok(candidate))) = (baseline, context.candidate.weights.get(place)) else { continue };
+        let paired = parameter::pair(baseline, candidate, prefixes);
         let group = Group { context, step: place.0, rank: place.1, pairs: distances(&paired) };
-        findings.extend(group.malformed(ours, theirs));
+        findings.extend(group.malformed(baseline, candidate));
         findings.extend(group.non_finite());
         if place.0 == 0 {
             findings.extend(group.one_sided(&paired));
@@ -42,20 +42,20 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A pair of parameters and how far they are apart.
+/// A pair of parameters with their distance.
 struct Paired<'a> {
     name: &'a str,
     distance: Distance,
-    /// One side holds the other's values rounded to a 16-bit type.
+    /// Whether one side holds the other's values rounded to a 16-bit type.
     rounded: bool,
 }
 
 fn distances<'a>(paired: &Parameters<'a>) -> Vec<Paired<'a>> {
-    let readable = paired.matched.iter().filter_map(|(ours, theirs)| {
-        let (a, b) = (ours.statistics.as_ref().ok()?, theirs.statistics.as_ref().ok()?);
+    let readable = paired.matched.iter().filter_map(|(baseline, candidate)| {
+        let (a, b) = (baseline.statistics.as_ref().ok()?, candidate.statistics.as_ref().ok()?);
         let distance = Distance::between(a, b);
         let rounded = !distance.exact && (is_rounding_of(a, b) || is_rounding_of(b, a));
-        Some(Paired { name: &theirs.name, distance, rounded })
+        Some(Paired { name: &candidate.name, distance, rounded })
     });
     readable.collect()
 }
@@ -69,7 +69,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// A finding about several parameters: how many, which, and the worst.
+    /// A finding about several parameters: their number, their names, and the worst one.
     fn finding(&self, rule: &Rule, of: &[&Paired<'_>]) -> Option<Finding> {
         let worst = of.iter().max_by(|a, b| a.distance.worst().1.total_cmp(&b.distance.worst().1))?;
         let (statistic, value) = worst.distance.worst();
@@ -128,10 +128,10 @@ impl Group<'_> {
         one.into_iter().chain(both).collect()
     }
 
-    fn malformed(&self, ours: &[Parameter], theirs: &[Parameter]) -> Option<Finding> {
+    fn malformed(&self, baseline: &[Parameter], candidate: &[Parameter]) -> Option<Finding> {
         let broken = |(_, parameter): &(Side, &Parameter)| parameter.statistics.is_err();
-        let all = ours.iter().map(|parameter| (Side::Baseline, parameter));
-        let all = all.chain(theirs.iter().map(|parameter| (Side::Candidate, parameter)));
+        let all = baseline.iter().map(|parameter| (Side::Baseline, parameter));
+        let all = all.chain(candidate.iter().map(|parameter| (Side::Candidate, parameter)));
         let broken: Vec<(Side, &Parameter)> = all.filter(broken).collect();
         let (_, first) = broken.first()?;
         let finding = Finding::new(&RECORD_MALFORMED, &first.name).with("step", self.step).with("rank", self.rank);

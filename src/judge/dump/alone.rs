@@ -1,8 +1,8 @@
-//! A dump without a baseline: NaN and infinity that are born in it or enter it, and saturation.
+//! A dump without a baseline: NaN and infinity that an operation makes or that enter from outside, and saturation.
 //!
-//! Only recorded statistics are needed. A value is passed on where it stands among the inputs of an operation, so the first
-//! operation that has it among its results alone has made it. Modules repeat what the operations inside them did and
-//! are left out, unless nothing else was dumped.
+//! Only recorded statistics are needed. An operation that has NaN among its results and not among its inputs has made it; one that
+//! has it among its inputs passes it on. Modules repeat the values of the operations inside them and are left out, unless nothing
+//! else was dumped.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,10 +23,10 @@ use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
 use crate::verdict::{CheckId, Side};
 
-/// Name of a culprit's number of collectives before it, by which ranks are put in order.
+/// Metric of a culprit: number of collectives before it, by which culprits of several ranks are put in order.
 pub const COLLECTIVES: &str = "collectives";
 
-/// Calls that hand a tensor on as it is: what was uninitialised before is so after them.
+/// Calls that return the same data in another view: uninitialised memory stays uninitialised.
 const VIEWS: [&str; 16] = [
     "view",
     "view_as",
@@ -64,7 +64,7 @@ pub struct Scan {
     pub checksummed: u64,
     /// Floating-point tensors with elements and without statistics, and the first of them.
     pub unseen: (u64, String),
-    /// The first defect that counts: a birth, else a value that came from outside, else saturation.
+    /// The first defect that counts: NaN or infinity made by an operation, else one that came from outside, else saturation.
     pub culprit: Option<Culprit>,
     /// A collective that brought NaN or infinity from another rank, with the number of collectives before it.
     pub received: Option<(u64, Culprit)>,
@@ -88,15 +88,15 @@ struct Walk<'a> {
     saturation: Option<Found<'a>>,
     received: Option<Found<'a>>,
     collectives: u64,
-    /// Results with NaN or +inf after the operation that made the first.
+    /// Number of results with NaN or +inf after the operation that made the first one.
     spread: u64,
-    /// Poisoned tensors that nobody has written yet, by what was recorded of them.
+    /// Keys of the records of tensors with NaN or +inf in memory that no operation has written yet.
     uninitialised: HashSet<u64>,
-    /// The last operation that made a mask of these statistics.
+    /// Name of the last operation that made a mask, by the key of its record.
     masks: HashMap<u64, &'a str>,
 }
 
-/// Looks through `dump`.
+/// Scans `dump` operation by operation, in execution order.
 pub fn scan(dump: &Dump, at: At) -> Scan {
     let has_operations = dump.operations.iter().any(|operation| !is_module(operation.name));
     let mut walk = Walk::default();
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Remembers what an operation returns without having written it.
+    /// Remembers the results with NaN or +inf of an operation that returns memory without having written it.
     fn forget(&mut self, operation: Operation<'_>) {
         let results = operation.leaves.iter().filter(|leaf| !is_input(leaf.kind));
         self.uninitialised.extend(results.filter_map(Leaf::record).filter(is_poisoned).map(|record| recorded(&record)));
@@ -196,7 +196,7 @@ fn is_module(name: &str) -> bool {
     ["Module.", "Cell.", "Module_", "Cell_"].iter().any(|start| name.starts_with(start))
 }
 
-/// Recognises a tensor again by what was recorded of it.
+/// Key of a record, by which its tensor is recognised again: a hash of type, shape and statistics.
 fn recorded(record: &TensorRecord<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (record.dtype, record.shape).hash(&mut hash);
@@ -244,7 +244,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
     culprit
 }
 
-/// The operation that brought the -inf among an operation's inputs; empty text where it came from outside, `None` without any.
+/// The operation that made the -inf among an operation's inputs; an empty text if it came from outside, `None` without a mask.
 fn mask_of(operation: Operation<'_>, masks: &HashMap<u64, &str>) -> Option<String> {
     let inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
     let mask = inputs.filter_map(Leaf::record).find(is_mask)?;

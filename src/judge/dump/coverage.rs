@@ -1,4 +1,4 @@
-//! Accounting for evidence: every value of either side ends in one state, and what was not seen is said.
+//! Accounting for evidence: every value of either side ends in exactly one state, and gaps become findings.
 
 use super::flow::OperationFlow;
 use super::input::UnitInput;
@@ -13,8 +13,8 @@ use crate::result::finding::Finding;
 use crate::result::unit::{DumpUnit, Evidence};
 use crate::verdict::{Severity, Side};
 
-/// Whether a value that is there on both sides is one that could be compared. Without elements, or infinite as a mask is,
-/// there is nothing to compare; what is NaN on both sides is counted where nothing finite is made of it.
+/// Whether a value of both sides could be compared. An empty tensor or a mask of infinities holds nothing to compare. A value that
+/// is NaN on both sides is counted elsewhere, if nothing finite is made of it.
 fn offers(coverage: Coverage, left: Leaf<'_>, right: Leaf<'_>) -> bool {
     let is_float = |leaf: Leaf<'_>| {
         leaf.record().and_then(|record| record.element).is_some_and(|element| element.unit_roundoff() > 0.0)
@@ -26,7 +26,7 @@ fn offers(coverage: Coverage, left: Leaf<'_>, right: Leaf<'_>) -> bool {
     }
 }
 
-/// Whether both sides are one and the same number throughout.
+/// Whether all elements of both sides are one and the same number.
 fn is_trivial(left: Leaf<'_>, right: Leaf<'_>) -> bool {
     let range =
         |leaf: Leaf<'_>| leaf.record().and_then(|record| record.finite_statistics()).map(|[max, min, ..]| [max, min]);
@@ -44,7 +44,8 @@ fn is_zero(leaf: &LeafComparison) -> bool {
     })
 }
 
-/// Whether an operation is given NaN and makes numbers alone: rows that a mask hides hold NaN in many healthy runs.
+/// Whether an operation has NaN among its inputs and only numbers among its results: rows that a mask hides are NaN in many healthy
+/// runs.
 fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool {
     let has = |wants_input: bool, coverage: fn(Coverage) -> bool| {
         operation.leaves.iter().any(|leaf| {
@@ -59,12 +60,12 @@ fn is_masking(operation: &OperationComparison, candidate: Operation<'_>) -> bool
     has(true, is_nan) && !has(false, is_nan) && has(false, |coverage| coverage == Coverage::Whole)
 }
 
-/// Values of one kind that were not seen, or not seen whole.
+/// Values with one kind of gap: they were not compared, or only in part.
 struct Unseen {
     rule: &'static Rule,
     /// The side that lacks something; `None` where both do.
     side: Option<Side>,
-    /// Row name of the first.
+    /// Row name of the first value.
     first: String,
     count: u64,
 }
@@ -74,13 +75,14 @@ struct Unseen {
 pub(super) struct Census {
     evidence: Evidence,
     unmatched: [u64; 2],
-    /// Tensors of which something was compared, and plain values.
+    /// Number of tensors of which something was compared, and of compared plain values.
     tensors: u64,
     plain: u64,
-    /// Values that are NaN on both sides, since the last output that was compared: nothing finite is made of them.
+    /// Number of values that are NaN on both sides since the last compared output; a compared output shows that something finite
+    /// was made of them.
     not_a_number: u64,
-    /// Tensors of which statistics are NaN on both sides, which a single NaN makes them, and that nothing finite was made of
-    /// yet: row name of the first, and their number.
+    /// Tensors whose statistics are NaN on both sides (a single NaN element is enough), and of which nothing finite was made yet:
+    /// row name of the first, and their number.
     unmasked: Option<(String, u64)>,
     unseen: Vec<Unseen>,
 }
@@ -96,7 +98,7 @@ impl Census {
         if let Some((first, count)) = census.unmasked.take() {
             census.unseen.push(Unseen { rule: &rules::NOT_A_NUMBER_ON_BOTH, side: None, first, count });
         }
-        // Arguments that agree say nothing of the numbers.
+        // Plain arguments that agree are no evidence about computed numbers.
         census.evidence.equal_trivially += census.plain;
         if census.tensors == 0 && census.evidence.total() > census.plain {
             census.evidence.shown_only = std::mem::take(&mut census.evidence.compared);
@@ -154,7 +156,7 @@ impl Census {
         let evidence = &mut self.evidence;
         evidence.offered += u64::from(offers(measured.coverage, left, right));
         match measured.coverage {
-            // A finding of its own names each.
+            // Each one has a finding of its own.
             _ if leaf.unreadable().is_some() => evidence.damaged += 1,
             Coverage::Whole | Coverage::Contradicting(_) => {
                 evidence.compared += 1;
@@ -212,9 +214,9 @@ impl Census {
         unit.evidence = self.evidence.clone();
     }
 
-    /// One finding per kind of gap and side. `told` says that the two dumps were made for different tasks, which explains
-    /// what one of them lacks.
-    pub(super) fn findings(&self, input: &UnitInput<'_>, place: &str, told: bool) -> Vec<Finding> {
+    /// One finding per kind of gap and side. `has_other_task` says that the two dumps were made for different tasks, which explains
+    /// statistics and data that one of them lacks.
+    pub(super) fn findings(&self, input: &UnitInput<'_>, place: &str, has_other_task: bool) -> Vec<Finding> {
         let same_framework = input.baseline.framework == input.candidate.framework;
         let finding = |unseen: &Unseen| {
             Finding::new(unseen.rule, unseen.first.as_str())
@@ -224,17 +226,17 @@ impl Census {
                 .with("count", unseen.count)
         };
         let explained = [&rules::STATISTICS_MISSING, &rules::DATA_MISSING];
-        self.unseen.iter().filter(|unseen| !(told && explained.contains(&unseen.rule))).map(finding).collect()
+        self.unseen.iter().filter(|unseen| !(has_other_task && explained.contains(&unseen.rule))).map(finding).collect()
     }
 }
 
-/// Gaps that weigh the same whichever side has them.
+/// Gaps with the same severity on either side.
 const FROM_EITHER: [&Rule; 3] =
     [&rules::STATISTICS_UNREADABLE, &rules::STATISTICS_CONTRADICT, &rules::DECOMPOSED_OTHERWISE];
 
 impl Unseen {
-    /// A candidate that lacks what the baseline has could hide anything; a baseline that lacks it comes from an older
-    /// release, or another framework.
+    /// Severity of the gap. A candidate that lacks a record could hide anything; a baseline that lacks it comes from an older release
+    /// or another framework.
     fn severity(&self, same_framework: bool) -> Severity {
         let by_candidate = self.side == Some(Side::Candidate);
         match self.rule {

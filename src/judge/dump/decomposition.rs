@@ -1,10 +1,9 @@
-//! Backward calls that recorded another node of the graph.
+//! Backward calls of which each side recorded a different node of the graph.
 //!
-//! A composite function runs several nodes of the graph backward, and the last of them is what is recorded. Which one that is
-//! depends on the backend (`scaled_dot_product_attention` by its formula or by one kernel, pooling in another layout). The
-//! gradient of a tensor has the tensor's shape, and autograd refuses any other: where a backward call has a result of a shape
-//! that the other side does not have, while both were given the same, one of them recorded an inner node, and the two cannot be
-//! compared.
+//! A composite function runs several nodes of the graph backward, and only the last one is recorded. That node depends on the
+//! backend (`scaled_dot_product_attention` by its formula or by one kernel, pooling in another layout). A gradient always has the
+//! shape of its tensor. So if a backward call has a result of a shape that the other side lacks, while the input shapes are equal,
+//! one side recorded an inner node, and the two results cannot be compared.
 
 use crate::read::dump::{Leaf, Operation};
 
@@ -21,7 +20,7 @@ fn has_own(one: Operation<'_>, other: Operation<'_>) -> bool {
     shapes(one, false).iter().any(|shape| !others.contains(shape)) && !others.is_empty()
 }
 
-/// Shapes of the tensors that an operation was given, or made.
+/// Shapes of the tensors among an operation's inputs (`given`), or among its results.
 fn shapes<'a>(operation: Operation<'a>, given: bool) -> Vec<&'a [u64]> {
     let of_kind = operation.leaves.iter().filter(|leaf| is_input(leaf.kind) == given);
     of_kind.filter_map(Leaf::record).map(|record| record.shape).collect()

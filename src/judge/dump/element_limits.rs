@@ -19,7 +19,7 @@ pub const MAX_RELATIVE: &str = "max-relative";
 /// All of them, in the order of the policy's keys.
 pub const KINDS: [&str; 3] = [ALLCLOSE, COSINE, MAX_RELATIVE];
 
-/// The policy's first limit that fits a tensor of an operation, and its index.
+/// The first limit of the policy that fits a tensor of an operation, with its index.
 pub(super) fn rule_of<'a>(
     policy: &'a DumpPolicy,
     op: &str,
@@ -43,7 +43,7 @@ pub fn tolerance(policy: &DumpPolicy, counted: &Counted<'_>) -> Option<ElementTo
     counts.then_some(ElementTolerance { relative, absolute })
 }
 
-/// The limits of `rule` by name, applied to a tensor of type `dtype`; `None` where its elements were not counted as they demand.
+/// The limits of `rule` by name, applied to a tensor of type `dtype`; `None` if its elements were not counted as the limits require.
 pub(super) fn outcomes(
     rule: &LimitRule,
     stats: &PairStats,
@@ -66,12 +66,14 @@ pub(super) fn outcomes(
     Some(found)
 }
 
-/// Cosine similarity over the places that are finite on both sides: 1 where nothing differs, 0 where only one side is all zero.
+/// Cosine similarity over the elements that are finite on both sides: 1 if nothing differs, 0 if only one side is all zero.
 fn cosine(stats: &PairStats) -> f64 {
     let norms = stats.sum_sq_baseline.sqrt() * stats.sum_sq_candidate.sqrt();
-    match () {
-        () if stats.unequal == 0 => 1.0,
-        () if norms > 0.0 => (stats.dot / norms).clamp(-1.0, 1.0),
-        () => 0.0,
+    if stats.unequal == 0 {
+        1.0
+    } else if norms > 0.0 {
+        (stats.dot / norms).clamp(-1.0, 1.0)
+    } else {
+        0.0
     }
 }

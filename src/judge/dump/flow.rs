@@ -1,4 +1,4 @@
-//! The flow of error through a unit: what each operation received, and up to where its values are explained.
+//! The flow of error through a unit: the error that reaches each operation, and the error that is explained at each value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::update::Parameters;
 /// Error that reached an operation, and the limits that follow for its values.
 #[derive(Clone, Debug)]
 pub struct OperationFlow {
-    /// The largest error among what the operation was computed from.
+    /// The largest error among the operation's inputs.
     pub input_error: f64,
     /// The band of its outputs.
     pub band: Band,
@@ -24,25 +24,26 @@ pub struct OperationFlow {
 /// Judgement of one value.
 #[derive(Clone, Debug)]
 pub struct LeafFlow {
-    /// The error up to which it is explained.
+    /// The error up to which the value is explained.
     pub limit: f64,
-    /// The part of its error that what it received does not explain; 0 where that explains all of it.
+    /// The part of its error that the operation's inputs do not explain; 0 if they explain all of it.
     pub added: f64,
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
-    /// Whether what was recorded is memory that nobody wrote yet, or that the call had written already: no number of the run.
+    /// Whether the record holds memory that no operation wrote yet, or that the call had overwritten already: no value that the
+    /// operation read.
     pub is_unread: bool,
     /// Suspicion that an error starts here; `None` without evidence for that.
     pub suspicion: Option<Box<Suspicion>>,
 }
 
 impl LeafFlow {
-    /// A value that nothing is said of.
+    /// A value without a judgement.
     pub(super) fn undecided() -> Self {
         Self { limit: 0.0, added: 0.0, differs: false, is_unread: false, suspicion: None }
     }
 
-    /// A value that no number of the run is.
+    /// A value whose record is not what the operation read.
     pub(super) fn unread() -> Self {
         Self { is_unread: true, ..Self::undecided() }
     }
@@ -57,13 +58,13 @@ pub struct Context {
     pub received: HashMap<String, f64>,
     /// Largest error of the same rank at an earlier step; leaf inputs of a later step carry it.
     pub earlier_steps: f64,
-    /// The same of half of the gradients of an earlier step: the error of a gradient as it commonly is.
+    /// Median error of the gradients that differed at an earlier step.
     pub earlier_gradients: f64,
     /// Leaf inputs of the same rank at the step before.
     pub parameters: Arc<Parameters>,
-    /// Whether no later step follows, which would be told the leaf inputs of this one.
+    /// Whether no later step follows that would need the leaf inputs of this one.
     pub is_last_step: bool,
-    /// Hashes of the rows of leaf inputs whose copies on the ranks are one in the baseline and part in the candidate.
+    /// Hashes of the rows of leaf inputs whose copies are equal over the ranks of the baseline and differ over those of the candidate.
     pub parted: HashSet<u64>,
     /// Recorded noise of the unit, where there is some.
     pub noise: Option<Arc<UnitNoise>>,
@@ -91,9 +92,9 @@ pub struct Followed {
     pub uncounted: Option<Uncounted>,
     /// The largest error with a size that an operation made, for later steps.
     pub largest_error: f64,
-    /// The error of a gradient as it commonly is: that of half of them.
+    /// Median error of the gradients that differ.
     pub gradients: f64,
-    /// The first operation whose error lies far beyond the band, and that error.
+    /// Index of the first operation whose error lies far beyond the band, and that error.
     pub accumulated: Option<(usize, f64)>,
     /// Leaf inputs, for the next step.
     pub parameters: Parameters,

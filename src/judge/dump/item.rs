@@ -53,7 +53,7 @@ impl<'a> Item<'a> {
         extremes.into_iter().filter(|value| value.is_finite()).reduce(f64::max)
     }
 
-    /// The number that a plain value of the candidate is.
+    /// The number of a plain value of the candidate; `None` for anything else.
     pub(super) fn plain_number(&self) -> Option<f64> {
         match self.candidate.as_ref()?.value {
             Value::Plain { value, .. } => value.as_f64(),
@@ -74,12 +74,12 @@ impl<'a> Item<'a> {
         [is_same(0), is_same(1)]
     }
 
-    /// Name of its row: the candidate's, where it has one.
+    /// Name of its row: the candidate's, or the baseline's if the candidate has no such value.
     pub(super) fn row(&self) -> Cow<'a, str> {
         self.candidate.as_ref().or(self.baseline.as_ref()).map_or_else(Cow::default, |leaf| leaf.row.text())
     }
 
-    /// Part of that name after the operation's.
+    /// Part of the row name after the name of the operation.
     pub(super) fn row_below_operation(&self) -> &'a str {
         let leaf = self.candidate.as_ref().or(self.baseline.as_ref());
         leaf.map_or("", |leaf| leaf.row.below_operation())
@@ -90,7 +90,7 @@ impl<'a> Item<'a> {
         self.baseline.as_ref().map(|leaf| leaf.row.text())
     }
 
-    /// Numbers that one pass over its data gave; `None` where no data was read.
+    /// Statistics of one pass over the data of both sides; `None` where no data was read.
     pub(super) fn stats(&self) -> Option<&PairStats> {
         self.comparison.stats()
     }
@@ -99,12 +99,12 @@ impl<'a> Item<'a> {
         self.comparison.measured.as_ref()
     }
 
-    /// The looser of its floating-point types.
+    /// The looser of the floating-point types of both sides.
     pub(super) fn dtype(&self) -> Option<Dtype> {
         self.dtype
     }
 
-    /// Elements counted by a tolerance, where a limit asked for that.
+    /// Counts of elements by a tolerance; `None` where no limit asks for them.
     pub(super) fn closeness(&self) -> Option<&Closeness> {
         self.comparison.closeness()
     }
@@ -138,7 +138,7 @@ fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {
     if let Some(checksum) = record.checksum {
         return Some(hash_of(&(is_candidate, checksum)));
     }
-    // A constant (all zeros, an empty mask) is not a fingerprint.
+    // The statistics of a constant (all zeros, an empty mask) do not identify it.
     if record.max == record.min || record.max == Statistic::Null {
         return None;
     }
@@ -146,7 +146,7 @@ fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {
     Some(hash_of(&(is_candidate, record.elements(), bits(record.max)?, bits(record.min)?)))
 }
 
-/// A compared value with its records, as far as each side has one.
+/// A compared value, with the records that the sides have of it.
 pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, candidate: Operation<'a>) -> Item<'a> {
     let of = |operation: Operation<'a>, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
     let (left, right) = (of(baseline, comparison.pair.baseline()), of(candidate, comparison.pair.candidate()));
@@ -158,7 +158,7 @@ pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, 
     item
 }
 
-/// Whether a value is something the operation was given.
+/// Whether a value is an input or a parameter of the operation.
 pub(super) fn is_input(kind: TensorKind) -> bool {
     matches!(kind, TensorKind::Input | TensorKind::Parameter)
 }

@@ -1,10 +1,10 @@
 //! Gradients of functions with a kink.
 //!
-//! The gradient of `relu` jumps at zero, that of max-pooling where another element becomes the largest. An element within the
-//! error of the jump may fall on either side, and its gradient is there on one side and gone on the other: a tie, of which no
-//! operation is guilty. Of n elements about n·e lie within a relative error e of the jump. One such element of size g moves the
-//! mean by g/n and the norm by g²/(2·n·rms²) of itself; k of them are k/n of all elements, which is an error of √(k/n) that the
-//! statistics of what is computed from them may not show.
+//! The gradient of `relu` jumps at zero, that of max-pooling where another element becomes the largest. An element within the error
+//! of the jump may fall on either side, so that one run has its gradient and the other has 0 there: a tie, for which no operation
+//! is to blame. Of n elements about n·e lie within a relative error e of the jump. One such element of size g moves the mean by
+//! g/n and the norm by g²/(2·n·rms²) of itself; k of them are k/n of all elements, an error of √(k/n) that the statistics of
+//! values computed from them may not show.
 
 use super::item::Item;
 use super::limits::AMPLIFICATION;
@@ -30,11 +30,11 @@ const KINKED: [&str; 16] = [
     "adaptive_max_pool2d",
 ];
 
-/// Gradients that flipped.
+/// Error of a gradient whose elements flipped at a jump.
 pub(super) struct Flips {
-    /// The error of mean and norm beyond the flips that are to be expected.
+    /// The error of mean and norm beyond the expected flips.
     pub(super) beyond: f64,
-    /// The error that flips carry on.
+    /// The error of elements that flips pass on to later values.
     pub(super) carried: f64,
 }
 
@@ -42,7 +42,8 @@ pub(super) fn has_kink(name: &OpName) -> bool {
     name.direction == Some(Direction::Backward) && KINKED.contains(&name.api())
 }
 
-/// Flips behind the error of mean and norm, where an error of `received` came in; `None` where the tensor's size is unknown.
+/// Flips that explain an error `of_all` of mean and norm, if the inputs have an error of `received`; `None` where the scale of the
+/// tensor is unknown.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 pub(super) fn flips(item: &Item<'_>, of_all: f64, received: f64) -> Option<Flips> {
     let details = item.details()?;

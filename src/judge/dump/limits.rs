@@ -1,39 +1,38 @@
-//! The two bands of a tensor's error: noise, and wrong.
+//! The two limits of a tensor's error: noise, and wrong.
 
 use crate::dtype::Dtype;
 
 /// Limits of an error relative to scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Band {
-    /// Up to here a healthy device may differ: another order of summation.
+    /// Largest error of a healthy device, from another order of summation.
     pub noise: f64,
-    /// Above this the number is wrong; between the two, another precision or algorithm was used.
+    /// Error above which a number is wrong; between the two, another precision or algorithm was used.
     pub wrong: f64,
 }
 
-/// An operation may amplify its inputs' error this much before it is suspected of adding its own. The largest factor
-/// of a single operation in healthy runs is 4 (softmax backward); errors made by defects stand a factor of 10 above.
+/// Factor by which an operation may amplify the error of its inputs without being suspected. The largest factor of a single
+/// operation in healthy runs is 4 (softmax backward); errors made by defects are 10 times larger.
 pub const AMPLIFICATION: f64 = 4.0;
 
-/// Roundings of a narrow type that add up in one operation: partial sums stored in that type and the result.
+/// Number of roundings of a narrow type that add up in one operation: of partial sums stored in that type and of the result.
 const NARROW_ROUNDINGS: f64 = 8.0;
 
-/// From here on a result in a narrow type is wrong: rounding it to the three bits of fp8 makes 13.6 roundings of bfloat16,
-/// and 16-bit types are the narrowest that training is meant to compute in.
+/// Number of roundings from which on a result in a narrow type is wrong: rounding to the three bits of fp8 makes 13.6 roundings of
+/// bfloat16, and 16-bit types are the narrowest that training is meant to compute in.
 const WRONG_NARROW_ROUNDINGS: f64 = 10.0;
 
 /// Growth of rounding error over a sum of 2^16 terms in the type itself: a random walk, sqrt(2^16).
 const WIDE_SUM_GROWTH: f64 = 256.0;
 
-/// From the scale's one thousandth on, an fp32 result is wrong rather than less precise: fp16, HF32 and TF32
-/// operands stay below (2^-11 = 4.9e-4).
+/// Relative error from which on an fp32 result is wrong rather than less precise: fp16, HF32 and TF32 operands stay below
+/// (2^-11 = 4.9e-4).
 const WRONG_F32: f64 = 1e-3;
 
-/// An fp64 result computed in fp32 stays below this.
+/// Relative error from which on an fp64 result is wrong: one computed in fp32 stays below.
 const WRONG_F64: f64 = 1e-6;
 
-/// The band of a tensor whose loosest upstream type is `dtype`; integers and unknown types are judged as fp32 where
-/// they carry an error with a size at all.
+/// The band of a tensor whose loosest upstream type is `dtype`. Integers and unknown types get the band of fp32.
 pub fn band(dtype: Option<Dtype>) -> Band {
     let dtype = dtype.filter(|dtype| dtype.unit_roundoff() > 0.0).unwrap_or(Dtype::F32);
     let unit = dtype.unit_roundoff();
@@ -47,8 +46,8 @@ pub fn band(dtype: Option<Dtype>) -> Band {
 /// The error from which mean and norm of `elements` values of an 8-bit type are wrong; `None` for other types, whose sums are
 /// recorded with hardly more digits than a value has.
 ///
-/// A value of such a type has three or four bits, a sum of many has more: roundings of a relative size u point anywhere, so that
-/// the sum of n is off by u/√n for each, and a norm by another u² for the squares of all.
+/// A value of such a type has three or four bits, and a sum of many has more. Roundings of a relative size u point in any direction,
+/// so a sum of n values has a relative error of u/√n, and a norm has another u² from the squares.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 pub fn wrong_sums(dtype: Option<Dtype>, elements: u64) -> Option<f64> {
     let unit = dtype.filter(|dtype| matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2))?.unit_roundoff();

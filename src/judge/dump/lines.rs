@@ -49,7 +49,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// A line of a value, without anything that was found of it.
+    /// A line of a value, without the results of its comparison.
     fn line(&self, [baseline, candidate]: [Option<Leaf<'a>>; 2]) -> OperationLine<'a> {
         let named = candidate.or(baseline);
         let tensor = named.map(|leaf| leaf.row.text()).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Recorded noise of dumps: how far each value of the baseline moves by itself.
+//! Recorded noise of dumps: the differences of each value between repeats of the baseline.
 //!
-//! Two repeats of the baseline are judged as a pair is. Of every value two numbers are kept: its error, and the part of it
-//! that the operation added to what it received, beyond what its inputs explain. The largest of all pairs of repeats counts.
-//! `docs/dump.md` derives the factors and says what a record never hides.
+//! Two repeats of the baseline are judged like a pair. Two numbers are kept for every value: its error, and the part of that error
+//! that the operation's inputs do not explain. The largest over all pairs of repeats counts. `docs/dump.md` derives the factors
+//! and lists the differences that a record never hides.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::limits::Band;
 use crate::judge::noise_factor::factors;
 
-/// The most that a value of a repeat may add by itself. With the largest factor that warns, 2.5, a limit stays below the
-/// smallest defect that limits have to see (11 %, dropout scaled twice).
+/// Largest added error of a value between repeats. With the largest factor that warns, 2.5, a limit stays below the smallest defect
+/// that it has to find (11 %, dropout scaled twice).
 pub(super) const MOST_ADDED: f64 = 0.04;
 
 /// Recorded noise of one step and rank.
@@ -45,7 +45,7 @@ pub struct ValueNoise {
 }
 
 impl UnitNoise {
-    /// Whether every number is one a limit can be made of.
+    /// Whether every number can serve as a limit.
     pub fn is_sound(&self) -> bool {
         let is_sound = |noise: &ValueNoise| {
             noise.error.is_finite() && noise.error >= 0.0 && (0.0..=MOST_ADDED).contains(&noise.added)
@@ -53,7 +53,7 @@ impl UnitNoise {
         self.comparisons > 0 && self.values.values().all(is_sound)
     }
 
-    /// Limits of the value at `row`; those of a value that never moved are zero.
+    /// Limits of the value at `row`; they are zero for a value that did not differ between repeats.
     pub(super) fn of(&self, row: &str) -> RecordedLimits {
         let ValueNoise { error, added } = self.values.get(row).copied().unwrap_or_default();
         let (warn, fail) = factors(self.comparisons);
@@ -64,21 +64,21 @@ impl UnitNoise {
 /// Limits of one value that follow from what repeats recorded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordedLimits {
-    /// Up to here a repeat of the baseline may add by itself.
+    /// Largest error that a value of a repeat may add, without a warning.
     pub(super) noise: f64,
-    /// Above this no repeat adds.
+    /// Added error above which a value is wrong.
     pub(super) wrong: f64,
-    /// The error that a repeat has, whatever it received.
+    /// Largest error of a value of a repeat, added or received.
     pub(super) total: f64,
 }
 
 impl RecordedLimits {
-    /// Whether repeats of the baseline add as much as `added` by themselves.
+    /// Whether an added error is within the noise of repeats.
     pub(super) fn holds(self, added: f64) -> bool {
         self.noise > 0.0 && added <= self.noise
     }
 
-    /// A band that is no narrower than the record.
+    /// The band, widened to the recorded limits where those are larger.
     pub(super) fn widen(self, band: Band) -> Band {
         Band { noise: band.noise.max(self.noise), wrong: band.wrong.max(self.wrong) }
     }

@@ -8,8 +8,8 @@ use crate::compare::dump::{OperationComparison, UnitComparison};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Operation};
 
-/// Blames the operation that the candidate alone runs where the first difference comes right after it: what it made was not
-/// compared, and what follows shows that it matters.
+/// Blames an operation that only the candidate runs, if the first difference comes right after it: its results were not compared,
+/// and the difference after it shows that they matter.
 pub(super) fn blame(flows: &mut [OperationFlow], unit: &UnitComparison, candidate: &Dump) {
     let is_culprit = |flow: &OperationFlow| {
         let mut suspicions = flow.leaves.iter().filter_map(|leaf| leaf.suspicion.as_deref());
@@ -29,7 +29,7 @@ pub(super) fn blame(flows: &mut [OperationFlow], unit: &UnitComparison, candidat
     flow.into_iter().for_each(|flow| flow.suspicion = culprit(&rules::OTHER_OPERATION, severity).map(Box::new));
 }
 
-/// The first result of a forward operation that the candidate alone has.
+/// Index of the first result of a forward operation that only the candidate runs; `None` for any other operation.
 fn made_by(comparison: &OperationComparison, candidate: &Dump) -> Option<usize> {
     let index = comparison.pair.candidate().filter(|_| comparison.pair.baseline().is_none())?;
     let operation: Operation<'_> = candidate.operations.get(index)?;

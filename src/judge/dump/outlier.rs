@@ -1,21 +1,21 @@
 //! Single elements that are off while the rest agrees.
 //!
 //! One wrong element among a million vanishes in an L2 norm. Healthy errors of n elements are about normal, so the largest stays
-//! within √(2·ln n) standard deviations, 6 for a hundred million of them; where rows have scales of their own, the tail is longer.
-//! And none lies beyond the noise that its type allows at the largest magnitude of the tensor. An element that is beyond both
-//! is not rounding.
+//! within √(2·ln n) standard deviations, 6 for a hundred million elements; the tail is longer if rows have different scales. No
+//! healthy error exceeds the noise that the type allows at the largest magnitude of the tensor. An element beyond both limits is
+//! no rounding.
 
 use super::item::Item;
 use super::limits::Band;
 use crate::read::dump::name::OpName;
 
-/// Standard deviations of the other elements' errors, beyond the six of a normal tail.
+/// Number of standard deviations of the other elements' errors that an outlier exceeds; a normal tail reaches 6.
 const DEVIATIONS: f64 = 16.0;
 
-/// Fewer elements have no tail to speak of.
+/// Least number of elements for a meaningful standard deviation.
 const FEWEST: u64 = 256;
 
-/// Forward calls that jump, so that a healthy error may move one of their elements by a whole step.
+/// Forward calls with a discontinuous result: a healthy error may move an element by a whole step.
 const JUMPING: [&str; 12] = [
     "round",
     "round_",
@@ -31,7 +31,7 @@ const JUMPING: [&str; 12] = [
     "to",
 ];
 
-/// Whether the largest error of a tensor is one of a single element; needs its data.
+/// Whether the largest error of a tensor belongs to single elements while the others agree; `false` where no data was read.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 pub(super) fn has_outlier(item: &Item<'_>, limits: Band) -> bool {
     let Some(stats) = item.stats().filter(|stats| stats.elements >= FEWEST) else { return false };
@@ -41,7 +41,7 @@ pub(super) fn has_outlier(item: &Item<'_>, limits: Band) -> bool {
     largest > limits.noise * magnitude + DEVIATIONS * others.sqrt()
 }
 
-/// Whether a call's result may jump.
+/// Whether the result of a call is discontinuous.
 pub(super) fn jumps(name: &OpName) -> bool {
     JUMPING.contains(&name.api())
 }

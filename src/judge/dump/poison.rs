@@ -1,13 +1,14 @@
-//! NaN and infinity that a record's statistics show, and calls that return memory nobody wrote.
+//! NaN and infinity in the statistics of a record, and calls that return uninitialised memory.
 //!
-//! -inf beside a largest value that is no NaN and no +inf is a mask: `masked_fill`, an additive mask, log(0) cut off by `where`.
+//! A smallest value of -inf with a largest value that is neither NaN nor +inf is a mask: `masked_fill`, an additive mask, log(0)
+//! cut off by `where`.
 
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Leaf, Operation, TensorRecord, Value};
 
 use super::item::is_input;
 
-/// Calls whose results nobody has written yet, so that they may hold anything.
+/// Calls that return uninitialised memory, which may hold anything.
 const UNINITIALISED: [&str; 5] = ["empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"];
 
 /// Whether a tensor holds NaN or +inf; `false` where it has no statistics.
@@ -26,12 +27,12 @@ pub(super) fn is_mask(record: &TensorRecord<'_>) -> bool {
     record.min.as_f64().is_some_and(|min| min.is_infinite() && min < 0.0) && !is_poisoned(record)
 }
 
-/// Whether a call returns memory that nobody wrote.
+/// Whether a call returns uninitialised memory.
 pub(super) fn is_uninitialised(operation: &str) -> bool {
     UNINITIALISED.contains(&OpName::parse(operation).api())
 }
 
-/// The first result of an operation that holds NaN or +inf where none of its inputs does.
+/// Index of the first result of an operation that holds NaN or +inf, if none of its inputs does.
 pub(super) fn born_in(operation: Operation<'_>) -> Option<usize> {
     if is_uninitialised(operation.name) {
         return None;

@@ -1,4 +1,4 @@
-//! Published rules for tensors (`docs/dump.md`, Presets), for teams that keep their number.
+//! Published rules for tensors (`docs/dump.md`, Presets), for teams that keep the limits they use already.
 
 use super::tensor_outcome::TensorOutcome;
 use crate::compare::closeness::{Closeness, ElementTolerance};
@@ -47,7 +47,7 @@ fn cann(dtype: Dtype) -> ElementTolerance {
     ElementTolerance { relative, absolute }
 }
 
-/// Applies a preset to what was measured; `None` where it says nothing (a correlation of constants).
+/// Applies a preset to the measurements of a tensor; `None` where it does not apply (a correlation of constants).
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 pub fn apply(preset: TensorPreset, stats: &PairStats, closeness: Option<&Closeness>) -> Option<TensorOutcome> {
     let (at_least, at_most) = (TensorOutcome::at_least, TensorOutcome::at_most);

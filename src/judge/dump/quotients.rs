@@ -1,8 +1,8 @@
 //! Updates that are divided by the gradient's own size.
 //!
-//! Adam moves a parameter by `value · m / d`, the mean gradient over its root mean square. Where a gradient is zero in
-//! mathematics, both are roundings, and their quotient has the size of any other: such elements move by up to a whole update in
-//! either direction, on each side as its roundings fall. The extremes of `m` and `d` do not show them.
+//! Adam moves a parameter by `value · m / d`, the mean gradient over its root mean square. Where a gradient is zero in exact
+//! arithmetic, both are roundings, and their quotient is as large as any other: such elements move by up to a whole update in
+//! either direction, which differs between the sides. The extremes of `m` and `d` do not show these elements.
 
 use super::item::Item;
 use super::limits::AMPLIFICATION;
@@ -10,8 +10,8 @@ use crate::dtype::Dtype;
 use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 
-/// The error of mean and norm of an updated parameter that such elements explain, where a divisor reaches down to the
-/// roundings of a tensor that is off by `received`; 0 anywhere else.
+/// The error of mean and norm of an updated parameter that such elements explain, if the smallest divisors are within the roundings
+/// of a tensor whose error is `received`; 0 otherwise.
 pub(super) fn explained(item: &Item<'_>, items: &[Item<'_>], received: f64, name: &OpName) -> f64 {
     if name.direction != Some(Direction::Forward) || !matches!(name.api(), "addcdiv" | "addcdiv_") {
         return 0.0;
@@ -28,7 +28,7 @@ pub(super) fn explained(item: &Item<'_>, items: &[Item<'_>], received: f64, name
     2.0 * value.unwrap_or(1.0).abs() * mean / root / own
 }
 
-/// Whether the smallest element of a tensor lies within the roundings of its largest.
+/// Whether the smallest element of a tensor is no larger than the roundings of its largest element.
 fn reaches_roundings(item: &Item<'_>, received: f64) -> bool {
     let unit = item.dtype().map_or(0.0, Dtype::unit_roundoff);
     let [baseline, _] = item.records();

@@ -1,4 +1,4 @@
-//! Errors of both sides against a third run of the same model, and the side that is off.
+//! Errors of both sides relative to a third run of the same model, and the side that is off.
 //!
 //! A side is judged relative to the other's own error, as operators are accepted against two references
 //! (`docs/dump.md`, section "A third run").
@@ -9,11 +9,11 @@ use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, 
 use crate::result::number::Number;
 use crate::result::operation::{FromReference, OffSide};
 
-/// A side is off where its error is more than this times the other's: the ratio of root mean squares from which on the
-/// acceptance of operators calls a device worse than the one it is held against.
+/// Ratio of the two errors above which a side is off: the ratio of root mean squares from which on the acceptance of operators calls
+/// a device worse than its reference.
 const RATIO: f64 = 2.0;
 
-/// A value of a dump, by the places of its operation and of itself.
+/// Place of a value in a dump: the index of its operation, and its own index in the operation.
 type Place = (usize, usize);
 
 /// Errors of the values of both sides, each against the reference.
@@ -24,7 +24,7 @@ pub struct ReferenceErrors {
 }
 
 impl ReferenceErrors {
-    /// The errors that comparisons of the reference with each side measured.
+    /// The errors from a comparison of the reference with each side.
     pub fn new(baseline: &UnitComparison, candidate: &UnitComparison) -> Self {
         Self { baseline: errors(baseline), candidate: errors(candidate) }
     }
@@ -43,18 +43,21 @@ impl ReferenceErrors {
     }
 }
 
-/// The side that is off, from the errors of both against the reference and the limit of their error against each other.
+/// The side that is off, by the errors of both relative to the reference. `limit` is that of the error between the two sides.
 pub fn off_side(baseline: f64, candidate: f64, limit: f64) -> OffSide {
     let is_off = |error: f64, other: f64| error > limit && error > RATIO * other;
-    match () {
-        () if is_off(candidate, baseline) => OffSide::Candidate,
-        () if is_off(baseline, candidate) => OffSide::Baseline,
-        () if baseline > limit && candidate > limit => OffSide::Both,
-        () => OffSide::Neither,
+    if is_off(candidate, baseline) {
+        OffSide::Candidate
+    } else if is_off(baseline, candidate) {
+        OffSide::Baseline
+    } else if baseline > limit && candidate > limit {
+        OffSide::Both
+    } else {
+        OffSide::Neither
     }
 }
 
-/// Errors of one side's values, in its own places; the reference is the comparison's baseline.
+/// Errors of one side's values, by their places in its own dump; the reference is the baseline of `comparison`.
 fn errors(comparison: &UnitComparison) -> HashMap<Place, f64> {
     let of = |operation: &OperationComparison| {
         let place = operation.pair.candidate().filter(|_| operation.is_paired());
@@ -65,7 +68,8 @@ fn errors(comparison: &UnitComparison) -> HashMap<Place, f64> {
     comparison.operations.iter().flat_map(of).collect()
 }
 
-/// The error of a value as a number: types may differ, as the reference may be computed in a wider one.
+/// The error of a value as a number; infinite for an exact difference. Types may differ, because the reference may be computed in a
+/// wider one.
 fn error(leaf: &LeafComparison) -> Option<f64> {
     let Measurement { error, exact, basis, .. } = leaf.measured.filter(|_| leaf.unreadable().is_none())?;
     match exact {

@@ -1,4 +1,4 @@
-//! Two repeats of a baseline, judged as a pair: what they record as noise.
+//! The noise record of two repeats of a baseline that were judged as a pair.
 
 use super::flow::{LeafFlow, OperationFlow};
 use super::input::UnitInput;
@@ -6,18 +6,18 @@ use super::item::{is_input, item};
 use super::limits::band;
 use super::noise::{MOST_ADDED, UnitNoise, ValueNoise};
 
-/// A value that moves further than a repeat does.
+/// A value that differs more than repeats may.
 #[derive(Debug)]
 pub struct TooFar {
     /// Its row name.
     pub row: String,
     /// The part of its error that its inputs do not explain.
     pub added: f64,
-    /// The most that it may be.
+    /// The largest added error of a repeat.
     pub most: f64,
 }
 
-/// Takes the comparison of two repeats into `noise`; gives the first value that moves further than one of a repeat does.
+/// Adds the comparison of two repeats to `noise`; returns the first value that differs more than repeats may.
 pub fn record(noise: &mut UnitNoise, input: &UnitInput<'_>, flows: &[OperationFlow]) -> Option<TooFar> {
     noise.comparisons += 1;
     let mut too_far = None;
@@ -29,7 +29,7 @@ pub fn record(noise: &mut UnitNoise, input: &UnitInput<'_>, flows: &[OperationFl
             let item = item(leaf, baseline, candidate);
             let sized = item.measured().filter(|measured| measured.exact.is_none() && measured.error.is_finite());
             let Some(error) = sized.map(|measured| measured.error).filter(|error| *error > 0.0) else { continue };
-            // What nothing dumped made may be perturbed, by no more than another precision of its type.
+            // An input may be perturbed, but by no more than another precision of its type explains.
             let most = if is_input(item.kind) { band(item.dtype()).wrong.min(MOST_ADDED) } else { MOST_ADDED };
             if *added > most {
                 too_far = too_far.or_else(|| Some(TooFar { row: item.row().into_owned(), added: *added, most }));

@@ -1,4 +1,4 @@
-//! A recorded value as it is shown to people, in a line and in short.
+//! Recorded values in the forms that results and reports show.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
     }
 }
 
-/// A value as a line of `operations.jsonl` holds it; with its row name where it has one of its own.
+/// A value as a line of `operations.jsonl` holds it; with its row name if `is_named`.
 pub(super) fn recorded(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
     let tensor = is_named.then(|| leaf.row.text());
     let alone = |dtype, value| Recorded { tensor: None, dtype, shape: Cow::Borrowed(&[]), values: vec![value] };

@@ -1,4 +1,4 @@
-//! Judgement of exact differences: the rule that one breaks, or the earlier difference that explains it.
+//! Judgement of exact differences: each breaks a rule, or an earlier difference explains it.
 
 use super::item::{Item, is_input};
 use super::limits::{AMPLIFICATION, Band};
@@ -17,7 +17,7 @@ pub struct Suspicion {
     pub rule: &'static Rule,
     /// Severity of the broken rule at this value.
     pub severity: Severity,
-    /// Whether an operation or value can be blamed for it.
+    /// Whether its operation or value can be the culprit.
     pub is_culprit: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn of_input(
             Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
         }
         ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
-        // Integers that nothing dumped made are data; only what a dumped choice made may tie.
+        // Integers that no dumped operation made are data; only the result of a dumped operation may tie.
         ExactDifference::Integer if is_leaf && !before.error.is_infinite() => {
             culprit(&rules::INTEGER_DIFFERS, Severity::Fail)
         }
@@ -53,7 +53,7 @@ pub(super) fn of_input(
             culprit(&rules::NEAR_TIE, Severity::Warn)
         }
         ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
-        // Another choice before it, of an expert or a branch, explains any shape and argument after it.
+        // Another choice before, of an expert or a branch, explains any shape and any argument after it.
         ExactDifference::NonFinite | ExactDifference::Shape | ExactDifference::Argument | ExactDifference::Kind
             if before.error.is_infinite() =>
         {
@@ -109,8 +109,8 @@ pub(super) fn of_output(
     }
 }
 
-/// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
-/// the indices) agree.
+/// Whether an integer result may differ because its inputs tie: they carry noise, or the values that the operation returns beside
+/// the indices agree.
 fn ties(inputs: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
     let selected = || {
         let mut values = items.iter().filter(|item| !is_input(item.kind) && item.dtype().is_some()).peekable();
@@ -122,20 +122,20 @@ fn ties(inputs: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
     inputs.error > 0.0 || selected()
 }
 
-/// Ties are rare: where more than half of the places differ, something else chose them.
+/// Whether few enough elements differ for ties: if more than half of them do, ties are not the cause.
 fn is_tie_sized(item: &Item<'_>) -> bool {
     let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
     let share = metrics.iter().find(|(name, _)| *name == "unequal_share");
     share.is_none_or(|(_, share)| *share <= 0.5)
 }
 
-/// Statistics beside a checksum say that the difference is noise; without them nothing does.
+/// Severity of different checksums: a warning if recorded statistics agree within noise; without statistics it fails.
 fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
     if measured.basis == Basis::Statistics && measured.error <= limits.noise { Severity::Warn } else { Severity::Fail }
 }
 
-/// Arguments whose checksum was taken while the call was already writing to them: the call may write in place, and
-/// every output is the same.
+/// Whether the checksum of an argument was taken while the call was already writing to it: the call may write in place, nothing but
+/// checksums differs, and every output is identical.
 pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
     let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
     let only_checksums = items
@@ -148,8 +148,8 @@ pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
         && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
 }
 
-/// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
-/// normalisations that update running statistics.
+/// Whether a call may write in place: names that end in one underscore, the `__i…__` operators, `__setitem__`, and normalisations
+/// that update running statistics.
 fn may_write_in_place(name: &OpName) -> bool {
     let api = name.api();
     let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");

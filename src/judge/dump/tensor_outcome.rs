@@ -22,7 +22,7 @@ impl TensorOutcome {
         Self { value, limit, is_met: value <= limit }
     }
 
-    /// The same; not met where `condition` does not hold.
+    /// The same outcome, but not met if `condition` is false.
     pub(super) fn only_if(self, condition: bool) -> Self {
         Self { is_met: self.is_met && condition, ..self }
     }

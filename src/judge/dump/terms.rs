@@ -1,7 +1,7 @@
 //! Scales that follow from the terms of a sum.
 //!
-//! A sum of m terms of size t that point anywhere has a size near √m·t. Where it is far smaller, its terms cancel: a
-//! gradient that is zero in mathematics holds nothing but the roundings of its terms, and is measured against √m·t.
+//! A sum of m terms of size t with random signs has a size near √m·t. If it is far smaller, its terms cancel: a gradient that is
+//! zero in exact arithmetic holds only the roundings of its terms, and its error is measured relative to √m·t.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::kind::TensorKind;
 use crate::read::dump::TensorRecord;
 use crate::read::dump::name::{Direction, OpName};
 
-/// Extremes this far apart do not share a scale: the larger one masks (`-1e9`, the type's lowest number), or the numbers are
-/// logarithms of shares. 1000 is below the smallest mask in use (-10 000) beside scores of size ten.
+/// Ratio of a tensor's extremes above which they share no scale: the larger one is a mask (`-1e9`, the type's lowest number), or the
+/// numbers are logarithms of shares. Scores of size 10 with the smallest mask in use (-10 000) have a ratio of 1000.
 const MASKED: f64 = 1e3;
 
 /// Size and number of the gradients that arrive at backward calls.
@@ -46,13 +46,13 @@ impl Arriving {
         known.elements += gradients.elements;
     }
 
-    /// Whether gradients were made so far.
+    /// Whether a gradient has arrived so far.
     pub(super) fn is_begun(&self) -> bool {
         self.norm > 0.0
     }
 
-    /// Whether a gradient holds nothing but the roundings of its terms: zero in mathematics, as that of a bias before a
-    /// normalisation. A sum of what arrives, whose parts are off by `error` each, is off by that part of the norm.
+    /// Whether a gradient holds nothing but the roundings of its terms, because it is zero in exact arithmetic, like that of a bias
+    /// before a normalisation. A sum of arriving gradients with a relative error of `error` is off by that share of their norm.
     pub(super) fn is_rounding(&self, item: &Item<'_>, error: f64) -> bool {
         let unit = item.dtype().map_or(0.0, Dtype::unit_roundoff);
         let floor = AMPLIFICATION * (error.min(1.0) + unit) * self.norm;
@@ -98,7 +98,7 @@ fn sized(item: &Item<'_>) -> Option<Gradients> {
     Some(Gradients { rms: details.rms?, elements: details.elements as f64 })
 }
 
-/// Whether a tensor's scale is that of a mask: its extremes are too far apart to share one.
+/// Whether a mask sets the scale of a tensor: its extremes are too far apart to share one.
 pub(super) fn is_masked(item: &Item<'_>) -> bool {
     let extremes = |record: &TensorRecord<'_>| Some((record.max.as_f64()?.abs(), record.min.as_f64()?.abs()));
     item.records()

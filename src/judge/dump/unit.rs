@@ -29,9 +29,9 @@ use crate::result::operation::{FromReference, OffSide};
 use crate::result::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
 use crate::verdict::{Profile, Severity, Side};
 
-/// Suspects that become findings of their own; the rest are counted.
+/// Most suspects that become findings of their own; the others are only counted.
 const MOST_FINDINGS: usize = 20;
-/// The same where nothing says which was first, so that all are told.
+/// The same for records without an order, where any suspect may be the first one.
 const MOST_UNORDERED: usize = 500;
 
 /// A judged unit.
@@ -45,7 +45,7 @@ pub struct JudgedUnit {
     pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
-    /// The error of a gradient as it commonly is, for later steps.
+    /// Median error of the gradients that differ, for later steps.
     pub gradients: f64,
     /// Leaf inputs, for the next step.
     pub parameters: Parameters,
@@ -110,9 +110,9 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     }
 }
 
-/// The places of the culprit and the runner-up: the first suspect that can be blamed and that the policy neither waives nor
-/// takes for mere information, and the next one of another operation. A failure that an earlier marginal warning does not
-/// explain comes before it.
+/// The places of the culprit and the runner-up among the suspects: the first suspect that can be blamed and that the policy neither
+/// waives nor lowers to information, and the next such suspect of another operation. A failure goes before an earlier marginal
+/// warning that does not explain it.
 fn culprits(suspects: &[Suspect<'_>], policy: &Policy) -> [Option<usize>; 2] {
     let standing = || suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
     let Some((mut culprit, mut first)) = standing().next() else { return [None, None] };
@@ -129,7 +129,7 @@ impl Suspect<'_> {
         self.comparison.measured.as_ref().map_or(f64::INFINITY, |measured| measured.error)
     }
 
-    /// Whether it is a warning not far beyond its limit.
+    /// Whether it is a warning that is not far beyond its limit.
     fn is_marginal(&self) -> bool {
         self.severity == Severity::Warn && self.error() <= AMPLIFICATION * self.flow.limit
     }
@@ -140,7 +140,7 @@ impl Suspect<'_> {
     }
 }
 
-/// Places of the suspects that become findings. What receives an error may follow from a suspect that a waiver covers.
+/// Places of the suspects that become findings. A suspect that received an error may be a consequence of a waived suspect.
 fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize], is_unordered: bool) -> Vec<usize> {
     let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
     let waived = suspects.iter().filter(|suspect| suspect.decision.waiver.is_some());
@@ -150,8 +150,8 @@ fn shown_suspects(suspects: &[Suspect<'_>], named: &[usize], is_unordered: bool)
     shown(&decisions, receives, most, named)
 }
 
-/// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
-/// suspicions of them are shown and do not count.
+/// Severity of a suspicion before the policy. A chosen preset decides about numbers: the gate's own suspicions about them are then
+/// only shown.
 fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
     let numeric = [&rules::OUTPUT_DIVERGES, &rules::OTHER_PRECISION, &rules::INPUT_DIFFERS];
     if policy.dump.preset.is_some() && numeric.contains(&suspicion.rule) {
@@ -163,7 +163,7 @@ fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
 /// A value under suspicion.
 struct Suspect<'a> {
     decision: Decision<'a>,
-    /// Whether it may be the culprit, whatever a preset says of its numbers.
+    /// Whether it may be the culprit, whatever a preset decides about its numbers.
     stands: bool,
     severity: Severity,
     order: usize,
@@ -189,7 +189,7 @@ impl<'a> View<'a> {
         comparisons.zip(self.flows).enumerate().map(|(order, (comparison, flow))| (order, comparison, flow))
     }
 
-    /// Whether nothing says which of two values was made first.
+    /// Whether the records of a side have no order.
     fn is_unordered(&self) -> bool {
         self.input.baseline.is_unordered || self.input.candidate.is_unordered
     }
@@ -229,7 +229,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The findings of the worst suspects, whatever their place, and of `named` ones.
+    /// The findings about the worst suspects, wherever they are, and about the `named` ones.
     fn suspect_findings(&self, suspects: &[Suspect<'_>], named: &[Option<usize>], policy: &Policy) -> Vec<Finding> {
         let total = suspects.len();
         let finding = |suspect: &Suspect<'_>| {
@@ -421,7 +421,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Those of many findings that are shown.
+/// The findings that are shown, where there are too many to show all.
 fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let decisions: Vec<Decision<'_>> =
         findings.iter().map(|one| decide(&one.code, &one.place, one.severity, policy)).collect();

@@ -1,8 +1,8 @@
 //! Parameters from one step to the next.
 //!
-//! A step is given the parameters that the optimizer left. An optimizer that scales by the gradient's own size
-//! (Adam) turns a gradient that is noise into a full-sized update of either sign, so two healthy runs may differ by twice an
-//! update anywhere. What a healthy run does not show is that most parameters move otherwise, or that one does not move at all.
+//! A step starts from the parameters that the optimizer left. An optimizer that scales by the gradient's own size (Adam) turns a
+//! gradient of pure noise into a full-sized update of either sign, so two healthy runs may differ by twice an update anywhere. But
+//! in healthy runs most parameters move alike, and none stays where it is while the other side's moves.
 
 use std::collections::HashSet;
 
@@ -32,13 +32,13 @@ pub(super) fn is_trained(item: &Item<'_>) -> bool {
 /// Parts of the names of calls that take their weight and bias after their input.
 const WEIGHTED: [&str; 9] = ["linear", "conv", "embedding", "norm", "addmm", "prelu", "bilinear", "lstm", "gru"];
 
-/// Whether a call takes weights after what it is applied to, by its name.
+/// Whether a call, by its name, takes weights after the tensor that it is applied to.
 pub fn takes_weights(api: &str) -> bool {
     let api = api.to_ascii_lowercase();
     WEIGHTED.iter().any(|name| api.contains(name))
 }
 
-/// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
+/// Whether an input is a weight by its place: trained, and either a vector or an argument of a layer other than its input.
 pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
     let row = item.row_below_operation();
     let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
@@ -46,7 +46,7 @@ pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
     is_trained(item) && (is_vector || takes_weights(name.api()) && !is_applied_to)
 }
 
-/// Whether an input is the bias of a layer: a trained vector that is added at last, and enters no gradient of the others.
+/// Whether an input is the bias of a layer: a trained vector that is added last and enters no gradient of the other inputs.
 pub(super) fn is_bias(item: &Item<'_>, name: &OpName) -> bool {
     let is_vector = || item.records().iter().flatten().all(|record| record.shape.len() == 1);
     is_input(item.kind) && is_trained(item) && is_layer(name) && is_vector()
@@ -58,17 +58,18 @@ pub(super) fn is_layer(name: &OpName) -> bool {
     api.contains("linear") || api.contains("conv")
 }
 
-/// Roundings of the parameter that an update has to exceed before its size says something.
+/// Least size of an update, in roundings of the parameter, whose size is compared.
 const TELLING: f64 = 64.0;
 
-/// Fewer elements may well stay as they are.
+/// Least number of elements of a parameter that must move; fewer elements may stay as they are.
 const FEWEST: u64 = 16;
 
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Records of both sides of each, once for all ranks that agree, by hash of the row.
+    /// Records of both sides of each input, once for all ranks that agree, by hash of the row.
     known: ByHash<Vec<RankCopy>>,
+    /// Hashes of the rows whose copies are equal over the ranks of the baseline and differ over those of the candidate.
     parted: HashSet<u64>,
 }
 
@@ -81,7 +82,7 @@ struct RankCopy {
 }
 
 impl RankCopy {
-    /// The records of an input; `None` of a constant, which is the same by chance.
+    /// The records of an input; `None` for a constant, which may be equal by chance.
     fn of(item: &Item<'_>) -> Option<Self> {
         let sides = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
         let bounds = item.records().map(|record| {
@@ -92,7 +93,7 @@ impl RankCopy {
         Some(Self { sides, bounds })
     }
 
-    /// Whether a side holds the same data as that of another rank: the same extremes, and sums that may be the same.
+    /// Whether a side holds the same data as on another rank: the same extremes, and sums that agree within rounding.
     fn is_same(&self, other: &Self, side: usize) -> bool {
         let place = |copy: &Self| Some((*copy.sides.get(side)?, *copy.bounds.get(side)?));
         let (Some((own, bounds)), Some((others, _))) = (place(self), place(other)) else { return false };
@@ -106,7 +107,7 @@ impl RankCopy {
 }
 
 impl Copies {
-    /// Adds what a rank was given.
+    /// Adds the trained inputs of a rank.
     pub fn add(&mut self, input: &UnitInput<'_>) {
         let copies = input.comparison.operations.par_iter().flat_map_iter(|comparison| {
             let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
@@ -129,20 +130,20 @@ impl Copies {
         }
     }
 
-    /// Rows of inputs of which ranks hold one copy in the baseline and several in the candidate.
+    /// Hashes of the rows of inputs whose copies are equal over the ranks of the baseline and differ over those of the candidate.
     pub fn parted(self) -> HashSet<u64> {
         self.parted
     }
 }
 
 impl Parameters {
-    /// Largest, smallest and mean value and norm of the input of this row, the baseline's and the candidate's; `None` where
-    /// that step was not given it.
+    /// Largest, smallest and mean value and norm of the input of this row, for the baseline and the candidate; `None` if the step had
+    /// no such input.
     pub fn of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
         self.0.get(&hash_of(&row))
     }
 
-    /// Whether nothing is known of an earlier step.
+    /// Whether no input is known.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -157,19 +158,19 @@ impl Parameters {
         }
     }
 
-    /// Remembers a module's parameter as it is given to this call, for the next call of the module in the same step.
+    /// Remembers the value of a module's parameter at this call, for the next call of the module in the same step.
     pub(super) fn remember_use(&mut self, item: &Item<'_>, name: &OpName) {
         if let Some(both) = of_module(item).then(|| both(item)).flatten() {
             self.0.insert(use_of(item, name), both);
         }
     }
 
-    /// Movement of a module's parameter since the call of the module before this one: an optimizer may run between two.
+    /// Movement of a module's parameter since the previous call of the module: an optimizer may run between two calls.
     pub(super) fn movement_of_use(&self, item: &Item<'_>, name: &OpName) -> Option<Movement> {
         if of_module(item) { self.movement_since(use_of(item, name), item) } else { None }
     }
 
-    /// Movement of an input since the step that these are of; `None` where that step did not have it.
+    /// Movement of an input since the step of these parameters; `None` if that step did not have it.
     pub(super) fn movement(&self, item: &Item<'_>) -> Option<Movement> {
         if self.is_empty() { None } else { self.movement_since(hash_of(&item.row()), item) }
     }
@@ -191,7 +192,7 @@ fn of_module(item: &Item<'_>) -> bool {
     item.kind == TensorKind::Parameter && is_trained(item)
 }
 
-/// Key of a module's parameter, whichever call it is given to.
+/// Key of a module's parameter, the same for all calls of the module.
 fn use_of(item: &Item<'_>, name: &OpName) -> u64 {
     hash_of(&(&name.base, item.row_below_operation()))
 }
@@ -212,14 +213,14 @@ impl Movement {
         largest(&self.baseline).max(largest(&self.candidate))
     }
 
-    /// That relative to the parameter's scale.
+    /// The distance relative to the parameter's scale.
     pub(super) fn size(&self, item: &Item<'_>) -> f64 {
         let scale = item.rms().unwrap_or(self.magnitude);
         if scale > 0.0 { self.distance() / scale } else { 0.0 }
     }
 
-    /// Whether the sides moved differently, by more than rounding, noise and the error of their gradients explain; `None` where
-    /// neither moved enough to say.
+    /// Whether the sides moved differently, by more than rounding, noise and the error of their gradients explain; `None` if neither
+    /// moved enough to decide.
     pub(super) fn is_other(&self, noise: f64, gradients: f64) -> Option<bool> {
         let telling = |place: usize| {
             let (left, right) = (self.baseline.get(place)?, self.candidate.get(place)?);
@@ -233,7 +234,7 @@ impl Movement {
         }
     }
 
-    /// Whether one side moved and the other one stayed as it was.
+    /// Whether only one side moved, and the other one kept all its values.
     pub(super) fn is_lost(&self, item: &Item<'_>) -> bool {
         let stayed = |side: &[f64; 4]| side.iter().all(|moved| *moved == 0.0);
         let went = |side: &[f64; 4]| largest(side) > AMPLIFICATION * self.rounding && side[3] != 0.0;

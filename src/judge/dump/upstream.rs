@@ -1,4 +1,4 @@
-//! State of the values before an operation: how far they are off, and the loosest type they went through.
+//! State of the values before an operation: their error, and the loosest type they went through.
 
 use super::limits::looser;
 use crate::dtype::Dtype;
@@ -7,12 +7,12 @@ use crate::dtype::Dtype;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upstream {
     pub(super) error: f64,
-    /// The part of that which records show: statistics may hide some of it, which is only supposed.
+    /// The part of the error that records show; the rest is an assumption about error that statistics may hide.
     pub(super) shown: f64,
     pub(super) identical: bool,
     pub(super) loosest: Option<Dtype>,
-    /// Whether the error is that of roundings alone, and of what an optimizer made of them: a value that is zero in mathematics
-    /// has no digit in common with the other side's, and no other value is judged by that.
+    /// Whether the value holds roundings only, or an optimizer's update made of them: a value that is zero in exact arithmetic shares
+    /// no digit with the other side's, and its error explains no error of other values.
     pub(super) of_rounding: bool,
 }
 

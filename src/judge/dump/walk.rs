@@ -105,7 +105,7 @@ pub(super) fn follow(
     }
 }
 
-/// Makes an input that is off by a rounding wrong where it is the first suspect and what follows from it is wrong.
+/// Raises the first suspect to a failure if it is an input that differs, for units in which a later forward result is wrong.
 fn raise_first_input(flows: &mut [OperationFlow]) {
     let mut suspicions =
         flows.iter_mut().flat_map(|flow| &mut flow.leaves).filter_map(|leaf| leaf.suspicion.as_deref_mut());
@@ -141,7 +141,7 @@ struct Walk<'a> {
     born: Option<(usize, usize)>,
     /// Whether NaN or +inf is born in an operation that the baseline alone has.
     born_in_baseline: bool,
-    /// Whether that NaN was received by an operation of both sides.
+    /// Whether the NaN of `nan_begins` reached an operation of both sides.
     nan_arrives: Cell<bool>,
     /// Gradients that arrive at the backward calls of modules, for the gradients of their parameters.
     arriving: Arriving,
@@ -160,13 +160,13 @@ struct Walk<'a> {
     unfilled: Hashes,
     /// Hashes of the shapes of trained leaf inputs so far.
     parameter_shapes: Hashes,
-    /// Of every trained leaf input that moved since the step before, whether it moved otherwise on the other side.
+    /// One entry per trained leaf input that moved since the step before: whether the two sides moved differently.
     updates: Vec<bool>,
     /// Order and place of the first trained input of an operation of which something differs.
     first_update: Option<(usize, usize)>,
-    /// The distance that the extremes of parameters commonly moved since the step before.
+    /// Median distance that the extremes of parameters moved since the step before.
     distance: f64,
-    /// Twice that distance relative to the parameters' root mean square, as it commonly is.
+    /// Median of twice that distance, relative to the parameter's root mean square.
     moved_share: f64,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
         let name = OpName::parse(candidate.name);
         let mut inputs = self.upstream_of_context(&name, candidate.name);
-        // What a layer keeps for its backward call: what it was applied to and its weight, not what it made.
+        // A layer keeps its input and its weight for its backward call, and not its result.
         let mut kept = Upstream::NOTHING;
         let mut own: Option<Dtype> = None;
         for item in &items {
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
         if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
             self.suspected.insert(hash_of(&(&name.base, name.call)));
         } else if name.direction == Some(Direction::Forward) && is_layer(&name) {
-            // One that is wrong itself is as wrong backward.
+            // A layer that is wrong forward is as wrong backward, so that its result counts there only if it is a suspect.
             self.forward.insert(hash_of(&(&name.base, name.call)), kept);
         }
         OperationFlow { input_error: inputs.error, band: band(loosest), leaves, is_other_node }
@@ -253,8 +253,8 @@ impl<'a> Walk<'a> {
         self.policy.has(refinement)
     }
 
-    /// The values of an operation that only the candidate has: none has a limit. NaN that begins here is remembered, for it
-    /// matters only where it reaches an operation of both sides; uninitialised memory may hold it too.
+    /// The flow of an operation that only one side has, whose values have no limits. NaN that begins in one of the candidate is
+    /// remembered: it matters only if it reaches an operation of both sides, because uninitialised memory may hold it too.
     fn one_sided(&mut self, comparison: &OperationComparison, candidate: Option<Operation<'_>>) -> OperationFlow {
         let order = self.order - 1;
         if self.nan_begins.is_none() {
@@ -269,8 +269,8 @@ impl<'a> Walk<'a> {
         OperationFlow { input_error: 0.0, band: band(None), leaves, is_other_node: false }
     }
 
-    /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
-    /// difference, and its types may have added their noise.
+    /// Passes over an operation without a partner: its results were not compared, so no later difference is surely the first one, and
+    /// its types may have added their noise.
     fn pass_over(&mut self, operation: Option<Operation<'_>>) {
         self.before.identical = false;
         for record in operation.into_iter().flat_map(|operation| operation.leaves.iter()).filter_map(Leaf::record) {
@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Errors that reach an operation by other ways than its inputs.
+    /// Errors that reach an operation other than through its inputs.
     fn upstream_of_context(&self, name: &OpName, full_name: &str) -> Upstream {
         let mut inputs = Upstream::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
@@ -300,8 +300,8 @@ impl<'a> Walk<'a> {
         inputs
     }
 
-    /// The limits of a value: those of the policy's first rule that fits, over the built-in ones. Where that sets none for its
-    /// error, they are no narrower than what repeats recorded.
+    /// The limits of a value: the built-in ones, replaced by those of the first rule of the policy that fits. If that rule sets no
+    /// limit of the error, the limits are no narrower than the recorded noise of repeats.
     fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> Limits {
         let mut limits = Limits::built_in(band(looser(item.dtype(), loosest)), self.recorded(item));
         let Some((index, rule)) = rule_of(self.policy, op, direction, item.dtype()) else { return limits };
@@ -328,7 +328,7 @@ impl<'a> Walk<'a> {
         noise.zip(item.baseline_row()).map_or_else(RecordedLimits::default, |(noise, row)| noise.of(&row))
     }
 
-    /// Applies the limits of `rule` that need elements. Data that a quick look leaves out is judged as ever.
+    /// Applies the limits of `rule` that need elements. Tensors whose data a quick look leaves out are judged by their error as usual.
     fn count_elements(&self, index: usize, rule: &LimitRule, item: &Item<'_>, limits: &mut Limits) {
         let Some(dtype) = item.dtype() else { return };
         let by_elements = item.stats().and_then(|stats| outcomes(rule, stats, item.closeness(), dtype));
@@ -358,8 +358,8 @@ impl<'a> Walk<'a> {
 /// Limits of one value.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Limits of its error relative to scale, by its type or by the policy. What is exact, and what single elements show, is
-    /// judged by these alone.
+    /// Limits of its error relative to scale, by its type or by the policy. Exact differences and single elements are judged by these
+    /// limits alone.
     band: Band,
     /// Limits by repeats of the baseline.
     recorded: RecordedLimits,
@@ -393,7 +393,7 @@ impl Limits {
     }
 }
 
-/// Size of a bias beside that of the result that it is added to: as much of its error the result has.
+/// Share of a bias in the result that it is added to, which is the share of its error that the result has.
 fn share_of_bias(bias: &Item<'_>, items: &[Item<'_>]) -> f64 {
     let result = items.iter().find(|item| !is_input(item.kind)).and_then(Item::rms);
     bias.rms().zip(result).map_or(1.0, |(bias, result)| (bias / result).min(1.0))
@@ -423,12 +423,13 @@ fn is_of_statistics(item: &Item<'_>) -> bool {
     item.measured().is_some_and(|measured| measured.basis == Basis::Statistics)
 }
 
-/// The error of those statistics that sum all elements, not of an extreme.
+/// The error of the statistics that sum all elements (mean and norm), without the extremes.
 fn of_all_elements(item: &Item<'_>) -> f64 {
     item.largest_metric(&["mean_difference", "norm_difference"]).unwrap_or(0.0)
 }
 
-/// A checksum or a flag that differs says nothing of size; every other exact difference explains anything after it.
+/// The error that a value passes on. For a different type, and for a different checksum or flag beside other measurements, it is the
+/// measured error. Every other exact difference counts as infinite and explains anything after it.
 fn size(measured: &Measurement, error: f64) -> f64 {
     match measured.exact {
         Some(ExactDifference::Checksum | ExactDifference::RequiresGrad) if measured.basis != Basis::Checksum => error,
@@ -438,7 +439,7 @@ fn size(measured: &Measurement, error: f64) -> f64 {
     }
 }
 
-/// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.
+/// Whether an earlier appearance of a value was already about as far off, so that nothing was added in between.
 fn explains(origin: &Upstream, measured: &Measurement) -> bool {
     !origin.identical && (origin.error >= 0.99 * measured.error || measured.error <= AMPLIFICATION * origin.error)
 }

@@ -1,7 +1,7 @@
 //! Destinations of writes.
 //!
-//! The tensor that a call writes into holds what was there before: where nothing dumped made it, that is uninitialised
-//! memory (`torch.empty`, a receive buffer), and its values say nothing.
+//! The record of a tensor that a call writes into shows its old content. If no dumped operation made that content, it is
+//! uninitialised memory (`torch.empty`, a receive buffer), and its values mean nothing.
 
 use super::item::{Item, is_input};
 use super::limits::AMPLIFICATION;
@@ -50,7 +50,7 @@ fn is_written(row: &str, kind: TensorKind, name: &OpName) -> bool {
     is_filled(row, kind, name) || is_forward_input(kind, name) && is_first(row) && WRITERS.contains(&name.api())
 }
 
-/// Whether an input is written as a whole by a collective, or by a call that is given a place for its result.
+/// Whether an input is written as a whole: by a collective, or as the `out` argument of a call.
 fn is_filled(row: &str, kind: TensorKind, name: &OpName) -> bool {
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
     let is_received = || is_first(row) && RECEIVERS.contains(&name.api().trim_start_matches('_'));
@@ -65,8 +65,8 @@ fn is_first(row: &str) -> bool {
     row.contains(".input.0") || row.ends_with(".self")
 }
 
-/// Whether the input of a call that writes in place was recorded after the write on one side, and before it on the other:
-/// recorders of modules differ in that. One side's input is its own output then, and the outputs are nearer to each other.
+/// Whether the input of a call that writes in place was recorded after the write on one side and before it on the other; recorders
+/// of modules differ in that. On one side the input equals the output then, and the outputs agree better than the inputs.
 pub(super) fn is_recorded_after(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> bool {
     let Some(given) = item.measured().filter(|measured| !measured.is_equal) else { return false };
     // An output that is off as well is judged by itself.
@@ -98,11 +98,11 @@ const VIEWS: [&str; 12] = [
     "__getitem__",
 ];
 
-/// Operations between a view of a buffer and the call that fills it, at most: one for each part that a rank holds.
+/// Most operations between a view of a buffer and the call that fills it: one for each part that a rank holds.
 const FILLED_WITHIN: usize = 16;
 
-/// Hashes of the names of calls that show a buffer before it is filled: a view of memory that nobody wrote yet, which a
-/// collective soon after writes as a whole.
+/// Hashes of the names of calls that show a buffer before it is filled: views of unwritten memory that a later collective writes as
+/// a whole.
 pub(super) fn unfilled(unit: &UnitComparison, baseline: &Dump, candidate: &Dump) -> Hashes {
     let operations: Vec<Option<Operation<'_>>> = (unit.operations.iter())
         .map(|one| match one.operations(baseline, candidate) {

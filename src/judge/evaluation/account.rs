@@ -1,4 +1,4 @@
-//! Account of the questions of a metric.
+//! Account of the questions of a metric: compared, left out, one-sided, damaged.
 
 use super::comparable::failed_samples;
 use super::measure::{Evidence, Measured};
@@ -17,13 +17,13 @@ pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measur
     };
     let tested = match measured.evidence.as_ref().filter(|_| unit.test.is_some()) {
         None => 0,
-        // Scores alone stand for the questions that they cover.
+        // Scores without answers count for the questions that they cover.
         Some(Evidence::Scores(_)) => metric.counts.0.or(metric.counts.1).unwrap_or(1),
         Some(Evidence::Counts { .. } | Evidence::Losses(_)) => measured.losses.len() as u64,
     };
     let found = tested + account.not_compared + account.alone();
     account.offered = found.max(metric.samples).max(u64::from(metric.samples == 0));
-    // Nobody knows which way is worse: such a number guards a verdict and carries none.
+    // A metric without a direction is only shown; no verdict rests on it.
     let is_judged = unit.higher_is_better.is_some();
     if is_judged {
         account.compared = tested;
@@ -38,20 +38,25 @@ pub(super) fn of(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measur
     account
 }
 
-/// Whether both sides have zero for every question, or one and the same other number that is no right answer.
+/// Whether agreement says nothing: both sides have the same single number for every question, and it does not mean that all are right.
 fn says_nothing(metric: &PairedMetric, measured: &Measured) -> bool {
     let Some(Evidence::Counts { .. } | Evidence::Losses(_)) = measured.evidence else {
         let zero = |score: Option<f64>| score.is_some_and(|score| score.abs() <= 0.0);
         return zero(measured.baseline) && zero(measured.candidate);
     };
     let number = |pair: &ValuePair| match (pair.baseline, pair.candidate) {
-        (Value::Number(ours), Value::Number(theirs)) => Some((ours, theirs)),
-        (Value::Likelihood { log: ours, .. }, Value::Likelihood { log: theirs, .. }) => Some((ours, theirs)),
+        (Value::Number(baseline), Value::Number(candidate)) => Some((baseline, candidate)),
+        (Value::Likelihood { log: baseline, .. }, Value::Likelihood { log: candidate, .. }) => {
+            Some((baseline, candidate))
+        }
         _ => None,
     };
     let mut numbers = measured.losses.iter().filter_map(|(place, _)| number(metric.pairs.get(*place)?));
     let Some((first, _)) = numbers.clone().next() else { return false };
-    // All right is the best that there is, and a fall would show.
+    // Where all answers are right, a loss would show.
     let is_right = measured.is_binary() && first > 0.0;
-    !is_right && numbers.all(|(ours, theirs)| ours.to_bits() == first.to_bits() && theirs.to_bits() == first.to_bits())
+    !is_right
+        && numbers.all(|(baseline, candidate)| {
+            baseline.to_bits() == first.to_bits() && candidate.to_bits() == first.to_bits()
+        })
 }

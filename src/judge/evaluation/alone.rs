@@ -41,7 +41,7 @@ fn damage(file: &AnswerFile) -> Vec<Finding> {
     vec![finding]
 }
 
-/// The word about answers as an invariant; `None` where there are none at all.
+/// The invariant that answers are sound; `None` where there are no answers at all.
 pub fn looked(judged: &[JudgedGenerations], tallies: &[&Tally]) -> Option<Looked> {
     if tallies.is_empty() {
         return None;

@@ -1,7 +1,7 @@
-//! Answers judged by themselves: no text, garbled text, loops, ends at the limit, log-probabilities that are NaN, and answers that
-//! drift although nothing is drawn.
+//! Judges answers by themselves: no text, garbled text, loops, ends at the limit of tokens, log-probabilities that are NaN, and
+//! answers that drift although nothing is sampled.
 //!
-//! docs/evaluation.md has the limits, and the sound answers that look alike.
+//! docs/evaluation.md has the limits, and the sound answers that look similar.
 
 use super::rules;
 use crate::compare::evaluation::answers::{AnswerMeasures, Repeats, measure};
@@ -13,27 +13,28 @@ use crate::result::finding::Finding;
 use crate::result::unit::AnswerCounts;
 use crate::verdict::Severity;
 
-/// Repeats that make a loop.
+/// Repeats that make a loop: longest repeated unit in characters, and fewest times.
 const REPEATS: Repeats = Repeats { most_unit: 200, least_times: 4 };
-/// Characters that a loop covers at least, and its part of the answer.
+/// Fewest characters that a loop covers, and least share of the answer.
 const LOOP: (u64, f64) = (60, 0.4);
-/// Characters of an answer that may be garbled, and the part that is.
+/// Fewest characters of an answer that can be garbled, and least share of replacement characters in it.
 const GARBAGE: (u64, f64) = (10, 0.2);
-/// Wrong answers that count at least, and their share that warns and fails.
+/// Fewest wrong answers that count.
 const LEAST: u64 = 3;
+/// Shares of wrong answers that warn and that fail.
 const SHARES: (f64, f64) = (0.05, 0.2);
-/// Answers at the limit of tokens: how many answers there have to be, the share at the limit, and the characters that at least
-/// half of the answers exceed. Choices of one token end at the limit by design.
+/// Limits for answers cut off at the limit of tokens: fewest answers, least share of them cut, and the characters that more than half of
+/// the answers have to exceed. Choices of one token end at the limit by design.
 const CUT: (u64, f64, u64) = (20, 0.9, 16);
 /// Times that a prompt has to be asked before its answers can drift.
 const ASKED: u32 = 3;
-/// Prompts whose answers are remembered; later ones are not held against each other.
+/// Most prompts whose answers are remembered; answers to later prompts are not compared.
 const MOST_PROMPTS: usize = 1 << 20;
-/// Probability by chance, and factor over the baseline's share, from which on a candidate is worse than a baseline that has
-/// such answers too.
+/// Largest p-value, and least factor over the baseline's share, at which a candidate is worse than a baseline that has such
+/// answers too.
 const BEYOND: (f64, f64) = (0.01, 2.0);
 
-/// Measures an answer for [`Tally::add`].
+/// Measures an answer, so that it can be added to a tally.
 pub fn measured(answer: &Answer<'_>) -> AnswerMeasures {
     measure(answer, REPEATS)
 }
@@ -47,23 +48,25 @@ pub struct Tally {
     empty: Count,
     non_finite: Count,
     cut: Count,
-    /// Answers whose end is known, and of these those that are long.
+    /// Answers with a recorded reason of their end.
     ended: u64,
+    /// Those of them that are longer than a choice of one token.
     long: u64,
     /// Prompts by a hash of step and text.
     prompts: ByHash<Asked>,
+    /// Prompts that were asked often enough for their answers to drift.
     asked_often: u64,
     drifting: Count,
 }
 
-/// Answers of a kind, with the place of the first.
+/// Number of answers of a kind, with step and line of the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     count: u64,
     first: Option<(Option<u64>, u64)>,
 }
 
-/// A prompt, and its first answer.
+/// Hash of a prompt's first answer, how often the prompt was asked, and whether an answer differed.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     text: u64,
@@ -79,7 +82,7 @@ impl Count {
 }
 
 impl Tally {
-    /// The answers of records that are in memory.
+    /// Counts the answers of a file that is in memory.
     pub fn of(file: &Generations) -> Self {
         let mut tally = Self::default();
         file.answers().for_each(|answer| tally.add(measured(&answer)));
@@ -94,11 +97,12 @@ impl Tally {
         let is_garbage =
             answer.characters >= GARBAGE.0 && answer.replaced > 0 && part(answer.replaced, answer.signs, GARBAGE.1);
         let is_loop = answer.repeated >= LOOP.0 && part(answer.repeated, answer.characters, LOOP.1);
-        match () {
-            () if is_garbage => self.garbage.add(&answer),
-            () if !answer.has_text && !answer.is_textless => self.empty.add(&answer),
-            () if is_loop => self.loops.add(&answer),
-            () => {}
+        if is_garbage {
+            self.garbage.add(&answer);
+        } else if !answer.has_text && !answer.is_textless {
+            self.empty.add(&answer);
+        } else if is_loop {
+            self.loops.add(&answer);
         }
         if answer.has_nan {
             self.non_finite.add(&answer);
@@ -113,7 +117,7 @@ impl Tally {
         self.ask(&answer);
     }
 
-    /// Holds an answer against earlier ones to its prompt.
+    /// Compares an answer with the first one to its prompt.
     fn ask(&mut self, answer: &AnswerMeasures) {
         let Some(prompt) = answer.prompt else { return };
         let key = hash::of(&(answer.step, prompt));
@@ -124,7 +128,7 @@ impl Tally {
         asked.times = asked.times.saturating_add(1);
         let was_told = asked.differs && asked.times > ASKED;
         asked.differs |= asked.text != answer.text;
-        // Where nothing says whether answers were drawn, nobody knows whether they may differ.
+        // Answers may differ if they were sampled. Without a record of that, nothing is known.
         if answer.is_sampled == Some(false) {
             self.asked_often += u64::from(asked.times == ASKED);
             if asked.differs && asked.times >= ASKED && !was_told {
@@ -133,12 +137,12 @@ impl Tally {
         }
     }
 
-    /// Answers that were counted.
+    /// Number of answers that were added.
     pub fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// Prompts that were told apart.
+    /// Number of different prompts.
     pub fn prompts(&self) -> usize {
         self.prompts.len()
     }
@@ -162,7 +166,7 @@ impl Tally {
     }
 }
 
-/// Counted answers of one kind under its rule.
+/// A kind of wrong answers: its rule, its count of all candidates for it, and its severity in one run.
 struct Kind {
     rule: &'static Rule,
     of: fn(&Tally) -> (Count, u64),
@@ -203,7 +207,7 @@ fn drift(all: &Tally) -> Option<Severity> {
     (all.drifting.count > 0).then_some(Severity::Warn)
 }
 
-/// Findings about the answers of one run, `task` of them.
+/// Findings about the answers of one run to `task`.
 pub fn of_one(task: &str, answers: &Tally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let severity = (kind.level)(answers)?;
@@ -212,34 +216,35 @@ pub fn of_one(task: &str, answers: &Tally) -> Vec<Finding> {
     KINDS.iter().filter_map(found).collect()
 }
 
-/// Findings about the candidate's answers beside the baseline's: what the candidate alone has fails, what both have alike is a
-/// note.
+/// Findings about the candidate's answers compared with the baseline's. Wrong answers that exceed the baseline's fail; those that both
+/// have alike are information.
 pub fn of_two(task: &str, baseline: &Tally, candidate: &Tally) -> Vec<Finding> {
     let found = |kind: &Kind| {
         let alone = (kind.level)(candidate)?;
-        let ((theirs, their_all), (ours, our_all)) = ((kind.of)(candidate), (kind.of)(baseline));
-        let is_beyond = exceeds((theirs.count, their_all), (ours.count, our_all));
+        let ((candidate_count, candidate_all), (baseline_count, baseline_all)) =
+            ((kind.of)(candidate), (kind.of)(baseline));
+        let is_beyond = exceeds((candidate_count.count, candidate_all), (baseline_count.count, baseline_all));
         let severity = match (kind.level)(baseline) {
             _ if is_beyond => Severity::Fail,
             Some(_) => Severity::Info,
             None => alone.min(Severity::Warn),
         };
         let finding = about(kind, task, candidate).with_severity(severity);
-        Some(finding.with("baseline", ours.count).with("baseline_of", our_all))
+        Some(finding.with("baseline", baseline_count.count).with("baseline_of", baseline_all))
     };
     KINDS.iter().filter_map(found).collect()
 }
 
 /// Whether the candidate has more of a kind than the baseline: the baseline has none, or chance does not explain the excess.
-fn exceeds((theirs, their_all): (u64, u64), (ours, our_all): (u64, u64)) -> bool {
-    if ours == 0 {
+fn exceeds((candidate, candidate_all): (u64, u64), (baseline, baseline_all): (u64, u64)) -> bool {
+    if baseline == 0 {
         return true;
     }
     let (chance, factor) = BEYOND;
     let share = |count: u64, of: u64| count as f64 / of.max(1) as f64;
-    let expected = share(their_all, their_all + our_all);
-    share(theirs, their_all) >= factor * share(ours, our_all)
-        && binomial::upper_tail(theirs, theirs + ours, expected) <= chance
+    let expected = share(candidate_all, candidate_all + baseline_all);
+    share(candidate, candidate_all) >= factor * share(baseline, baseline_all)
+        && binomial::upper_tail(candidate, candidate + baseline, expected) <= chance
 }
 
 fn about(kind: &Kind, task: &str, answers: &Tally) -> Finding {
@@ -367,7 +372,9 @@ mod tests {
 
     #[test]
     fn of_two_runs_the_candidates_own_fails_and_what_both_have_is_a_note() {
-        let severity = |ours: &Tally, theirs: &Tally| of_two("g", ours, theirs).first().map(|finding| finding.severity);
+        let severity = |baseline: &Tally, candidate: &Tally| {
+            of_two("g", baseline, candidate).first().map(|finding| finding.severity)
+        };
         let of = |count| texts("", count, 60);
         assert_eq!(severity(&of(0), &of(3)), Some(Severity::Fail));
         assert_eq!(severity(&of(30), &of(31)), Some(Severity::Info));

@@ -1,4 +1,4 @@
-//! Findings about what cannot be compared: models, tasks and samples of one side, other questions, damage.
+//! Findings about everything that cannot be compared: one-sided models, tasks and samples, other questions, damage.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::read::evaluation::{Damage, Run, Sample, Task};
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
-/// Settings that a finding lists.
+/// Most settings that a finding lists.
 const SHOWN: usize = 8;
 
-/// Findings about a model that one side alone has.
+/// Findings about a model that only `side` has.
 pub(super) fn of_missing_model(side: Side, run: &Run) -> Vec<Finding> {
     let lacking = other(side).as_str();
     let mut findings = vec![Finding::new(&rules::MODEL_MISSING, &run.model).with("side", lacking)];
@@ -21,7 +21,7 @@ pub(super) fn of_missing_model(side: Side, run: &Run) -> Vec<Finding> {
     findings
 }
 
-/// Findings about a model of both sides as a whole.
+/// Findings about a model of both sides, beside its tasks.
 pub(super) fn of_model(model: &PairedModel<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, run) in [(Side::Baseline, model.baseline), (Side::Candidate, model.candidate)] {
@@ -43,7 +43,7 @@ pub(super) fn of_model(model: &PairedModel<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether a setting says which model it is, and not how it is run.
+/// Whether a setting identifies the model, rather than how it is run.
 fn is_model(name: &str) -> bool {
     matches!(name, "model" | "model_dtype" | "model_num_parameters")
 }
@@ -89,7 +89,7 @@ pub(super) fn of_task(task: &PairedTask, sides: [Option<&Task>; 2], policy: &Eva
     findings
 }
 
-/// A task with what both sides say of it.
+/// A task with its results on both sides.
 struct About<'a> {
     task: &'a PairedTask,
     sides: [(Side, Option<&'a Task>); 2],
@@ -118,7 +118,7 @@ impl About<'_> {
         Some(finding.with("shared", shared))
     }
 
-    /// The most that any metric says; metrics of a filter leave out the same samples.
+    /// The largest count of any metric, with its number of samples. Metrics of one filter leave out the same samples.
     fn most(&self, of: impl Fn(&PairedMetric) -> u64) -> (u64, u64) {
         let counts = self.task.metrics.iter().map(|metric| (of(metric), metric.samples));
         counts.max().unwrap_or_default()
@@ -131,7 +131,7 @@ impl About<'_> {
         some.map(|(rule, (count, total))| self.finding(rule).with("count", count).with("total", total)).collect()
     }
 
-    /// Samples of one side that no damage explains; pairing has taken out what a limit explains.
+    /// Reports one-sided samples that no damage explains. Pairing has removed those that a limit explains.
     fn unpaired(&self) -> Option<Finding> {
         if self.sides.iter().any(|(_, side)| side.is_some_and(|side| !side.damages.is_empty())) {
             return None;
@@ -172,7 +172,7 @@ impl About<'_> {
         findings
     }
 
-    /// The one side of which something holds, else `both`.
+    /// Name of the only side for which `holds` is true, else `both`.
     fn which(&self, holds: impl Fn(&Task) -> bool) -> &'static str {
         let [baseline, candidate] = self.sides.map(|(_, side)| side.is_some_and(&holds));
         match (baseline, candidate) {
@@ -208,7 +208,7 @@ impl About<'_> {
             let mut answered = self.task.metrics.iter().filter(|metric| is_answered(metric));
             task.damages.is_empty() && (task.samples.is_none() || answered.any(|metric| !has(task, metric)))
         };
-        // A metric may have a score, and no values in samples that are there.
+        // A metric can have a score although its samples hold no values of it.
         let is_whole = self.sides.iter().all(|(_, side)| side.is_none_or(|side| side.damages.is_empty()));
         let is_some = self.sides.iter().any(|(_, side)| side.is_some_and(lacks))
             || is_whole && self.task.metrics.iter().any(|metric| !metric.has_samples);
@@ -219,17 +219,17 @@ impl About<'_> {
     }
 }
 
-/// Samples whose values the harness could not compute; where it keeps no values of a metric, none of them failed.
+/// Number of samples whose values the harness could not compute; 0 where it stores no values of the metric.
 pub(super) fn failed_samples(metric: &PairedMetric) -> u64 {
     if metric.has_samples { metric.left_out.failed } else { 0 }
 }
 
-/// Whether one identity stands twice in samples that are in order of id.
+/// Whether an id is repeated in samples that are sorted by id.
 fn repeats(samples: &[Sample]) -> bool {
     samples.iter().zip(samples.iter().skip(1)).any(|(one, next)| one.id == next.id)
 }
 
-/// Samples of a task that were not computed, under the filter that has most.
+/// Number of failed samples of a task, under the filter that has most.
 fn failed(task: &Task) -> u64 {
     let filters = task.samples.iter().flat_map(|samples| samples.by_filter.values());
     let count = |samples: &Vec<Sample>| samples.iter().filter(|sample| sample.is_failed).count() as u64;

@@ -8,9 +8,9 @@ use crate::result::finding::Finding;
 use crate::result::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
 use crate::verdict::{CheckId, Severity};
 
-/// Part of the margin below which a drop is no news, however sure it is; none for answers, which are right or wrong.
+/// Share of the margin below which even a significant drop is not reported. Answers that are right or wrong have no such floor.
 const FLOOR: f64 = 0.1;
-/// Half-width of the band of `vllm-ascend`, as a part of the candidate's score, and its absolute part; scores are
+/// Half-width of the band of `vllm-ascend`: relative to the candidate's score, and absolute. Scores are
 /// rounded to four digits there (`np.isclose(baseline, candidate, rtol=0.05)`).
 const BAND: (f64, f64) = (0.05, 1e-8);
 /// Scale by which the candidate's score is rounded before the band is laid around it.
@@ -18,15 +18,15 @@ const FOUR_DIGITS: f64 = 1e4;
 /// Factor above which a score is too good to be that of the same model.
 const FACTOR: f64 = 3.0;
 
-/// A unit with the numbers that decide on it.
+/// A unit with its drop and the p-values that decide about it.
 pub struct Decided<'a> {
     /// The unit.
     pub unit: &'a EvaluationUnit,
     /// The drop.
     pub drop: f64,
-    /// Probability of the drop, corrected.
+    /// P-value of the drop, corrected for the number of tests.
     pub adjusted: f64,
-    /// Probability of the gain.
+    /// P-value of the gain, not corrected.
     pub better: f64,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
     }
 }
 
-/// The finding that a drop or gain leads to, if any.
+/// Returns the finding about a drop or gain, if it is large and sure enough for one.
 pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
     let Decided { unit, drop, adjusted, better } = *decided;
     let alpha = policy.alpha.get();
@@ -54,7 +54,7 @@ pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Findi
     let floor = if unit.test == Some(EvaluationTest::Mcnemar) { 0.0 } else { FLOOR * margin };
     let is_drop = drop > 0.0 && drop >= margin;
     let rule = if unit.higher_is_better.is_none() {
-        // Nobody knows which way is worse: a change is worth a look and no more.
+        // The metric has no known direction, so a change is only worth a look.
         (adjusted <= alpha_warn && is_drop).then_some((&rules::POSSIBLE_DROP, adjusted))
     } else if adjusted <= alpha && is_drop {
         Some((&rules::DROP, adjusted))
@@ -69,11 +69,12 @@ pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Findi
     Some(with_numbers(about(rule, unit), unit, drop.abs(), chance))
 }
 
-/// The finding about a drop that the candidate's scores show and its answers, which the baseline has, could decide.
+/// Returns the finding about a drop of the candidate's scores that only answers could decide. `lacks` says whether the baseline has
+/// answers and the candidate has none.
 pub(super) fn of_lost_answers(decided: &Decided<'_>, lacks: bool, policy: &EvaluationPolicy) -> Option<Finding> {
     let Decided { unit, drop, adjusted, .. } = *decided;
     let is_drop = drop > 0.0 && drop >= unit.margin.0;
-    // A policy that accepts scores alone has chosen the weaker test, and one that is sure needs no other.
+    // A policy that accepts scores alone has chosen the weaker test, and a significant drop needs no stronger one.
     let is_told = policy.accept_scores || adjusted <= policy.alpha.get() && unit.higher_is_better.is_some();
     if !lacks || !is_drop || is_told {
         return None;
@@ -81,8 +82,8 @@ pub(super) fn of_lost_answers(decided: &Decided<'_>, lacks: bool, policy: &Evalu
     Some(with_numbers(about(&rules::ANSWERS_NEEDED, unit), unit, drop, adjusted))
 }
 
-/// The finding about a score that is better than any run of the same model can be: above three times the baseline's, or below a
-/// third where less is better. `better` is its probability by chance.
+/// Returns the finding about a score that is too good for the same model: above three times the baseline's, or below a third of it where
+/// less is better. `better` is the p-value of the gain.
 pub(super) fn too_good(unit: &EvaluationUnit, better: f64, policy: &EvaluationPolicy) -> Option<Finding> {
     let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
     let kind = match unit.higher_is_better? {
@@ -116,7 +117,7 @@ fn with_numbers(mut finding: Finding, unit: &EvaluationUnit, drop: f64, chance: 
     finding
 }
 
-/// The finding about answers that changed both ways.
+/// The finding about answers that changed in both directions; `expected` is the share that noise explains.
 pub(super) fn of_changes(unit: &EvaluationUnit, expected: f64, severity: Severity) -> Finding {
     about(&rules::ANSWERS_CHANGED, unit)
         .with_severity(severity)

@@ -1,4 +1,4 @@
-//! Units before they are tested: a metric of a task, of a pool, or of what one side lacks.
+//! Units before they are tested: a metric of a task, of a pool, or of a task that one side lacks.
 
 use std::collections::BTreeSet;
 
@@ -21,19 +21,19 @@ use crate::verdict::Side;
 pub(super) struct Draft<'a> {
     /// The unit.
     pub(super) unit: EvaluationUnit,
-    /// Numbers of its metric.
+    /// Measured numbers of its metric.
     pub(super) measured: Measured,
-    /// The metric and both sides of its task; `None` for pooled units and what one side lacks.
+    /// The metric and both sides of its task; `None` for pooled units and for what one side lacks.
     pub(super) source: Option<(&'a PairedMetric, [&'a Task; 2])>,
-    /// Place of the findings about its task; `None` for pooled units.
+    /// Index of the findings about its task; `None` for pooled units.
     pub(super) task: Option<usize>,
-    /// Key of the policy that gives its margin; `None` for a built-in one.
+    /// Key of the policy that sets its margin; `None` for a built-in margin.
     pub(super) key: Option<String>,
     /// Findings about it alone.
     pub(super) findings: Vec<Finding>,
 }
 
-/// The tasks of a model, their findings added to `told`.
+/// Drafts for the tasks of a model. Findings about each task are added to `told`.
 pub(super) fn of_model<'a>(
     model: &'a PairedModel<'_>,
     policy: &Policy,
@@ -73,7 +73,7 @@ pub(super) fn unpaired_units<'a>(model: &str, name: &str, task: &Task, side: Sid
     let nameless = ScoreName { metric: String::new(), filter: None };
     let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
     for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
-        // All samples of a filter have the same metrics, but for damage.
+        // All samples of a filter have the same metrics unless the file is damaged.
         let metrics = samples.first().into_iter().flat_map(|sample| sample.values.keys());
         names.extend(metrics.map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
     }
@@ -137,13 +137,13 @@ fn draft<'a>(
     Draft { unit, measured, source: Some((metric, sides)), task: Some(place), key: matters.key, findings }
 }
 
-/// Enters what was measured into a unit.
+/// Writes the measured numbers into a unit.
 fn fill(unit: &mut EvaluationUnit, measured: &Measured, matters: &Matters) {
     (unit.margin, unit.is_relative) = (Number(matters.value), matters.is_relative);
     let Some(evidence) = &measured.evidence else { return };
     let Some(effect) = measured.effect(matters.is_relative) else { return };
     let is_paired = !matches!(evidence, Evidence::Scores(_));
-    // A change of a metric without a direction has a size alone.
+    // A change of a metric without a direction has a size but no sign.
     let effect = if unit.higher_is_better.is_none() { absolute(effect) } else { effect };
     unit.test = Some(evidence.test());
     unit.drop = Some(Number(effect.drop));
@@ -163,7 +163,7 @@ fn absolute(effect: Effect) -> Effect {
     }
 }
 
-/// Findings about values: not finite, not computed, without an error.
+/// Findings about values that are not finite, were not computed, or have no usable standard error.
 fn of_values(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measured) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some((baseline, candidate)) = measured.non_finite {

@@ -1,18 +1,18 @@
-//! Texts of a sample as documents show them: short, where the answers part, and without secrets.
+//! Excerpts of a sample's texts for documents: short, around the place where the answers differ, and without secrets.
 
 use crate::kind::SampleId;
 use crate::pair::evaluation::TextPair;
 use crate::redact::Redactor;
 use crate::result::unit::FlippedSample;
 
-/// Characters of a text.
+/// Most characters of an excerpt.
 const LENGTH: usize = 200;
-/// Characters shown before the place where two long answers part.
+/// Characters shown before the place where two long answers differ.
 const BEFORE: usize = 80;
-/// Characters of a text that are looked at; what stands behind is not shown.
+/// Characters of a text that are read; the rest is not shown.
 const READ: usize = 1 << 16;
 
-/// Texts of a sample, cut.
+/// Excerpts of a sample's texts on both sides.
 pub(super) fn of(id: SampleId, texts: &TextPair) -> FlippedSample {
     let (baseline, candidate, shared) = parted(&texts.baseline.answer, &texts.candidate.answer);
     FlippedSample {
@@ -25,29 +25,29 @@ pub(super) fn of(id: SampleId, texts: &TextPair) -> FlippedSample {
     }
 }
 
-/// Both answers around the place where they part, and the characters that both cuts share.
-fn parted(ours: &str, theirs: &str) -> (String, String, u64) {
-    let (ours, theirs) = (clean(ours), clean(theirs));
-    let shared = shared(&ours, &theirs);
-    let is_long = ours.chars().nth(LENGTH).is_some() || theirs.chars().nth(LENGTH).is_some();
+/// Excerpts of both answers around the place where they differ, and the length of the prefix that the excerpts share.
+fn parted(baseline: &str, candidate: &str) -> (String, String, u64) {
+    let (baseline, candidate) = (clean(baseline), clean(candidate));
+    let shared = shared(&baseline, &candidate);
+    let is_long = baseline.chars().nth(LENGTH).is_some() || candidate.chars().nth(LENGTH).is_some();
     let from = if is_long { shared.saturating_sub(BEFORE) } else { 0 };
-    let (ours, theirs) = (start(&ours, from), start(&theirs, from));
-    let shown = self::shared(&ours, &theirs);
-    (ours, theirs, shown as u64)
+    let (baseline, candidate) = (start(&baseline, from), start(&candidate, from));
+    let shown = self::shared(&baseline, &candidate);
+    (baseline, candidate, shown as u64)
 }
 
-/// Characters that two texts begin with alike.
-pub(super) fn shared(ours: &str, theirs: &str) -> usize {
-    ours.chars().zip(theirs.chars()).take_while(|(one, other)| one == other).count()
+/// Number of characters in the common prefix of two texts.
+pub(super) fn shared(left: &str, right: &str) -> usize {
+    left.chars().zip(right.chars()).take_while(|(one, other)| one == other).count()
 }
 
-/// The text without secrets, as far as it is looked at.
+/// The part of the text that is read, without secrets.
 fn clean(text: &str) -> String {
     let cut = text.char_indices().nth(READ).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
     Redactor::default().text(cut)
 }
 
-/// The text from a character on; `…` stands for what is left out.
+/// An excerpt that starts at character `from`; `…` stands for omitted text.
 fn start(text: &str, from: usize) -> String {
     let text = clean(text);
     let before = if from > 0 { "…" } else { "" };
@@ -61,7 +61,7 @@ fn start(text: &str, from: usize) -> String {
     }
 }
 
-/// The end of a text.
+/// An excerpt of the end of a text.
 fn end(text: &str) -> String {
     let count = text.chars().count();
     let last: String = text.chars().skip(count.saturating_sub(READ)).collect();
@@ -75,13 +75,13 @@ mod tests {
     use super::*;
     use crate::read::evaluation::SampleTexts;
 
-    fn of_answers(ours: &str, theirs: &str) -> FlippedSample {
+    fn of_answers(baseline: &str, candidate: &str) -> FlippedSample {
         let side = |answer: &str| SampleTexts {
             question: format!("{}end?", "q".repeat(300)),
             answer: answer.to_owned(),
             target: "42".to_owned(),
         };
-        of(SampleId::Number(3), &TextPair { baseline: side(ours), candidate: side(theirs) })
+        of(SampleId::Number(3), &TextPair { baseline: side(baseline), candidate: side(candidate) })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Judging generations token by token: whether a near tie explains where two of them part.
+//! Judges generations token by token: whether a near tie explains that two of them diverge.
 
 use super::answers::{Tally, of_two};
 use super::{excerpt, rules};
@@ -14,16 +14,16 @@ use crate::result::number::Number;
 use crate::result::unit::{Divergence, DivergenceKind, Evidence, GenerationUnit};
 use crate::verdict::{Profile, Severity, Side};
 
-/// Tie limit over the noise of log-probabilities.
+/// Tie limit, in units of the noise of log-probabilities.
 const OVER_NOISE: f64 = 4.0;
-/// Least and largest tie limit, in nats.
+/// Smallest and largest tie limit, in nats.
 const TIE: (f64, f64) = (0.1, 0.5);
-/// Share of the prompts that may part without a tie, and no more than warn.
+/// Share of the prompts that may diverge without a tie and only warn.
 const MOST_SHARE: f64 = 0.01;
-/// Standard errors by which a scale has to be off.
+/// Standard errors by which the scale of log-probabilities has to differ from 1.
 const SURE: f64 = 3.0;
 
-/// A file of generations judged; its verdict follows from the findings once the policy has applied them.
+/// A judged file of generations. Its verdict follows from the findings once the policy is applied to them.
 #[derive(Debug)]
 pub struct JudgedGenerations {
     /// The unit.
@@ -32,7 +32,7 @@ pub struct JudgedGenerations {
     pub findings: Vec<Finding>,
 }
 
-/// A pair that parts.
+/// A pair of answers that diverge.
 struct Different<'a> {
     name: &'a str,
     baseline: &'a Generation,
@@ -45,23 +45,28 @@ struct Different<'a> {
 #[derive(Debug, Default)]
 struct Ends {
     count: u64,
-    /// The first of them: its name, and the reasons of baseline and candidate.
+    /// Name of the first of them, and its reasons on the baseline and the candidate side.
     first: Option<[String; 3]>,
 }
 
 impl Ends {
     fn add(&mut self, name: &str, baseline: &Generation, candidate: &Generation) {
-        let (Some(ours), Some(theirs)) = (&baseline.finish, &candidate.finish) else { return };
-        if ours != theirs {
+        let (Some(baseline_end), Some(candidate_end)) = (&baseline.finish, &candidate.finish) else { return };
+        if baseline_end != candidate_end {
             self.count += 1;
-            self.first.get_or_insert_with(|| [name.to_owned(), ours.clone(), theirs.clone()]);
+            self.first.get_or_insert_with(|| [name.to_owned(), baseline_end.clone(), candidate_end.clone()]);
         }
     }
 
     fn finding(self, unit: &GenerationUnit) -> Option<Finding> {
-        let [name, ours, theirs] = self.first?;
+        let [name, baseline, candidate] = self.first?;
         let finding = about(&rules::FINISH_DIFFERS, unit).with("count", self.count).with("compared", unit.compared);
-        Some(finding.with("doc_id", name.as_str()).with("baseline", ours.as_str()).with("candidate", theirs.as_str()))
+        Some(
+            finding
+                .with("doc_id", name.as_str())
+                .with("baseline", baseline.as_str())
+                .with("candidate", candidate.as_str()),
+        )
     }
 }
 
@@ -70,21 +75,22 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     let mut agreement = Agreement::default();
     let mut different = Vec::new();
     let (mut compared, mut ends) = (0, Ends::default());
-    for ((ours, theirs), name) in paired.pairs.iter().zip(&paired.names) {
-        let (Some(ours), Some(theirs)) = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs))
+    for ((baseline, candidate), name) in paired.pairs.iter().zip(&paired.names) {
+        let (Some(baseline), Some(candidate)) =
+            (paired.baseline.records.get(*baseline), paired.candidate.records.get(*candidate))
         else {
             continue;
         };
         compared += 1;
-        let found = parting(&ours.tokens, &theirs.tokens);
-        let shared = found.map_or(ours.tokens.len(), |found| found.token);
-        agreement.add(&ours.tokens, &theirs.tokens, shared);
-        if found.is_none() && ours.text == theirs.text {
-            ends.add(name, ours, theirs);
+        let found = parting(&baseline.tokens, &candidate.tokens);
+        let shared = found.map_or(baseline.tokens.len(), |found| found.token);
+        agreement.add(&baseline.tokens, &candidate.tokens, shared);
+        if found.is_none() && baseline.text == candidate.text {
+            ends.add(name, baseline, candidate);
         }
         if let Some(parting) = found {
             let kind = DivergenceKind::Unexplained;
-            different.push(Different { name, baseline: ours, candidate: theirs, parting, kind });
+            different.push(Different { name, baseline, candidate, parting, kind });
         }
     }
     let limit = tie_limit(&agreement, policy);
@@ -110,27 +116,27 @@ pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGeneratio
     let mut findings = missing(paired, &unit);
     findings.extend(of_divergences(&unit, &different, limit, policy));
     findings.extend(ends.finding(&unit));
-    // Also behind the place where two answers part, and of tokens that were not taken.
+    // This includes tokens behind the point of divergence, and tokens that were not chosen.
     agreement.non_finite = agreement.non_finite.max(broken(paired));
     findings.extend(of_probabilities(&unit, &agreement, policy));
-    let [ours, theirs] = [paired.baseline, paired.candidate].map(Tally::of);
-    findings.extend(of_two(&unit.task, &ours, &theirs));
+    let [baseline, candidate] = [paired.baseline, paired.candidate].map(Tally::of);
+    findings.extend(of_two(&unit.task, &baseline, &candidate));
     JudgedGenerations { unit, findings }
 }
 
-/// Log-probabilities of the candidate that are NaN, in records of which the baseline has none.
+/// Number of the candidate's log-probabilities that are NaN, in records without NaN on the baseline side.
 fn broken(paired: &PairedGenerations<'_>) -> u64 {
-    let pairs = paired.pairs.iter().filter_map(|(ours, theirs)| {
-        Some((paired.baseline.records.get(*ours)?.broken, paired.candidate.records.get(*theirs)?.broken))
+    let pairs = paired.pairs.iter().filter_map(|(baseline, candidate)| {
+        Some((paired.baseline.records.get(*baseline)?.broken, paired.candidate.records.get(*candidate)?.broken))
     });
-    pairs.filter(|(ours, _)| *ours == 0).map(|(_, theirs)| theirs).sum()
+    pairs.filter(|(baseline, _)| *baseline == 0).map(|(_, candidate)| candidate).sum()
 }
 
-/// Account of the prompts. Two answers of no token agree without saying anything.
+/// Account of the prompts. Two answers without tokens agree trivially.
 fn account(paired: &PairedGenerations<'_>, compared: u64) -> Evidence {
-    let is_empty = |(ours, theirs): &&(usize, usize)| {
-        let records = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs));
-        matches!(records, (Some(ours), Some(theirs)) if ours.tokens.is_empty() && theirs.tokens.is_empty())
+    let is_empty = |(baseline, candidate): &&(usize, usize)| {
+        let records = (paired.baseline.records.get(*baseline), paired.candidate.records.get(*candidate));
+        matches!(records, (Some(left), Some(right)) if left.tokens.is_empty() && right.tokens.is_empty())
     };
     let mut evidence = Evidence {
         compared,
@@ -156,11 +162,11 @@ fn tie_limit(agreement: &Agreement, policy: &Policy) -> f64 {
 }
 
 fn kind(one: &Different<'_>, limit: f64) -> DivergenceKind {
-    let (ours, theirs) = (one.baseline, one.candidate);
-    let is_beginning =
-        ours.text != theirs.text && (ours.text.starts_with(&theirs.text) || theirs.text.starts_with(&ours.text));
-    // Answers that are drawn at random part anywhere.
-    let is_sampled = ours.is_sampled == Some(true) || theirs.is_sampled == Some(true);
+    let (baseline, candidate) = (one.baseline, one.candidate);
+    let is_beginning = baseline.text != candidate.text
+        && (baseline.text.starts_with(&candidate.text) || candidate.text.starts_with(&baseline.text));
+    // Sampled answers can diverge anywhere.
+    let is_sampled = baseline.is_sampled == Some(true) || candidate.is_sampled == Some(true);
     match one.parting.gap {
         Gap::Nats(gap) if gap <= limit => DivergenceKind::Tie,
         _ if is_sampled => DivergenceKind::Unexplained,
@@ -171,7 +177,7 @@ fn kind(one: &Different<'_>, limit: f64) -> DivergenceKind {
     }
 }
 
-/// The earliest pair that parts far from a tie or in length, else the earliest one that parts; of equal ones the first.
+/// The pair that diverges earliest far from a tie or in length, else the one that diverges earliest. The first of equal ones.
 fn first<'a, 'b>(different: &'b [Different<'a>]) -> Option<&'b Different<'a>> {
     let is_wrong = |one: &Different<'_>| matches!(one.kind, DivergenceKind::Far | DivergenceKind::Length);
     different.iter().min_by_key(|one| (!is_wrong(one), one.parting.token))
@@ -245,13 +251,13 @@ fn missing(paired: &PairedGenerations<'_>, unit: &GenerationUnit) -> Vec<Finding
     findings
 }
 
-/// Severity of `wrong` generations of `compared` that part without a tie: a few are a warning.
+/// Severity of `wrong` among `compared` generations that diverge without a tie: a few only warn.
 pub fn severity_of(wrong: u64, compared: u64) -> Severity {
     let most = (MOST_SHARE * compared as f64).max(1.0);
     if wrong as f64 > most { Severity::Fail } else { Severity::Warn }
 }
 
-/// Findings about generations that part.
+/// Findings about generations that diverge.
 fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64, policy: &Policy) -> Vec<Finding> {
     let is_exact = policy.profile == Profile::BitExact;
     let wrong = if is_exact { Severity::Fail } else { severity_of(unit.far + unit.length, unit.compared) };
@@ -260,7 +266,7 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
         (&rules::DIVERGES, DivergenceKind::Far, unit.far, wrong),
         (&rules::STOP_DIFFERS, DivergenceKind::Length, unit.length, wrong),
         (&rules::UNEXPLAINED, DivergenceKind::Unexplained, unit.unexplained, unexplained),
-        // Only where every bit counts is a tie a difference.
+        // A near tie counts as a difference only under the bit-exact profile.
         (&rules::DIVERGES, DivergenceKind::Tie, if is_exact { unit.near_ties } else { 0 }, Severity::Fail),
     ];
     let finding = |(rule, kind, count, severity): (&Rule, DivergenceKind, u64, Severity)| {
@@ -293,7 +299,7 @@ fn of_probabilities(unit: &GenerationUnit, agreement: &Agreement, policy: &Polic
     }
     let mean = agreement.mean();
     let scale = agreement.scale();
-    // A scale is off only by more than the spread of its own terms explains.
+    // The scale is wrong only if its own standard error does not explain the distance.
     let is_scaled = scale.is_some_and(|(scale, error)| (scale - 1.0).abs() > most_scale.max(SURE * error));
     if mean.is_some_and(|mean| mean > most) || is_scaled {
         let mut finding = about(&rules::LOGPROBS_DIFFER, unit).with("mean_limit", most).with("scale_limit", most_scale);

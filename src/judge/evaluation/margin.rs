@@ -1,20 +1,20 @@
-//! Drop that matters, by the kind of metric and by the policy.
+//! The margin of a metric: the smallest drop that matters, by the kind of metric and by the policy.
 
 use crate::policy::evaluation::margin::{Margin, Margins, MetricScale};
 
 /// Margin of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matters {
-    /// The margin, in the metric's unit or as a part of the baseline's value.
+    /// The margin, in the metric's unit or relative to the baseline's value.
     pub value: f64,
-    /// Whether it is a part.
+    /// Whether the margin is relative.
     pub is_relative: bool,
-    /// Key of the policy that gives it; `None` for a built-in one.
+    /// Key of the policy that sets it; `None` for a built-in margin.
     pub key: Option<String>,
 }
 
-/// Scale of a metric by its name and by `values`, which are all that is known of it; `None` for any other number. A name that
-/// promises points is not believed where all values are fractions.
+/// Scale of a metric by its name and its known `values`; `None` for any other number. A metric that is named as points is a rate where all
+/// values are fractions.
 pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<MetricScale> {
     let (mut some, mut is_rate) = (false, true);
     for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -31,7 +31,7 @@ pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<Metr
 /// The margin of a metric of a task.
 pub fn of(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> Matters {
     let fits = |margin: &Margin| match margin {
-        // No rate drops by as much: the key was meant for another metric.
+        // A rate cannot drop by 1 or more, so the key was meant for another metric.
         Margin::Absolute(value) => scale != Some(MetricScale::Rate) || *value < 1.0,
         Margin::Relative(_) => true,
     };

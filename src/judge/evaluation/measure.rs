@@ -1,4 +1,4 @@
-//! A metric measured: the drop over its pairs, and what its test needs.
+//! Measures a metric: the drop over its pairs, and the input of its test.
 
 use super::comparable::failed_samples;
 use super::standard_error;
@@ -11,7 +11,7 @@ use crate::read::evaluation::{Score, Value};
 use crate::result::unit::EvaluationTest;
 use crate::verdict::Side;
 
-/// Part of a score by which two writings of it may differ.
+/// Relative difference up to which two scores are the same number, written twice.
 const ROUNDING: f64 = 1e-9;
 
 /// Input of a test.
@@ -26,16 +26,16 @@ pub(super) enum Evidence {
     },
     /// Losses of the pairs, in order of id; positive where the candidate is worse.
     Losses(Vec<f64>),
-    /// Drop of two scores in standard errors.
+    /// Drop between two scores, in standard errors.
     Scores(f64),
 }
 
-/// Probabilities of a test by chance alone.
+/// P-values of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Chances {
-    /// Of a drop as large; where no direction is known, of a change as large.
+    /// P-value of a drop as large; of a change as large where the metric has no direction.
     pub(super) worse: f64,
-    /// Of a gain as large.
+    /// P-value of a gain as large.
     pub(super) better: f64,
 }
 
@@ -49,7 +49,7 @@ impl Evidence {
         }
     }
 
-    /// Runs the test in a run of `tests` tests; both directions count where none is known.
+    /// Runs the test, one of `tests` in the run. It is two-sided unless `is_one_sided`.
     pub(super) fn chances(&self, tests: u64, is_one_sided: bool) -> Chances {
         let (worse, better) = match self {
             Self::Counts { worse, better } => (binomial::mcnemar(*worse, *better), binomial::mcnemar(*better, *worse)),
@@ -67,20 +67,20 @@ impl Evidence {
     }
 }
 
-/// Size of a drop, in the metric's unit or as a part of the baseline's value.
+/// Size of a drop, in the metric's unit or relative to the baseline's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Effect {
     /// The drop; negative for a gain.
     pub(super) drop: f64,
     /// Ends of its 95 % interval.
     pub(super) interval: [f64; 2],
-    /// Smallest drop that the test finds four times in five.
+    /// Smallest drop that the test finds with a power of 80 %.
     pub(super) detectable: f64,
 }
 
 impl Effect {
     fn times(self, factor: f64) -> Self {
-        // Nothing lost is nothing lost whatever the size, even where that is 0.
+        // A drop of 0 stays 0, even where the factor is infinite.
         let times = |value: f64| if value.abs() > 0.0 { value * factor } else { 0.0 };
         Self { drop: times(self.drop), interval: self.interval.map(times), detectable: times(self.detectable) }
     }
@@ -91,11 +91,11 @@ impl Effect {
 pub(super) struct Measured {
     /// Input of the test; `None` where nothing can be tested.
     pub(super) evidence: Option<Evidence>,
-    /// The drop, as it was measured.
+    /// The drop as measured: relative to `size` where `is_part`, else in the metric's unit.
     effect: Option<Effect>,
-    /// Whether it was measured as a part of `size`.
+    /// Whether the effect is relative to `size`.
     is_part: bool,
-    /// The baseline's value, in whose parts a drop is told.
+    /// Magnitude of the baseline's value, which relative drops refer to.
     size: f64,
     /// The baseline's score.
     pub(super) baseline: Option<f64>,
@@ -103,20 +103,20 @@ pub(super) struct Measured {
     pub(super) candidate: Option<f64>,
     /// Scale of the metric.
     pub(super) scale: Option<MetricScale>,
-    /// Loss of each pair in the test with its place among the pairs.
+    /// Index of each tested pair among the metric's pairs, with its loss.
     pub(super) losses: Vec<(usize, f64)>,
-    /// The first values of which the candidate's alone is not finite.
+    /// The first pair of values of which only the candidate's is not finite.
     pub(super) non_finite: Option<(f64, f64)>,
-    /// Pairs whose values cannot be compared: not finite on the baseline, or of two kinds.
+    /// Number of pairs whose values cannot be compared: not finite on the baseline side, or of two kinds.
     pub(super) uncomputed: u64,
-    /// Whether scores are compared without a standard error and without a rate to take it from.
+    /// Whether scores have no standard error, and no rate from which to compute one.
     pub(super) lacks_error: bool,
-    /// Sides whose standard error was none, or wider than it can be, and was replaced.
+    /// Sides whose standard error was invalid or wider than possible, and was replaced.
     pub(super) replaced_errors: Vec<Side>,
 }
 
 impl Measured {
-    /// The drop as a part of the baseline's value or in the metric's own unit.
+    /// The drop, relative to the baseline's value or in the metric's own unit.
     pub(super) fn effect(&self, is_relative: bool) -> Option<Effect> {
         let effect = self.effect?;
         Some(match (self.is_part, is_relative) {
@@ -132,7 +132,7 @@ impl Measured {
         (count(|loss| loss > 0.0), count(|loss| loss < 0.0))
     }
 
-    /// Answers of several tasks together: their effect, how many changed, and the rates of both sides.
+    /// The measurement of several tasks together, from their effect, the changed answers and the rates of both sides.
     pub(super) fn of_counts(effect: Effect, (worse, better): (u64, u64), (baseline, candidate): (f64, f64)) -> Self {
         Self {
             evidence: Some(Evidence::Counts { worse, better }),
@@ -151,10 +151,12 @@ impl Measured {
     }
 }
 
-/// Numbers of both sides in the test, by place among the pairs.
+/// Numbers of both sides that enter the test, with the index of their pair.
 #[derive(Default)]
 struct Numbers {
+    /// Index, baseline, candidate.
     plain: Vec<(usize, f64, f64)>,
+    /// Index, log-likelihood of the baseline and of the candidate, and size of the text in words, bytes or documents.
     likelihoods: Vec<(usize, f64, f64, f64)>,
     is_corpus: bool,
     non_finite: Option<(f64, f64)>,
@@ -168,7 +170,7 @@ impl Numbers {
         for (place, pair) in metric.pairs.iter().enumerate() {
             numbers.add(place, pair, is_log);
         }
-        // Values of two kinds tell that one of them was not computed.
+        // A metric has values of one kind, so plain numbers beside likelihoods were not computed.
         if !numbers.plain.is_empty() && !numbers.likelihoods.is_empty() {
             numbers.uncomputed += numbers.plain.len() as u64;
             numbers.plain.clear();
@@ -208,14 +210,13 @@ impl Numbers {
     }
 }
 
-/// Whether a metric's numbers are log-likelihoods: a perplexity is at least 1, and its samples carry what it is made of.
+/// Whether a metric's numbers are log-likelihoods. A perplexity is at least 1, so numbers up to 0 are the logarithms it is made of.
 fn is_log(metric: &PairedMetric) -> bool {
     let is_log = |value: &Value| matches!(value, Value::Number(value) if *value <= 0.0 || value.is_nan());
     metric.metric == "perplexity" && metric.pairs.iter().all(|pair| is_log(&pair.baseline) && is_log(&pair.candidate))
 }
 
-/// Measures a metric. Its scores are compared only where `may_use_scores`: not where samples that had to leave the test are
-/// in them.
+/// Measures a metric. Scores are compared only if `may_use_scores`: they must not include samples that were left out of the test.
 pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
     let numbers = Numbers::of(metric);
     let score = |score: Option<Score>| score.map(|score| score.value);
@@ -242,10 +243,10 @@ pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
             of_scores(&mut measured, metric);
         }
     }
-    // One that no test needs is named all the same.
+    // A broken standard error is reported even where no test needs it.
     let error = |score: Option<Score>| score.and_then(|score| score.error);
     let is_broken = matches!((error(metric.baseline), error(metric.candidate)),
-        (Some(ours), Some(theirs)) if ours.is_finite() && !theirs.is_finite());
+        (Some(baseline_error), Some(candidate_error)) if baseline_error.is_finite() && !candidate_error.is_finite());
     if is_broken && !measured.replaced_errors.contains(&Side::Candidate) {
         measured.replaced_errors.push(Side::Candidate);
     }
@@ -267,7 +268,7 @@ fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_
         measured.effect = rate_effect(worse, better, pairs);
         measured.evidence = Some(Evidence::Counts { worse, better });
     } else {
-        // Sums of numbers near the end of what can be written have no size.
+        // Sums of numbers near the largest float overflow.
         let are_finite =
             |(drop, error): &(f64, f64)| drop.is_finite() && error.is_finite() && measured.size.is_finite();
         let found = interval::mean(&losses).filter(are_finite);
@@ -280,7 +281,7 @@ fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_
     }
 }
 
-/// Effect of changed answers over pairs; `None` without pairs.
+/// Effect of `worse` and `better` answers among `pairs`; `None` without pairs.
 pub(super) fn rate_effect(worse: u64, better: u64, pairs: u64) -> Option<Effect> {
     let drop = (worse as f64 - better as f64) / pairs as f64;
     Some(Effect {
@@ -294,7 +295,7 @@ fn around(drop: f64, error: f64) -> Effect {
     Effect { drop, interval: interval::around(drop, error), detectable: DETECTABLE * error }
 }
 
-/// Perplexities and bits per byte: sums of log-likelihoods over words, bytes or documents.
+/// Measures perplexities and bits per byte: sums of log-likelihoods over words, bytes or documents.
 fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
     let losses: Vec<f64> = values.iter().map(|(_, b, c, _)| b - c).collect();
     measured.losses = values.iter().map(|(place, b, c, _)| (*place, b - c)).collect();
@@ -305,7 +306,7 @@ fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
     let count = losses.len() as f64;
     let is_bits = measured.scale == Some(MetricScale::BitsPerByte);
     let over = if is_bits { log } else { size };
-    // Text of no length, or of certain likelihood, has nothing that could get worse by a part.
+    // A text without length, or with likelihood 1, has no relative change.
     let (drop, error) = (mean * count / over, error * count / over);
     if over.is_nan() || over <= 0.0 || drop.is_nan() || error.is_nan() {
         measured.uncomputed += values.len() as u64;
@@ -326,31 +327,33 @@ fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
     measured.evidence = Some(Evidence::Losses(losses));
 }
 
-/// Scores alone, with the standard errors that the harness gives or that follow from a rate.
+/// Measures scores without answers, with standard errors from the harness or from the rate.
 fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
-    let (Some(ours), Some(theirs)) = (metric.baseline, metric.candidate) else { return };
-    if !ours.value.is_finite() || !theirs.value.is_finite() {
+    let (Some(baseline), Some(candidate)) = (metric.baseline, metric.candidate) else { return };
+    if !baseline.value.is_finite() || !candidate.value.is_finite() {
         return;
     }
     let is_rate = measured.scale == Some(MetricScale::Rate);
-    let errors = standard_error::of_pair((ours, theirs), metric.counts, is_rate);
+    let errors = standard_error::of_pair((baseline, candidate), metric.counts, is_rate);
     measured.replaced_errors = errors.replaced;
-    let (of_ours, of_theirs) = match (errors.baseline, errors.candidate) {
-        (Some(of_ours), Some(of_theirs)) => (of_ours, of_theirs),
+    let (baseline_error, candidate_error) = match (errors.baseline, errors.candidate) {
+        (Some(baseline_error), Some(candidate_error)) => (baseline_error, candidate_error),
         // The same answers have the same score, whatever its error.
-        _ if is_same(metric, ours.value, theirs.value) => (0.0, 0.0),
+        _ if is_same(metric, baseline.value, candidate.value) => (0.0, 0.0),
         _ => {
             measured.lacks_error = true;
             return;
         }
     };
     let is_higher_better = metric.higher_is_better.unwrap_or(true);
-    let drop = if is_higher_better { ours.value - theirs.value } else { theirs.value - ours.value };
-    let mut error = of_ours.hypot(of_theirs);
+    let drop = if is_higher_better { baseline.value - candidate.value } else { candidate.value - baseline.value };
+    let mut error = baseline_error.hypot(candidate_error);
     if error <= 0.0 && drop.abs() > 0.0 {
-        // All right on one side and all wrong on the other: the error of either is 0 by its formula, not in truth.
+        // All answers right on one side and all wrong on the other: both errors are 0 by their formula, although the true ones are not.
         let pooled = metric.counts.0.zip(metric.counts.1).filter(|_| is_rate);
-        match pooled.and_then(|(ours_of, theirs_of)| pooled_error((ours.value, ours_of), (theirs.value, theirs_of))) {
+        match pooled.and_then(|(baseline_count, candidate_count)| {
+            pooled_error((baseline.value, baseline_count), (candidate.value, candidate_count))
+        }) {
             Some(pooled) => error = pooled,
             None => {
                 measured.lacks_error = true;
@@ -362,20 +365,20 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
         measured.lacks_error = true;
         return;
     }
-    measured.size = ours.value.abs();
+    measured.size = baseline.value.abs();
     measured.effect = Some(around(drop, error));
     measured.evidence = Some(Evidence::Scores(if error > 0.0 { drop / error } else { 0.0 }));
 }
 
-/// Whether all answers of a metric of the whole corpus are the same on both sides, and the scores too.
-fn is_same(metric: &PairedMetric, ours: f64, theirs: f64) -> bool {
+/// Whether all answers are the same on both sides, and the scores too.
+fn is_same(metric: &PairedMetric, baseline: f64, candidate: f64) -> bool {
     let are_same = !metric.pairs.is_empty() && metric.pairs.iter().all(|pair| pair.same_answer == Some(true));
-    are_same && (ours - theirs).abs() <= ROUNDING * ours.abs()
+    are_same && (baseline - candidate).abs() <= ROUNDING * baseline.abs()
 }
 
-/// Standard error of the difference of two rates that are taken for one.
-fn pooled_error((ours, of_ours): (f64, u64), (theirs, of_theirs): (f64, u64)) -> Option<f64> {
-    let (n, m) = (of_ours as f64, of_theirs as f64);
-    let rate = (ours * n + theirs * m) / (n + m);
+/// Standard error of the difference of two rates under the hypothesis that they are equal.
+fn pooled_error((baseline, baseline_count): (f64, u64), (candidate, candidate_count): (f64, u64)) -> Option<f64> {
+    let (n, m) = (baseline_count as f64, candidate_count as f64);
+    let rate = (baseline * n + candidate * m) / (n + m);
     Some((rate * (1.0 - rate) * (1.0 / n + 1.0 / m)).sqrt()).filter(|error| error.is_finite() && *error > 0.0)
 }

@@ -1,4 +1,4 @@
-//! Pooled units: right and wrong answers of several tasks together, which show what each task loses a little of.
+//! Pooled units: the right and wrong answers of several tasks together. They show a loss that is too small in each single task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,20 +20,20 @@ pub(super) struct Member {
     pub(super) is_sampled: bool,
     /// Input of the test.
     pub(super) evidence: Evidence,
-    /// Pairs in the test.
+    /// Number of pairs in the test.
     pub(super) paired: u64,
-    /// Ids of both sides.
+    /// Number of sample ids on either side.
     pub(super) samples: u64,
-    /// Sums of the values of both sides over the pairs.
+    /// Sums of the values over the pairs: baseline, candidate.
     pub(super) sums: (f64, f64),
 }
 
 /// Answers of several tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
-    /// The group, or `*`.
+    /// Name of the group; `*` for all tasks.
     pub(super) name: String,
-    /// Extent.
+    /// Whether the pool is a group or all tasks.
     pub(super) scope: EvaluationScope,
     /// The metric.
     pub(super) metric: String,
@@ -43,19 +43,19 @@ pub(super) struct Pool {
     pub(super) higher_is_better: bool,
     /// Whether answers of any task are drawn at random.
     pub(super) is_sampled: bool,
-    /// Worse answers.
+    /// Number of answers that got worse.
     pub(super) worse: u64,
-    /// Better answers.
+    /// Number of answers that got better.
     pub(super) better: u64,
-    /// Pairs.
+    /// Number of pairs.
     pub(super) paired: u64,
-    /// Ids of both sides.
+    /// Number of sample ids on either side.
     pub(super) samples: u64,
-    /// Rates of both sides over the pairs.
+    /// Rates of right answers over the pairs: baseline, candidate.
     pub(super) rates: (f64, f64),
 }
 
-/// The pools of a model: each group's, and that of all tasks where no group holds them all. A pool of one task is that task.
+/// The pools of a model: one per group, and one of all tasks where no group holds them all. Pools of a single task are left out.
 pub(super) fn pools(members: &[Member], groups: &BTreeMap<String, Vec<String>>) -> Vec<Pool> {
     let mut by_task: BTreeMap<&str, Vec<&Member>> = BTreeMap::new();
     for member in members {
@@ -68,7 +68,7 @@ pub(super) fn pools(members: &[Member], groups: &BTreeMap<String, Vec<String>>) 
     for group in groups.keys() {
         let tasks: BTreeSet<&str> = leaves(group, groups).intersection(&all).copied().collect();
         is_covered |= tasks == all;
-        // A group of groups may hold just what another one holds.
+        // A group of groups may hold the same tasks as another group.
         if seen.insert(tasks.clone()) {
             pools.extend(of_tasks(group, EvaluationScope::Group, &by_task, &tasks));
         }
@@ -79,7 +79,7 @@ pub(super) fn pools(members: &[Member], groups: &BTreeMap<String, Vec<String>>) 
     pools
 }
 
-/// The tasks of a group, those of groups in it too. A group that holds itself adds nothing.
+/// Names in a group and in the groups below it. A group that contains itself adds nothing.
 fn leaves<'a>(group: &'a str, groups: &'a BTreeMap<String, Vec<String>>) -> BTreeSet<&'a str> {
     let (mut tasks, mut open, mut seen) = (BTreeSet::new(), vec![group], BTreeSet::from([group]));
     while let Some(name) = open.pop() {

@@ -1,6 +1,7 @@
 //! Rollouts of two runs: answers that a model in training drew, with the scores of a reward function.
 //!
-//! docs/evaluation.md has the rules. Answers are drawn at random, so that other texts are no fault; a score of the same answer is.
+//! docs/evaluation.md has the rules. Answers are drawn at random, so a different text is no fault. A different score for the same
+//! answer is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,19 +18,21 @@ use crate::result::number::Number;
 use crate::result::unit::{AnswerCounts, RolloutUnit};
 use crate::verdict::{PerSide, Severity, Side};
 
-/// Part of the answers of a step that need a partner.
+/// Least share of a step's answers that need a partner on the other side.
 const PAIRED: f64 = 0.95;
-/// Part of the texts that are equal where nothing was drawn anew.
+/// Share of equal texts below which the answers were drawn again.
 const EQUAL: f64 = 0.9;
-/// Factor between median lengths, and the answers that it takes to tell.
+/// Factor between the median lengths of both sides from which on they differ.
 const LENGTHS: f64 = 1.5;
+/// Fewest answers on either side for which lengths are compared.
 const LEAST_LENGTHS: usize = 16;
-/// Chance of a drop, and its size in the range of the baseline's scores: of answers drawn at random, and of greedy ones.
+/// Largest p-value at which a drop of the scores counts.
 const CHANCE: f64 = 0.01;
+/// Smallest drop that counts, as a share of the range of the baseline's scores: for sampled answers, and for greedy ones.
 const DROP: (f64, f64) = (0.05, 0.01);
-/// Answers of a step that are wrong, from which on the step is told where the whole run is not.
+/// Share of wrong answers from which on a single step is reported, where the run as a whole is not.
 const OF_A_STEP: f64 = 0.2;
-/// Characters of a prompt that are shown around its first difference, before and from there on.
+/// Characters of a prompt that are shown before its first difference, and from there on.
 const SHOWN: (usize, usize) = (24, 48);
 /// Steps that a finding lists.
 const LISTED: usize = 8;
@@ -37,7 +40,7 @@ const LISTED: usize = 8;
 /// Answers of one folder, counted over all steps and by step.
 #[derive(Debug, Default)]
 pub struct RolloutTally {
-    /// All of them.
+    /// Answers of all steps.
     pub all: Tally,
     steps: BTreeMap<u64, AnswerCounts>,
 }
@@ -118,7 +121,7 @@ fn unit(pair: &RolloutPair<'_>, step: &PairedStep<'_>) -> RolloutUnit {
     };
     let means = PerSide::of(|side| mean(step.prompts.iter().filter(|pair| is_scored(pair)), side));
     (unit.score_baseline, unit.score_candidate) = (means.baseline.map(Number), means.candidate.map(Number));
-    unit.drop = means.baseline.zip(means.candidate).map(|(ours, theirs)| Number(ours - theirs));
+    unit.drop = means.baseline.zip(means.candidate).map(|(baseline, candidate)| Number(baseline - candidate));
     let scored = |pair: &PairedPrompt<'_>| {
         let has = |answers: &[RolloutRecord]| answers.iter().filter(|answer| answer.score.is_some()).count();
         has(pair.baseline).min(has(pair.candidate)) as u64
@@ -131,7 +134,7 @@ fn unit(pair: &RolloutPair<'_>, step: &PairedStep<'_>) -> RolloutUnit {
     unit
 }
 
-/// Whether the scores of a prompt are judged: to the same truth, with as many answers on both sides, all finite.
+/// Whether the scores of a prompt are judged: both sides have the same expected answer and as many answers, all with finite scores.
 fn is_scored(pair: &PairedPrompt<'_>) -> bool {
     let is_finite = |answers: &[RolloutRecord]| answers.iter().all(|one| one.score.is_some_and(f64::is_finite));
     pair.baseline.len() == pair.candidate.len()
@@ -178,13 +181,13 @@ impl JudgedRollouts {
         self.findings.push((finding, places));
     }
 
-    /// Steps of both runs.
+    /// Numbers of the steps that both runs have.
     fn common(steps: &[PairedStep<'_>]) -> Vec<u64> {
         let is_common = |step: &&PairedStep<'_>| step.sides.baseline.is_some() && step.sides.candidate.is_some();
         steps.iter().filter(is_common).map(|step| step.step).collect()
     }
 
-    /// Lines and files that cannot be read, with the first of each side.
+    /// Reports lines and files that cannot be read, with the first of each side.
     fn damage(&mut self, pair: &RolloutPair<'_>) {
         for side in Side::BOTH {
             let damages = &pair.rollouts[side].account.damages;
@@ -223,16 +226,16 @@ impl JudgedRollouts {
         }
     }
 
-    /// Steps whose prompts are others, and steps of which too few answers have a partner.
+    /// Reports steps without a common prompt, and steps of which too few answers have a partner.
     fn prompts(&mut self, task: &str, steps: &[PairedStep<'_>]) {
         let common = || steps.iter().filter(|step| step.sides.baseline.is_some() && step.sides.candidate.is_some());
         let others: Vec<&PairedStep<'_>> = common().filter(|step| step.prompts.is_empty()).collect();
         if let Some(first) = others.first() {
             let numbers: Vec<u64> = others.iter().map(|step| step.step).collect();
             let texts = PerSide::of(|side| first.sides[side].map_or("", |step| step.first_prompt.as_str()));
-            let (at, [ours, theirs]) = first_difference([texts.baseline, texts.candidate]);
+            let (at, [baseline, candidate]) = first_difference([texts.baseline, texts.candidate]);
             let finding = about(&rules::ROLLOUT_PROMPTS_DIFFER, task).with("character", at);
-            let finding = finding.with("baseline", ours).with("candidate", theirs);
+            let finding = finding.with("baseline", baseline).with("candidate", candidate);
             self.say(with_steps(finding, &numbers), &numbers);
         }
         let of = |step: &PairedStep<'_>| step.records(Side::Baseline).max(step.records(Side::Candidate));
@@ -253,7 +256,7 @@ impl JudgedRollouts {
         self.count(&rules::ROLLOUT_TRUTH_DIFFERS, task, steps, |step| (other(step), step.prompts.len() as u64));
     }
 
-    /// Tells a kind of answers that one step or more have, with their number.
+    /// Reports a kind of answers that at least one step has, with their number.
     fn count(
         &mut self,
         rule: &Rule,
@@ -287,10 +290,10 @@ impl JudgedRollouts {
                 }
             }
         }
-        let Some([ours, theirs]) = first else { return };
+        let Some([baseline, candidate]) = first else { return };
         let of: u64 = self.units.iter().map(|unit| unit.equal_texts).sum();
         let finding = about(&rules::ROLLOUT_SCORE_CONTRADICTS, task).with("count", count).with("of", of.max(count));
-        let finding = finding.with("baseline", ours).with("candidate", theirs);
+        let finding = finding.with("baseline", baseline).with("candidate", candidate);
         self.say(with_steps(finding, &numbers), &numbers);
     }
 
@@ -301,14 +304,14 @@ impl JudgedRollouts {
             answers.filter(is_broken).count() as u64
         };
         let beyond = |step: &PairedStep<'_>| {
-            let theirs = broken(step, Side::Candidate);
-            let is_alone = step.sides.baseline.is_some() && theirs > broken(step, Side::Baseline);
-            (if is_alone { theirs } else { 0 }, step.records(Side::Candidate))
+            let candidate = broken(step, Side::Candidate);
+            let is_alone = step.sides.baseline.is_some() && candidate > broken(step, Side::Baseline);
+            (if is_alone { candidate } else { 0 }, step.records(Side::Candidate))
         };
         self.count(&rules::ROLLOUT_SCORE_NON_FINITE, task, steps, beyond);
     }
 
-    /// Tests the means of all prompts.
+    /// Tests the mean score of every prompt for a drop.
     fn scores(&mut self, pair: &RolloutPair<'_>, steps: &[PairedStep<'_>]) {
         let mut prompts: BTreeMap<u64, Vec<&PairedPrompt<'_>>> = BTreeMap::new();
         for pair in steps.iter().flat_map(|step| &step.prompts).filter(|pair| is_scored(pair)) {
@@ -320,7 +323,7 @@ impl JudgedRollouts {
             of(Side::Baseline) - of(Side::Candidate)
         };
         let losses: Vec<f64> = prompts.values().map(loss).collect();
-        let (Some(ours), Some(theirs)) = (of(Side::Baseline), of(Side::Candidate)) else { return };
+        let (Some(baseline), Some(candidate)) = (of(Side::Baseline), of(Side::Candidate)) else { return };
         let drop = losses.iter().sum::<f64>() / losses.len() as f64;
         let margin = range(&prompts) * if pair.rollouts.baseline.is_greedy() { DROP.1 } else { DROP.0 };
         if drop < margin {
@@ -330,7 +333,8 @@ impl JudgedRollouts {
         if p > CHANCE {
             return;
         }
-        let finding = about(&rules::ROLLOUT_SCORE_DIFFERS, pair.task).with("baseline", ours).with("candidate", theirs);
+        let finding =
+            about(&rules::ROLLOUT_SCORE_DIFFERS, pair.task).with("baseline", baseline).with("candidate", candidate);
         let finding = finding.with("drop", drop).with("margin", margin).with("p", p).with("prompts", prompts.len());
         self.say(finding, &Self::common(steps));
     }
@@ -344,20 +348,24 @@ impl JudgedRollouts {
             };
             pairs().flat_map(answers).map(|answer| answer.characters as f64).collect()
         };
-        let (ours, theirs) = (lengths(Side::Baseline), lengths(Side::Candidate));
-        if ours.len().min(theirs.len()) < LEAST_LENGTHS {
+        let (baseline, candidate) = (lengths(Side::Baseline), lengths(Side::Candidate));
+        if baseline.len().min(candidate.len()) < LEAST_LENGTHS {
             return;
         }
-        let (Some(ours), Some(theirs)) = (median(ours), median(theirs)) else { return };
-        if ours > 0.0 && (theirs >= LENGTHS * ours || theirs * LENGTHS <= ours) {
-            let finding = about(&rules::ROLLOUT_TEXTS_DIFFER, task).with("baseline", ours).with("candidate", theirs);
+        let (Some(baseline), Some(candidate)) = (median(baseline), median(candidate)) else { return };
+        if baseline > 0.0 && (candidate >= LENGTHS * baseline || candidate * LENGTHS <= baseline) {
             let finding =
-                if theirs > 0.0 { finding.with("factor", (theirs / ours).max(ours / theirs)) } else { finding };
+                about(&rules::ROLLOUT_TEXTS_DIFFER, task).with("baseline", baseline).with("candidate", candidate);
+            let finding = if candidate > 0.0 {
+                finding.with("factor", (candidate / baseline).max(baseline / candidate))
+            } else {
+                finding
+            };
             self.say(finding, &Self::common(steps));
         }
     }
 
-    /// Answers that are wrong by themselves: over all steps, else at a step.
+    /// Reports answers that are wrong by themselves: over all steps, and otherwise at single steps.
     fn answers(&mut self, pair: &RolloutPair<'_>) {
         let found = of_two(pair.task, &pair.tallies.baseline.all, &pair.tallies.candidate.all);
         let told: BTreeSet<String> = found.iter().map(|finding| finding.code.clone()).collect();
@@ -373,24 +381,29 @@ impl JudgedRollouts {
         ];
         for (rule, of) in kinds.into_iter().filter(|(rule, _)| !told.contains(rule.code)) {
             let is_bad = |step: &&u64| {
-                let [ours, theirs] = [pair.tallies.baseline, pair.tallies.candidate].map(|side| side.of_step(**step));
-                let least = OF_A_STEP * theirs.answers as f64;
-                theirs.answers > 2 && of(&theirs) > 2 && of(&theirs) as f64 >= least && (of(&ours) as f64) < least / 2.0
+                let [baseline, candidate] =
+                    [pair.tallies.baseline, pair.tallies.candidate].map(|side| side.of_step(**step));
+                let least = OF_A_STEP * candidate.answers as f64;
+                candidate.answers > 2
+                    && of(&candidate) > 2
+                    && of(&candidate) as f64 >= least
+                    && (of(&baseline) as f64) < least / 2.0
             };
             let bad: Vec<u64> = steps.iter().filter(is_bad).copied().collect();
             let sum = |side: &RolloutTally, part: Of| bad.iter().map(|step| part(&side.of_step(*step))).sum::<u64>();
             if !bad.is_empty() {
-                let (ours, theirs) = (pair.tallies.baseline, pair.tallies.candidate);
+                let (baseline, candidate) = (pair.tallies.baseline, pair.tallies.candidate);
                 let finding = about(rule, pair.task).with_severity(Severity::Fail);
-                let finding = finding.with("count", sum(theirs, of)).with("of", sum(theirs, |counts| counts.answers));
-                let finding = finding.with("baseline", sum(ours, of));
-                let finding = finding.with("baseline_of", sum(ours, |counts| counts.answers));
+                let finding =
+                    finding.with("count", sum(candidate, of)).with("of", sum(candidate, |counts| counts.answers));
+                let finding = finding.with("baseline", sum(baseline, of));
+                let finding = finding.with("baseline_of", sum(baseline, |counts| counts.answers));
                 self.say(with_steps(finding, &bad), &bad);
             }
         }
     }
 
-    /// Other answers to the same prompts, where nothing else is told.
+    /// Notes that the same prompts have other answers, where there is nothing worse to report.
     fn resampled(&mut self, task: &str) {
         let paired: u64 = self.units.iter().map(|unit| unit.paired).sum();
         let equal: u64 = self.units.iter().map(|unit| unit.equal_texts).sum();
@@ -403,7 +416,7 @@ impl JudgedRollouts {
     }
 }
 
-/// Range of the baseline's scores; their size where they are all one, and 1 where they are 0.
+/// Range of the baseline's scores. Where all are equal it is their magnitude, and 1 where all are 0.
 fn range(prompts: &BTreeMap<u64, Vec<&PairedPrompt<'_>>>) -> f64 {
     let scores = prompts.values().flatten().flat_map(|pair| pair.baseline).filter_map(|answer| answer.score);
     let (least, most) =
@@ -415,10 +428,10 @@ fn range(prompts: &BTreeMap<u64, Vec<&PairedPrompt<'_>>>) -> f64 {
     }
 }
 
-/// The place of the first character that differs, from 1, and what stands around it in each text.
+/// Position of the first character that differs, from 1, and an excerpt around it from each text.
 fn first_difference(texts: [&str; 2]) -> (u64, [String; 2]) {
-    let [ours, theirs] = texts;
-    let at = ours.chars().zip(theirs.chars()).take_while(|(one, other)| one == other).count();
+    let [baseline, candidate] = texts;
+    let at = baseline.chars().zip(candidate.chars()).take_while(|(one, other)| one == other).count();
     let around = |text: &str| text.chars().skip(at.saturating_sub(SHOWN.0)).take(SHOWN.0.min(at) + SHOWN.1).collect();
-    (at as u64 + 1, [around(ours), around(theirs)])
+    (at as u64 + 1, [around(baseline), around(candidate)])
 }

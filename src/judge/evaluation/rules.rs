@@ -13,7 +13,7 @@ rules! {
     POSSIBLE_DROP = "evaluation-possible-drop", Warn;
     /// The candidate scores higher by at least the margin, and not by chance.
     BETTER = "evaluation-better", Info;
-    /// The candidate scores lower by at least the margin, and its answers, which could tell, are not there.
+    /// The candidate scores lower by at least the margin, and the answers that could decide are missing.
     ANSWERS_NEEDED = "evaluation-answers-needed", Incomplete absence;
     /// More answers changed, both ways, than noise explains.
     ANSWERS_CHANGED = "evaluation-answers-changed", Warn;
@@ -50,9 +50,9 @@ rules! {
     DOCS_DIFFER = "evaluation-docs-differ", Incomplete absence;
     /// Prompts of a sample differ.
     PROMPTS_DIFFER = "evaluation-prompts-differ", Incomplete absence;
-    /// Samples stand on one side only, for no reason that was told otherwise.
+    /// Samples are on one side only, and no other finding explains why.
     SAMPLES_UNPAIRED = "evaluation-samples-unpaired", Incomplete absence;
-    /// A sample stands twice on a side.
+    /// A sample occurs twice on a side.
     DUPLICATE_SAMPLES = "evaluation-duplicate-samples", Info absence;
     /// A file or line cannot be read.
     DAMAGED = "evaluation-damaged", Incomplete absence;
@@ -75,13 +75,13 @@ rules! {
     /// An older run lies in the same folder.
     OLDER_RUN_IGNORED = "evaluation-older-run-ignored", Info;
 
-    /// Generations part where the tokens are far from a tie.
+    /// Generations diverge where the tokens are far from a tie.
     DIVERGES = "evaluation-diverges-without-tie", Fail;
     /// Generations end at different places.
     STOP_DIFFERS = "evaluation-stop-differs", Fail;
     /// Generations of equal text end for different reasons.
     FINISH_DIFFERS = "evaluation-finish-differs", Warn;
-    /// Generations part, and without log-probabilities nobody knows why.
+    /// Generations diverge, and without log-probabilities the reason is unknown.
     UNEXPLAINED = "evaluation-diverges-unexplained", Warn;
     /// Log-probabilities differ where the texts agree.
     LOGPROBS_DIFFER = "evaluation-logprobs-differ", Fail;

@@ -1,4 +1,4 @@
-//! All models of a run judged together: tests, the correction for their number, and the findings that follow.
+//! Judges all models of a run together: tests, the correction for their number, and the findings that follow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +23,17 @@ use crate::verdict::{Profile, Severity, Side};
 
 pub use super::texts::Texts;
 
-/// Ids that a unit lists.
+/// Most sample ids that a unit lists.
 const EXAMPLES: usize = 20;
-/// Samples whose texts are shown.
+/// Most samples whose texts are shown.
 const FLIPPED: usize = 3;
 
-/// Units of a run and what is said of them.
+/// The judged units of a run, with all findings.
 #[derive(Debug, Default)]
 pub struct Judged {
-    /// The units, each with findings of its own; their verdicts follow once the policy has applied all.
+    /// The units with their own findings; verdicts follow once the policy is applied.
     pub units: Vec<JudgedUnit>,
-    /// Findings about a task, or about a model of one side with all its tasks, by [`JudgedUnit::task`].
+    /// Findings about a task, or about a one-sided model and all of its tasks, indexed by the `task` of units.
     pub tasks: Vec<Vec<Finding>>,
     /// Findings about models and the policy.
     pub rest: Vec<Finding>,
@@ -48,11 +48,11 @@ pub struct JudgedUnit {
     pub unit: EvaluationUnit,
     /// Findings about it alone.
     pub findings: Vec<Finding>,
-    /// Its task's place in [`Judged::tasks`]; `None` for pooled units.
+    /// Index of its task among the `tasks` of the run; `None` for pooled units.
     pub task: Option<usize>,
 }
 
-/// Judges paired `models`, and says what `lonely` ones of one side are. `texts` reads the texts of samples that are shown.
+/// Judges paired `models`, and reports the one-sided models in `lonely`. `texts` reads the texts of samples that are shown.
 pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Policy, texts: &Texts<'_>) -> Judged {
     let mut judged = Judged::default();
     let mut drafts = Vec::new();
@@ -65,7 +65,7 @@ pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Polic
         drafts.extend(pools);
     }
     for (side, run) in lonely {
-        // What is said of the model holds for each of its tasks.
+        // Findings about the model apply to each of its tasks.
         judged.tasks.push(comparable::of_missing_model(*side, run));
         let place = judged.tasks.len() - 1;
         for (name, task) in run.tasks.iter().filter(|(name, _)| policy.evaluation.judges(name)) {
@@ -121,7 +121,7 @@ fn test(drafts: &mut [Draft<'_>], policy: &Policy) {
     }
 }
 
-/// Counts the tasks that the policy leaves out, with the first metric of their model.
+/// Counts the tasks that the policy leaves out, in the account of the model's first unit.
 fn leave_out(model: &PairedModel<'_>, drafts: &mut [Draft<'_>], policy: &EvaluationPolicy) {
     let Some(draft) = drafts.first_mut() else { return };
     let names: BTreeSet<&String> = model.baseline.tasks.keys().chain(model.candidate.tasks.keys()).collect();
@@ -131,19 +131,19 @@ fn leave_out(model: &PairedModel<'_>, drafts: &mut [Draft<'_>], policy: &Evaluat
     }
 }
 
-/// Whether the baseline has the answers of a metric, with what each got, and the candidate its score alone. Damaged answers are
-/// told as such.
+/// Whether the baseline has the answers of a metric with their values, and the candidate only has the score. Damaged answers have a
+/// finding of their own.
 fn lacks_answers(draft: &Draft<'_>) -> bool {
     let is_by_scores = matches!(draft.measured.evidence, Some(Evidence::Scores(_)));
-    draft.source.is_some_and(|(metric, [ours, theirs])| {
+    draft.source.is_some_and(|(metric, [baseline, candidate])| {
         is_by_scores
-            && ours.has_values(&metric.filter, &metric.metric)
-            && !theirs.has_values(&metric.filter, &metric.metric)
-            && theirs.damages.is_empty()
+            && baseline.has_values(&metric.filter, &metric.metric)
+            && !candidate.has_values(&metric.filter, &metric.metric)
+            && candidate.damages.is_empty()
     })
 }
 
-/// The whole of a metric's scale: points count to a hundred.
+/// Length of a metric's scale: 100 for points, else 1.
 fn unit_size(draft: &Draft<'_>) -> f64 {
     let is_points = draft.measured.scale == Some(MetricScale::Points) && !draft.unit.is_relative;
     if is_points { 100.0 } else { 1.0 }
@@ -156,7 +156,7 @@ fn corrected(chances: &[f64], policy: &EvaluationPolicy) -> Vec<f64> {
     }
 }
 
-/// Adds findings about answers that changed both ways, where no drop or gain says more.
+/// Adds findings about answers that changed in both directions, where no drop or gain is reported.
 fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
     let evaluation = &policy.evaluation;
     let expected = evaluation.answers_changed.get();
@@ -183,7 +183,7 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
     }
 }
 
-/// Adds what the samples say: examples, their texts, and classes of documents.
+/// Adds details from the samples: examples, their texts, and classes of document numbers.
 fn explain(draft: &mut Draft<'_>, texts: &Texts<'_>) {
     let Some((metric, sides)) = draft.source.filter(|_| draft.unit.test.is_some()) else { return };
     let mut worse: Vec<(usize, f64)> = draft.measured.losses.iter().copied().filter(|(_, loss)| *loss > 0.0).collect();
@@ -194,8 +194,8 @@ fn explain(draft: &mut Draft<'_>, texts: &Texts<'_>) {
     let is_told = draft.findings.iter().any(|finding| finding.severity > Severity::Info);
     if is_told {
         let flipped = worse.iter().filter_map(pair).take(FLIPPED).filter_map(|pair| {
-            let (ours, theirs) = places(metric, sides, pair.places)?;
-            Some(excerpt::of(pair.id.clone(), &texts(ours, theirs)?))
+            let (baseline, candidate) = places(metric, sides, pair.places)?;
+            Some(excerpt::of(pair.id.clone(), &texts(baseline, candidate)?))
         });
         draft.unit.flipped = flipped.collect::<Vec<FlippedSample>>();
     }
@@ -214,7 +214,7 @@ fn explain(draft: &mut Draft<'_>, texts: &Texts<'_>) {
     }
 }
 
-/// Adds findings about answers that end early or late, once per task: beside a drop where there is one.
+/// Adds findings about answers that end early or late, once per task, to a unit with a drop where there is one.
 fn lengths_of(drafts: &mut [Draft<'_>], texts: &Texts<'_>) {
     let mut by_task: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (place, draft) in drafts.iter().enumerate() {
@@ -245,11 +245,11 @@ fn of_lengths(unit: &EvaluationUnit, found: Lengths) -> Vec<Finding> {
     patterns.map(finding).collect()
 }
 
-/// Findings about tasks that the policy names and of which nothing was tested. `tasks` are those of all units, each with
-/// whether it was.
+/// Findings about tasks that the policy names but of which nothing was tested. `tasks` are the tasks of all units, each with whether it was
+/// tested.
 pub fn required(tasks: &[(&str, bool)], policy: &EvaluationPolicy) -> Vec<Finding> {
     let lacks = |pattern: &&Pattern| !tasks.iter().any(|(task, is_tested)| *is_tested && pattern.matches(task));
-    // A name that leads to nothing may be a slip, and would leave its task unseen.
+    // A name in the policy that matches no task may be misspelled, and would silently leave its task out.
     let is_idle = |pattern: &&Pattern| !tasks.iter().any(|(task, _)| pattern.matches(task));
     let missing = policy.required.iter().filter(lacks).chain(policy.tasks.iter().filter(is_idle));
     let missing: BTreeSet<&str> = missing.map(Pattern::as_str).collect();

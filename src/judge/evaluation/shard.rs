@@ -1,32 +1,32 @@
-//! Classes of document numbers that nearly all worse samples share, as those of one data-parallel rank do.
+//! Finds a residue class of document numbers that nearly all worse samples share, as the documents of one data-parallel rank do.
 //!
-//! Harnesses deal documents to ranks in turn, so that rank r of k asks those whose number leaves r when divided by k.
+//! Harnesses deal documents to ranks in turn: rank r of k gets the documents whose number modulo k is r.
 
 use crate::compare::evaluation::binomial;
 use crate::kind::SampleId;
 use crate::result::unit::Shard;
 
-/// Numbers of ranks that are looked for.
+/// Numbers of ranks that are tried.
 const RANKS: std::ops::RangeInclusive<u64> = 2..=16;
-/// Classes that are looked at: one per rank of every number of ranks.
+/// Number of classes that are tried: the sum of [`RANKS`].
 const CLASSES: f64 = 135.0;
-/// Worse samples at least.
+/// Fewest worse samples.
 const LEAST_WORSE: u64 = 5;
-/// Share of them that lies in the class at least.
+/// Least share of the worse samples that lies in the class.
 const LEAST_INSIDE: f64 = 0.9;
-/// Probability by chance at most, over all classes.
+/// Largest p-value, corrected for the number of classes.
 const MOST_CHANCE: f64 = 1e-3;
-/// A larger number of ranks has to be clearly less likely by chance.
+/// Factor by which the p-value of a larger number of ranks has to be smaller.
 const CLEARLY: f64 = 0.1;
 
-/// A class with the worse samples inside.
+/// A residue class with the number of worse samples in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pattern {
     /// The class.
     pub(super) shard: Shard,
-    /// Worse samples inside.
+    /// Number of worse samples in the class.
     pub(super) inside: u64,
-    /// Worse samples with a number.
+    /// Number of worse samples whose document has a number.
     pub(super) worse: u64,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn number(id: &SampleId) -> Option<u64> {
     }
 }
 
-/// Finds the class among samples, each with its document's number and whether it got worse; `None` where chance explains any.
+/// Finds the class of the worse samples. Each sample has its document's number and whether it got worse. `None` where chance explains
+/// every class.
 pub(super) fn find(samples: &[(u64, bool)]) -> Option<Pattern> {
     let worse = samples.iter().filter(|(_, worse)| *worse).count() as u64;
     if worse < LEAST_WORSE {

@@ -1,12 +1,12 @@
-//! Standard errors of two scores. They set how large a drop has to be, so that none is believed beyond what the number of
-//! questions allows, and the candidate's is never wider for its own word.
+//! Standard errors of two scores. They decide how large a drop has to be, so an error wider than the number of questions allows is not
+//! accepted, and the candidate cannot widen its own error.
 
 use crate::read::evaluation::Score;
 use crate::verdict::Side;
 
-/// Part by which a standard error may pass its bound: printed digits, and a bootstrap's own noise.
+/// Factor by which a standard error may exceed its bound, for printed digits and the noise of a bootstrap.
 const SLACK: f64 = 1.01;
-/// Ratio of the candidate's error to the baseline's up to which it is believed, of scores that are no rates.
+/// Largest accepted ratio of the candidate's error to the baseline's, for scores that are not rates.
 const MOST_RATIO: f64 = 1.5;
 
 /// Standard errors of both sides.
@@ -14,20 +14,20 @@ const MOST_RATIO: f64 = 1.5;
 pub(super) struct StandardErrors {
     pub(super) baseline: Option<f64>,
     pub(super) candidate: Option<f64>,
-    /// Sides whose harness gave another one.
+    /// Sides whose recorded error was not accepted.
     pub(super) replaced: Vec<Side>,
 }
 
 /// The standard errors of two scores over `counts` questions.
 pub(super) fn of_pair(
-    (ours, theirs): (Score, Score),
+    (baseline, candidate): (Score, Score),
     counts: (Option<u64>, Option<u64>),
     is_rate: bool,
 ) -> StandardErrors {
     let is_error = |error: &f64| error.is_finite() && *error >= 0.0;
     let mut errors = StandardErrors::default();
-    // The number of questions is the baseline's; where it does not tell it, its own standard error does.
-    let of_error = || count_of(ours.value, ours.error.filter(is_error)?);
+    // The number of questions is the baseline's; where it is not recorded, it follows from the baseline's standard error.
+    let of_error = || count_of(baseline.value, baseline.error.filter(is_error)?);
     let count = counts.0.or_else(of_error).or(counts.1).filter(|_| is_rate);
     let mut of_side = |side: Side, score: Score| {
         let bound = count.and_then(widest).map(|bound| bound * SLACK);
@@ -37,17 +37,17 @@ pub(super) fn of_pair(
         }
         let of_counts = count.and_then(|count| of_rate(score.value, count));
         match (side, given, of_counts) {
-            // No values between 0 and 1 spread more than answers that are right or wrong.
+            // Values between 0 and 1 never spread more than answers that are right or wrong.
             (Side::Candidate, Some(given), Some(of_counts)) => Some(given.min(of_counts * SLACK)),
             (_, given, of_counts) => given.or(of_counts),
         }
     };
-    errors.baseline = of_side(Side::Baseline, ours);
-    errors.candidate = of_side(Side::Candidate, theirs);
-    if let (None, Some(of_ours)) = (count, errors.baseline) {
-        let most = of_ours * MOST_RATIO;
-        if theirs.error.is_some() && errors.candidate.is_none_or(|of_theirs| of_theirs > most) {
-            errors.candidate = Some(of_ours);
+    errors.baseline = of_side(Side::Baseline, baseline);
+    errors.candidate = of_side(Side::Candidate, candidate);
+    if let (None, Some(baseline_error)) = (count, errors.baseline) {
+        let most = baseline_error * MOST_RATIO;
+        if candidate.error.is_some() && errors.candidate.is_none_or(|candidate_error| candidate_error > most) {
+            errors.candidate = Some(baseline_error);
             if !errors.replaced.contains(&Side::Candidate) {
                 errors.replaced.push(Side::Candidate);
             }
@@ -56,7 +56,7 @@ pub(super) fn of_pair(
     errors
 }
 
-/// Standard error of a rate over `count` questions; `None` of fewer than two, which show none.
+/// Standard error of a rate over `count` questions; `None` for fewer than two.
 fn of_rate(rate: f64, count: u64) -> Option<f64> {
     (count >= 2).then(|| (rate * (1.0 - rate) / (count - 1) as f64).max(0.0).sqrt())
 }
@@ -66,7 +66,7 @@ fn widest(count: u64) -> Option<f64> {
     of_rate(0.5, count.max(2))
 }
 
-/// The number of questions that gives a rate its standard error.
+/// Number of questions that follows from a rate and its standard error.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float to an integer saturates")]
 fn count_of(rate: f64, error: f64) -> Option<u64> {
     let spread = rate * (1.0 - rate);

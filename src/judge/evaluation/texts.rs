@@ -1,4 +1,4 @@
-//! Answers that end early or go on after their end, from the texts of samples whose answers differ.
+//! Counts answers that end early or run on, from the texts of samples whose answers differ.
 
 use rayon::prelude::*;
 
@@ -8,30 +8,30 @@ use crate::read::evaluation::{Sample, Task, TextPlace};
 /// Reads the texts of a sample again on both sides; `None` where they cannot be read.
 pub type Texts<'a> = dyn Fn(&TextPlace, &TextPlace) -> Option<TextPair> + Sync + 'a;
 
-/// Samples that show a pattern at least.
+/// Fewest samples that show a pattern.
 const LEAST: u64 = 5;
-/// Their share at least.
+/// Least share of the pairs that shows a pattern.
 const LEAST_SHARE: f64 = 0.05;
 
-/// Numbers of answers whose length shows why they are wrong.
+/// Numbers of answers that are cut off or run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lengths {
-    /// The candidate's answer is the beginning of the baseline's.
+    /// Pairs in which the candidate's answer is the beginning of the baseline's.
     pub(super) truncated: u64,
-    /// The other way round.
+    /// Pairs in which the baseline's answer is the beginning of the candidate's.
     pub(super) overlong: u64,
-    /// Pairs.
+    /// Number of pairs of the metric.
     pub(super) pairs: u64,
 }
 
 impl Lengths {
-    /// Whether so many answers are a pattern.
+    /// Whether `count` answers are enough to be a pattern.
     pub(super) fn is_pattern(&self, count: u64) -> bool {
         count >= LEAST && count as f64 >= LEAST_SHARE * self.pairs as f64
     }
 }
 
-/// The texts' places of a pair of samples.
+/// Places of the texts of a pair of samples: baseline, candidate.
 pub(super) fn places<'a>(
     metric: &PairedMetric,
     sides: [&'a Task; 2],
@@ -45,11 +45,11 @@ pub(super) fn places<'a>(
 pub(super) fn lengths(metric: &PairedMetric, sides: [&Task; 2], texts: &Texts<'_>) -> Lengths {
     let differs = metric.pairs.par_iter().filter(|pair| pair.same_answer == Some(false));
     let kinds = differs.filter_map(|pair| {
-        let (ours, theirs) = places(metric, sides, pair.places)?;
-        let texts = texts(ours, theirs)?;
-        let (ours, theirs) = (texts.baseline.answer.trim_end(), texts.candidate.answer.trim_end());
+        let (baseline, candidate) = places(metric, sides, pair.places)?;
+        let texts = texts(baseline, candidate)?;
+        let (baseline, candidate) = (texts.baseline.answer.trim_end(), texts.candidate.answer.trim_end());
         let longer = |one: &str, other: &str| one.len() > other.len() && one.starts_with(other);
-        Some((u64::from(longer(ours, theirs)), u64::from(longer(theirs, ours))))
+        Some((u64::from(longer(baseline, candidate)), u64::from(longer(candidate, baseline))))
     });
     let (truncated, overlong) = kinds.reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
     Lengths { truncated, overlong, pairs: metric.pairs.len() as u64 }

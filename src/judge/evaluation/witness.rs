@@ -1,4 +1,4 @@
-//! Results and answers of one task, held against each other: both say what the score is, and how many questions there were.
+//! Compares the results and the answers of one side of a task: both state the score and the number of questions.
 
 use super::{decision, rules};
 use crate::pair::evaluation::PairedMetric;
@@ -7,20 +7,20 @@ use crate::result::finding::Finding;
 use crate::result::unit::EvaluationUnit;
 use crate::verdict::Side;
 
-/// Metrics that are means of what each answer got, in every harness.
+/// Metrics that every harness computes as the mean over the answers.
 const MEANS: [&str; 6] = ["acc", "acc_norm", "accuracy", "exact_match", "em", "pass@1"];
-/// Difference of two rates that rounding to three digits explains, as of 77.0 percent.
+/// Difference of two rates that rounding to three digits explains, as in 77.0 percent.
 const ROUNDING: f64 = 1e-3;
 
 /// The answers of a side under a filter.
 struct Answers {
-    /// Questions that have one.
+    /// Number of questions that have an answer.
     count: u64,
-    /// Mean of their values; `None` where one has none, or is no rate.
+    /// Mean of their values; `None` where an answer has no value, or one outside of 0 to 1.
     mean: Option<f64>,
 }
 
-/// A side of a metric: what its results say, and its answers.
+/// One side of a metric: the score and number of questions in its results, and its answers.
 struct Witnesses {
     side: Side,
     score: Option<Score>,
@@ -30,7 +30,7 @@ struct Witnesses {
 
 impl Witnesses {
     fn of(side: Side, score: Option<Score>, metric: &PairedMetric, task: &Task) -> Option<Self> {
-        // What is damaged is told, and explains what is missing.
+        // Damaged files have a finding of their own, and explain missing answers.
         let samples = task.samples.as_ref().filter(|_| task.damages.is_empty())?;
         let samples = samples.by_filter.get(&metric.filter).filter(|samples| !samples.is_empty())?;
         Some(Self { side, score, asked: task.asked, answers: Answers::of(samples, &metric.metric) })
@@ -41,13 +41,13 @@ impl Witnesses {
         self.asked.is_none_or(|asked| self.answers.count >= asked)
     }
 
-    /// The score of the results and that of the answers, where both are whole.
+    /// The score of the results and the mean of the answers; `None` where either is missing or incomplete.
     fn scores(&self) -> Option<(f64, f64)> {
         let score = self.score.map(|score| score.value).filter(|score| score.is_finite())?;
         Some((score, self.answers.mean.filter(|_| self.is_whole())?))
     }
 
-    /// Whether both scores are one, but for rounding and half an answer.
+    /// Whether both scores agree within rounding or half an answer; `None` where they cannot be compared.
     fn agree(&self) -> Option<bool> {
         let (score, mean) = self.scores()?;
         Some((score - mean).abs() <= (0.5 / self.answers.count as f64).max(ROUNDING))
@@ -58,7 +58,7 @@ impl Answers {
     fn of(samples: &[Sample], metric: &str) -> Self {
         let (mut count, mut sum, mut is_rate) = (0_u64, 0.0, true);
         let mut before = None;
-        // Samples are in order of id; what stands there twice is one question.
+        // Samples are sorted by id, and repeated ids are one question.
         for sample in samples.iter().filter(|sample| before.replace(&sample.id) != Some(&sample.id)) {
             count += 1;
             match sample.values.get(metric) {
@@ -71,10 +71,14 @@ impl Answers {
 }
 
 /// Findings about a metric of both sides whose results and answers contradict each other.
-pub(super) fn of_metric(unit: &EvaluationUnit, metric: &PairedMetric, [ours, theirs]: [&Task; 2]) -> Vec<Finding> {
+pub(super) fn of_metric(
+    unit: &EvaluationUnit,
+    metric: &PairedMetric,
+    [baseline, candidate]: [&Task; 2],
+) -> Vec<Finding> {
     let sides: Vec<Witnesses> = [
-        Witnesses::of(Side::Baseline, metric.baseline, metric, ours),
-        Witnesses::of(Side::Candidate, metric.candidate, metric, theirs),
+        Witnesses::of(Side::Baseline, metric.baseline, metric, baseline),
+        Witnesses::of(Side::Candidate, metric.candidate, metric, candidate),
     ]
     .into_iter()
     .flatten()
@@ -84,7 +88,7 @@ pub(super) fn of_metric(unit: &EvaluationUnit, metric: &PairedMetric, [ours, the
         let finding = decision::about(&rules::ANSWERS_MISSING, unit).with("side", one.side.as_str());
         findings.push(finding.with("count", one.answers.count).with("asked", one.asked.unwrap_or_default()));
     }
-    // One side shows that this score is the mean of the answers, or its name says so.
+    // The score is the mean of the answers if its name says so, or if it is on one side.
     let is_mean = MEANS.contains(&metric.metric.as_str()) || sides.iter().any(|one| one.agree() == Some(true));
     for one in sides.iter().filter(|one| is_mean && one.agree() == Some(false)) {
         let Some((score, mean)) = one.scores() else { continue };

@@ -1,7 +1,7 @@
 //! Curves without a baseline: values that are not finite, a loss that stands still, and a loss that explodes.
 //!
-//! A value that breaks and comes back says nothing: trainers skip a step that overflows, and batches differ. Rules of one curve
-//! each have a file below this one; a pair applies them to both sides.
+//! A value that is not finite once and recovers is no fault: trainers skip steps that overflow, and batches differ. Each rule
+//! about a single curve has its own file in `alone/`; a pair applies these rules to both sides.
 
 mod at_chance;
 pub(super) mod curve;
@@ -38,13 +38,14 @@ use crate::result::unit::{CurveUnit, Evidence};
 use crate::verdict::{Side, Verdict};
 use curve::{Curve, OfRun};
 
-/// Values at the end of a loss that are not all the same in a run that learns.
+/// Number of values at the end of a loss that cannot all be equal in a run that learns.
 const LAST: usize = 5;
-/// Points from which on a curve has a first and a last tenth.
+/// Least number of points of a curve whose first and last tenth are compared.
 const TENTHS_FROM: usize = 10;
-/// Growth of a loss that no healthy run has.
+/// Factor by which a loss may grow; no healthy run exceeds it.
 const GROWTH: f64 = 2.0;
-/// Digits of a norm from which on equal ones are no rounding, and units of the last printed digit that a loss of as many has.
+/// Least number of digits of a gradient norm: equal norms with fewer digits may be due to rounding. `UNITS` is the same for a
+/// loss, as a multiple of its last printed digit.
 const DIGITS: usize = 3;
 const UNITS: f64 = 100.0;
 /// Share of its start below which a loss has converged.
@@ -65,7 +66,7 @@ pub fn judge(pairing: &CurvePairing<'_>, declared: &Declared, settings: Settings
         let gradients = gradients.map(PairedSources::load_alone).transpose()?;
         let run = OfRun { is_rl: pair.is_rl, is_adversarial, declared };
         let mut judged = judged_of(pair, gradients.as_ref(), run, settings);
-        // What concerns a file is said once, with the first of its curves that is judged.
+        // Notes about a file are added once, to the first of its curves that is judged.
         if judged.counts && noted.insert((pair.run.clone(), pair.candidate.path.clone())) {
             let mut results = RuleResults::new(place(pair), settings.profile);
             notes_alone(pair, &mut results);
@@ -100,10 +101,10 @@ fn judged_of(
         rules::judge(&Curve::new(&pair.metric, &pair.candidate, run), &mut results);
     }
     if results.says(&code::GRADIENT_NON_FINITE) {
-        // It says more of the same values.
+        // `gradient-non-finite` is about the same values and says more.
         results.findings.retain(|finding| !finding.is(&code::NON_FINITE));
     }
-    // What is told of a speed alone is its verdict.
+    // A curve that no rule judges counts all the same once there is a finding about it.
     let counts = counts || !results.findings.is_empty();
     let len = series.values.len() as u64;
     let evidence = match (left_out, counts && carries(pair.role)) {
@@ -128,7 +129,8 @@ fn judged_of(
     JudgedCurve { unit, findings: results.findings, counts }
 }
 
-/// The account of a curve's steps: those with a finite value are judged, where a verdict can rest on them.
+/// The account of a curve's steps. Steps with a finite value count as compared if a verdict can rest on the metric
+/// (`is_carrier`), and as shown only otherwise.
 fn account(pair: &CurvePair<'_>, is_carrier: bool) -> Evidence {
     let values = &pair.candidate.series.values;
     let finite = || values.iter().copied().filter(|value| value.is_finite());
@@ -151,7 +153,7 @@ fn gradients<'p, 'a>(pair: &CurvePair<'_>, pairing: &'p CurvePairing<'a>) -> Opt
     pairs.find(|other| other.metric == "grad_norm" && other.run == pair.run && other.rank == pair.rank)
 }
 
-/// Whether a loss by itself may be frozen: only then its gradient norms are asked for.
+/// Whether the values of a loss look frozen. Its gradient norms are loaded only then.
 fn may_be_frozen(values: &[f64]) -> bool {
     let mut last = values.iter().rev().take(LAST).map(|value| value.to_bits());
     let stands = last.next().is_some_and(|first| last.all(|bits| bits == first));
@@ -208,7 +210,8 @@ fn frozen(series: &Series, gradients: Option<&CurvePair<'_>>, results: &mut Rule
     let ends_hidden = last_step.is_some_and(|step| hidden.last() == Some(&step));
     let is_hidden = hidden.len() > 1 || ends_hidden;
     let value = values.last().copied().unwrap_or_default();
-    // A loss that converged is printed with few digits; one that stands beside a norm that stands has not.
+    // A converged loss may repeat because few digits are printed. A loss that repeats while the gradient norm repeats too has
+    // not converged.
     let start = values.first().map(|first| first.abs()).unwrap_or_default();
     let has_digits = value.abs() >= UNITS * resolution(series) && value.abs() > CONVERGED * start;
     let stands = same >= LAST && (has_digits && value != 0.0 || gradients.is_some_and(came_to_stand));
@@ -230,7 +233,7 @@ fn frozen(series: &Series, gradients: Option<&CurvePair<'_>>, results: &mut Rule
     }
 }
 
-/// Whether a gradient norm varied, and then stands to the last of several digits.
+/// Whether a gradient norm varied first, and then repeats one value of several digits to the end.
 fn came_to_stand(gradients: &CurvePair<'_>) -> bool {
     let values = &gradients.candidate.series.values;
     let Some(last) = values.last().filter(|last| last.is_finite() && digits_of(**last) >= DIGITS) else { return false };

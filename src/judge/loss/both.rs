@@ -1,4 +1,5 @@
-//! Rules of one run, applied to both sides of a pair: what only the candidate has counts, what both have alike is a note.
+//! Rules about a single curve, applied to both sides of a pair: a finding that only the candidate has counts, and one that both
+//! sides have is a note.
 
 use super::alone::curve::{self, Curve, OfRun};
 use super::alone::rules;
@@ -16,7 +17,8 @@ use crate::read::metric;
 use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
-/// Adds what each curve shows by itself to the curves that were judged, by what the logs of both sides declare.
+/// Adds to each judged curve the findings that its candidate side shows by itself. `declared` holds the settings that the logs of
+/// baseline and candidate declare.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
@@ -40,13 +42,13 @@ pub fn add(
             rules::judge(&Curve::new(&sources.metric, source, run), &mut results);
             results.findings
         };
-        let ours = of(&of_candidate, declared[1]);
-        if ours.is_empty() {
+        let candidate = of(&of_candidate, declared[1]);
+        if candidate.is_empty() {
             continue;
         }
-        let theirs = of(&of_baseline, declared[0]);
+        let baseline = of(&of_baseline, declared[0]);
         let differs = judged.findings.iter().any(|finding| finding.severity >= Severity::Warn);
-        judged.findings.extend(weighed(ours, &theirs, differs));
+        judged.findings.extend(weighed(candidate, &baseline, differs));
     }
     Ok(())
 }
@@ -57,24 +59,26 @@ fn place_of(sources: &PairedSources<'_>) -> String {
     if sources.run.is_empty() { name } else { format!("{}: {name}", sources.run) }
 }
 
-/// Whether a curve can show anything by itself that counts.
+/// Whether the rules about a single curve apply to a metric.
 fn is_due(sources: &PairedSources<'_>, settings: Settings<'_>) -> bool {
     let left_out = own_policy(&settings.policy.metrics, &sources.metric).is_some_and(|own| own.ignore);
     let roles = [Role::Loss, Role::EvalLoss, Role::GradNorm, Role::LearningRate, Role::Throughput, Role::Time];
     !left_out && roles.contains(&metric::role(&sources.metric))
 }
 
-/// Rules about a level, which two runs that agree may lie on both sides of.
+/// Rules about a level: of two runs that agree, one may lie just above the limit and the other just below it.
 const LEVELS: [&Rule; 4] = [&code::ENDS_HIGH, &code::OVERFITS, &code::AT_CHANCE, &code::THROUGHPUT_COLLAPSE];
 
-/// The candidate's findings with their weight beside the baseline's; `differs` says whether the curves do.
-fn weighed(ours: Vec<Finding>, theirs: &[Finding], differs: bool) -> Vec<Finding> {
+/// The candidate's findings with the severity that follows from the baseline's; `differs` says whether the curves differ.
+///
+/// A finding that the baseline has too is a note, and so is one about a level where the curves agree.
+fn weighed(candidate: Vec<Finding>, baseline: &[Finding], differs: bool) -> Vec<Finding> {
     let weigh = |finding: Finding| {
-        let is_alike = theirs.iter().any(|other| other.code == finding.code);
+        let is_alike = baseline.iter().any(|other| other.code == finding.code);
         let is_note = is_alike || finding.is_any(&LEVELS) && !differs;
         let severity = if is_note { Severity::Info } else { finding.severity };
         finding.with_severity(severity).with("alike", u64::from(is_alike))
     };
-    // A norm behind clipping is no news beside another run's.
-    ours.into_iter().filter(|finding| !finding.is(&code::GRADIENT_CONSTANT)).map(weigh).collect()
+    // A constant norm comes from clipping and says nothing in a comparison.
+    candidate.into_iter().filter(|finding| !finding.is(&code::GRADIENT_CONSTANT)).map(weigh).collect()
 }

@@ -35,7 +35,7 @@ rules! {
     ENDS_HIGH = "curve-ends-high", Fail;
     /// A held-out loss that rises again from the first half of the run on.
     OVERFITS = "curve-overfits", Warn;
-    /// A loss that stays at that of a guess.
+    /// A loss that stays at the loss of a guess.
     AT_CHANCE = "curve-at-chance", Warn;
     /// A loss whose values repeat exactly.
     PERIODIC = "curve-periodic", Fail;

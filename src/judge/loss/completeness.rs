@@ -1,7 +1,6 @@
-//! Were both curves there at all?
+//! Completeness of both curves: missing steps, values that are not finite, and failures that hide behind healthy-looking numbers.
 //!
-//! Missing steps, values that are not finite, and failures that hide behind healthy-looking numbers. These rules
-//! hold whatever else is chosen.
+//! These rules apply whichever other rules the policy chooses.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +19,9 @@ use crate::verdict::{Severity, Verdict};
 pub const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
 pub const LISTED: usize = 100;
-/// A frozen loss has the same digits at so many steps in a row.
+/// Least number of equal values in a row of a frozen loss.
 const FROZEN: usize = 3;
-/// A curve of this length that never changes is worth a word.
+/// Least length of a constant curve that is reported.
 const CONSTANT_FROM: usize = 10;
 
 /// Other curves of the same run, and the coverage it needs.
@@ -30,7 +29,7 @@ const CONSTANT_FROM: usize = 10;
 pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
     pub gradients: Option<&'r CurvePair<'a>>,
-    /// Coverage of the loss, where the curve is another one.
+    /// Coverage of the run's loss or reward; `None` where the curve itself is that metric.
     pub lead: Option<&'r Coverage>,
     /// Whether the run has another loss.
     pub has_other_losses: bool,
@@ -51,8 +50,8 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     }
 }
 
-/// Whether a metric must be there whole: a loss, and what a run of reinforcement learning is judged by; of what stands
-/// beside a loss, a part may do.
+/// Whether every step of a metric is needed: of a loss, and of all metrics in reinforcement learning. A part is enough of a
+/// secondary metric.
 pub fn must_be_whole(role: Role, is_rl: bool) -> bool {
     is_rl || matches!(role, Role::Loss | Role::EvalLoss)
 }
@@ -66,21 +65,25 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let share = coverage.share();
     let whole = coverage.both == coverage.baseline && coverage.both > 0;
     let holds = share >= needed && coverage.both > 0;
-    // Steps that the loss lacks as well are told once, with the loss.
+    // Steps that the loss lacks as well are reported once, with the loss.
     let of_lead = around.lead.map(Coverage::share).filter(|of_lead| *of_lead < 1.0);
     let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead)
         || pair.obstacle().is_some()
         || is_last_evaluation(pair, around.lead);
-    // What was not seen is not agreement, however little it is.
-    let severity = match () {
-        () if told => Severity::Info,
-        () if holds => Severity::Warn,
-        () => gap(pair, share),
+    // A missing step is never counted as agreement, not even a single one.
+    let severity = if told {
+        Severity::Info
+    } else if holds {
+        Severity::Warn
+    } else {
+        gap(pair, share)
     };
-    let verdict = match () {
-        () if whole => Verdict::Pass,
-        () if told => Verdict::Skipped,
-        () => severity.verdict(),
+    let verdict = if whole {
+        Verdict::Pass
+    } else if told {
+        Verdict::Skipped
+    } else {
+        severity.verdict()
     };
     let covered = Note::new(Note::STEPS_COVERED).with("both", coverage.both).with("baseline", coverage.baseline);
     results.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
@@ -97,23 +100,23 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     }
 }
 
-/// Whether both sides evaluated once, at their own end, and the loss that they trained by is covered: other steps ended them,
-/// and nothing is missing.
+/// Whether each side evaluated once, at different steps, while the training loss is fully covered: each run evaluated at its own
+/// end, and nothing is missing.
 fn is_last_evaluation(pair: &CurvePair<'_>, lead: Option<&Coverage>) -> bool {
-    // One that is not finite is no evaluation that ended elsewhere.
+    // A single value that is not finite is a failure, and no evaluation at another step.
     let is_single = |series: &Series| matches!(series.values.as_slice(), [value] if value.is_finite());
     let is_evaluation = matches!(pair.role, Role::EvalLoss | Role::EvalScore);
     let is_alone = is_single(&pair.baseline.series) && is_single(&pair.candidate.series) && pair.points.is_empty();
     is_evaluation && is_alone && lead.is_some_and(|lead| lead.both > 0 && lead.both == lead.baseline)
 }
 
-/// Steps that only the candidate has; those that its loss has as well are told once, with the loss.
+/// Reports steps that only the candidate has; extra steps that its loss has as well are reported once, with the loss.
 ///
-/// A candidate may run on, but most of what it ran must have a baseline.
+/// A candidate may run longer, but most of its steps must have a baseline.
 fn extra(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
     let coverage = &pair.points.coverage;
     let said = around.lead.is_some_and(|lead| lead.candidate_only > 0);
-    // Of metrics beside a loss a part may do, also of the baseline.
+    // A part of the baseline is enough for a secondary metric.
     let is_most_beyond = around.lead.is_none() && coverage.beyond > coverage.span;
     let severity = if is_most_beyond { Severity::Incomplete } else { code::BASELINE_SHORTER.severity };
     if coverage.both > 0 && coverage.candidate_only > 0 && !said {
@@ -143,7 +146,7 @@ pub fn lasting_failure(points: &Aligned<'_>) -> Option<u64> {
     if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
-/// Fails a metric, whatever it is, that is not finite on the candidate side alone; says nothing of any other.
+/// Fails a metric of any kind that is not finite on the candidate side alone; adds nothing for other metrics.
 pub fn broken(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.iter().any(|(_, b, c)| b.is_finite() && !c.is_finite()) {
         non_finite(pair, results);
@@ -182,8 +185,8 @@ fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     });
 }
 
-/// Trainers filter NaN out of the logged loss and write 0.0, or the last good value again; the gradient norm gives
-/// it away.
+/// Detects NaN that a trainer filtered out of the logged loss, by writing 0.0 or repeating the last good value: the gradient norm
+/// at these steps is NaN, infinite or 0.
 fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
     let bad = |of: fn(&(u64, f64, f64)) -> f64| -> BTreeSet<u64> {
         let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(Aligned::iter);
@@ -219,7 +222,7 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, resul
     }
 }
 
-/// Steps of a loss that is 0.0 or has stood still, among those whose gradient norm is bad.
+/// Steps at which the loss is 0.0 or repeats its value, and the gradient norm is NaN, infinite or 0 (`bad`).
 fn frozen(steps: &Steps, values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     if bad.is_empty() {
@@ -246,7 +249,7 @@ fn constant(pair: &CurvePair<'_>, has_other: bool, results: &mut RuleResults) {
         (false, true) if !results.says(&code::FROZEN) => "candidate",
         (false, _) => return,
     };
-    // A part of the loss that is switched off on both sides is no reason to doubt the others.
+    // A part of the loss that is switched off on both sides says nothing about the other losses.
     let severity = if side == "both" && has_other { Severity::Info } else { code::CONSTANT.severity };
     results.say(&code::CONSTANT, |finding| finding.with_severity(severity).with("side", side));
 }

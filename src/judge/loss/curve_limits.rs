@@ -1,4 +1,4 @@
-//! The limits that apply to a curve: ours by mode, replaced by a recorded noise band, replaced by the policy.
+//! The limits that apply to a curve: the built-in ones of the mode, replaced by a recorded noise band, replaced by the policy.
 
 use super::limits::Limits;
 use super::mode::Weights;
@@ -9,24 +9,24 @@ use crate::policy::loss::LossPolicy;
 /// All limits of a loss curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveLimits {
-    /// r of the first step.
+    /// Limits of r at the first step. r is the relative difference of the two sides at one step.
     pub step_1: Limits,
-    /// Largest r of the first five.
+    /// Limits of the largest r of the first five steps.
     pub head: Limits,
-    /// Mean r.
+    /// Limits of the mean r.
     pub mean: Limits,
-    /// Signed tail.
+    /// Limits of the relative difference at the end, whose sign counts.
     pub tail: Limits,
-    /// r above which a step counts as outside.
+    /// Value of r above which a step counts as outside.
     pub spread: f64,
-    /// The largest r, which only warns.
+    /// Limits of the largest r, which only warns.
     pub peak: Limits,
-    /// Mean r of the gradient norm.
+    /// Limits of the mean r of the gradient norm.
     pub grad_norm: Limits,
 }
 
 impl CurveLimits {
-    /// Ours; `docs/loss.md` says where each number comes from.
+    /// The built-in limits of a mode; `docs/loss.md` says where each number comes from.
     fn of_mode(weights: Weights) -> Self {
         match weights {
             Weights::Same => Self {
@@ -66,15 +66,16 @@ impl CurveLimits {
         limits.tail = limits.tail.overridden(own.tail);
         limits.spread = own.spread.map_or(limits.spread, |limit| limit.get());
         limits.grad_norm = limits.grad_norm.overridden(own.grad_norm);
-        // With the same weights no step strays far by itself; own weights spike in good health, and how far is known only
-        // from repeats.
+        // With the same weights no healthy step strays far. Runs from different weights spike in good health, and only repeats
+        // show how far.
         let recorded = noise.and_then(|noise| noise.limits(noise.max).warn);
         let peak = recorded.or(Some(limits.spread).filter(|_| weights == Weights::Same));
         limits.peak = Limits { warn: peak, fail: None };
         limits
     }
 
-    /// The relative difference that counts as inside: what the head allows, or the mean where the head is free.
+    /// The relative difference that counts as agreement at one step: the failing limit of the head, or of the mean where the head
+    /// has none.
     pub fn band(&self) -> f64 {
         self.head.fail.or(self.mean.fail).unwrap_or(self.spread)
     }

@@ -16,10 +16,10 @@ const POINTS: usize = 2000;
 /// Points kept per block: its first, both sides' smallest and largest, the largest difference, the first that is
 /// not finite.
 const KEPT: usize = 7;
-/// Longer curves show paired steps alone; what one side lacks stands in the findings.
+/// Number of points of both sides from which on a series holds paired steps only; findings list the steps that one side lacks.
 const WITH_UNPAIRED: usize = 2_000_000;
 
-/// A step with what each side has there.
+/// A step with the value of each side; `None` where a side lacks the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     step: u64,
@@ -27,7 +27,7 @@ struct Point {
     candidate: Option<f64>,
 }
 
-/// The curve as a result carries it: paired steps, and those only one side has.
+/// The thinned curve for a result: paired steps, and steps that only one side has.
 pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
     let coverage = &pair.points.coverage;
     let whole = coverage.candidate_only == 0 && coverage.missing.is_empty();
@@ -52,7 +52,7 @@ pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSer
     series
 }
 
-/// A curve of the candidate alone.
+/// The thinned curve of the candidate alone.
 pub fn one_sided(series: &Series) -> CurveSeries {
     let at = |index: usize| {
         let (step, value) = (series.steps.get(index)?, *series.values.get(index)?);
@@ -71,7 +71,7 @@ fn series_of(points: Vec<Point>) -> CurveSeries {
     series
 }
 
-/// All steps of both sides, rising.
+/// All steps of both sides, in rising order.
 fn union(pair: &CurvePair<'_>) -> Vec<Point> {
     let mut candidate = pair.candidate.series.points().peekable();
     let mut points = Vec::new();
@@ -98,7 +98,7 @@ fn thinned(len: usize, at: impl Fn(usize) -> Option<Point> + Sync) -> Vec<Point>
     kept.into_iter().filter_map(at).collect()
 }
 
-/// Indices of a block worth keeping, rising.
+/// Indices of the points to keep of a block, in rising order.
 fn extremes(block: Range<usize>, at: &impl Fn(usize) -> Option<Point>) -> Vec<usize> {
     let baseline = |index| at(index)?.baseline.filter(|value| value.is_finite());
     let candidate = |index| at(index)?.candidate.filter(|value| value.is_finite());

@@ -10,11 +10,11 @@ use crate::result::finding::Finding;
 use crate::result::run::{Ended, Invariant, Looked};
 use crate::verdict::Severity;
 
-/// Characters of a message that a sentence holds, and a headline.
+/// Most characters of an error message in a sentence, and in a headline.
 const WIDTH: usize = 240;
 const HEADLINE: usize = 60;
 
-/// The error that ended a run with these files: of several logs the one whose kind comes first.
+/// The error that ended a run with these files; of several errors the one whose kind comes first.
 pub fn ended(files: &[CurveFile]) -> Option<Ended> {
     let told = files.iter().filter_map(|file| Some((file, file.told.ending.error.as_ref()?)));
     let (_, error) = told.min_by_key(|(file, error)| (error.kind, error.file.is_none(), file.path.as_str()))?;
@@ -35,7 +35,7 @@ fn of(error: &RunError, last_step: Option<u64>) -> Ended {
     }
 }
 
-/// The last step of a run's losses, norms and rates; without those of all its metrics.
+/// The last step of a run's losses, norms and learning rates; of all its metrics where it logs none of these.
 pub fn last_step(files: &[CurveFile]) -> Option<u64> {
     let last = |is_told: bool| {
         let all = files.iter().flat_map(|file| &file.series);
@@ -45,7 +45,7 @@ pub fn last_step(files: &[CurveFile]) -> Option<u64> {
     last(true).or_else(|| last(false))
 }
 
-/// The finding about the error that ended a run alone.
+/// The finding about the error that ended a run, for a run without a baseline.
 pub fn finding(files: &[CurveFile]) -> Option<Finding> {
     let ended = ended(files)?;
     let path = files.iter().find(|file| file.told.ending.error.is_some()).map(|file| file.path.as_str());
@@ -74,21 +74,26 @@ fn told(ended: &Ended, path: &str) -> Finding {
     known.into_iter().fold(finding, |finding, (name, fact)| finding.with(name, fact.unwrap_or_default()))
 }
 
-/// The part of a step that a framework's own check names, with the value that it found there; empty for other errors.
+/// The part of a step that a framework's own check found not finite, and the value it found (`NaN` or `inf`); empty for other
+/// errors.
 fn what(message: &str) -> [&'static str; 2] {
     let lower = message.to_ascii_lowercase();
     let has = |word: &str| lower.contains(word);
     let value = if has("nan") { "NaN" } else { "inf" };
-    match () {
-        () if !has("nan") && !has("inf in") && !has("inf ") => ["", ""],
-        () if has("local grad norm") || has("local gradient norm") => ["gradient-norm", value],
-        () if has("local forward loss") || has("local loss") => ["forward-loss", value],
-        () => ["", ""],
+    if !has("nan") && !has("inf in") && !has("inf ") {
+        return ["", ""];
+    }
+    if has("local grad norm") || has("local gradient norm") {
+        ["gradient-norm", value]
+    } else if has("local forward loss") || has("local loss") {
+        ["forward-loss", value]
+    } else {
+        ["", ""]
     }
 }
 
-/// The finding about the candidate's error in a pair: incomplete where steps of the baseline are missing, a note where both
-/// runs end so.
+/// The finding about the candidate's error in a pair: incomplete where the candidate stopped before the baseline's last step, a
+/// note where both runs end in an error, and a warning otherwise.
 pub fn finding_of_pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<Finding> {
     let finding = finding(candidate)?;
     let is_missing = last_step(candidate) < last_step(baseline);
@@ -117,13 +122,13 @@ pub fn early(files: &[CurveFile]) -> Option<Finding> {
     })
 }
 
-/// State of the invariant that a run comes to its end.
+/// State of the invariant that a run reaches its end without an error.
 pub fn looked(files: &[CurveFile], findings: &[Finding]) -> Looked {
     let logs = files.iter().filter(|file| file.told.is_log).count();
     if logs == 0 {
         return Looked::not(Invariant::EndOfRun, "no-text-log");
     }
-    // Logs are read while their runs go on: one that stops before its steps shows no end.
+    // The run may still be going on while its log is read, so that a log that stops early does not show the end.
     if findings.iter().any(|finding| finding.is(&code::RUN_ENDED_EARLY)) {
         return Looked::not(Invariant::EndOfRun, "log-stops");
     }

@@ -1,8 +1,8 @@
 //! Account of every step of a curve.
 //!
-//! Steps that both sides have count once. Where log lines of the two sides stand for windows of different lengths, the
-//! steps they cover are counted, as coverage does; elsewhere the points that were logged. A step that both sides list without a value has nothing to compare and is not
-//! counted.
+//! A step that both sides have counts once. Where log lines of the two sides stand for windows of different lengths, the steps
+//! they cover are counted, as coverage does; elsewhere the logged points are counted. A step that both sides list without a
+//! value has nothing to compare and is not counted.
 
 use crate::kind::Role;
 use crate::pair::curve::CurvePair;
@@ -11,25 +11,25 @@ use crate::read::curve::series::Series;
 use crate::result::unit::Evidence;
 use crate::verdict::Side;
 
-/// State of the compared steps of a curve.
+/// Use that the gate makes of the compared steps of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Its rules count.
+    /// Rules judge them.
     Judged,
-    /// It is shown, and nothing judges it.
+    /// They are shown, and no rule judges them.
     Shown,
-    /// The policy leaves it out.
+    /// The policy leaves the metric out.
     LeftOut,
 }
 
-/// Whether a verdict can rest on a metric that is judged. The learning rate and other settings guard one: they are what the run
-/// was told, and nothing that it computed.
+/// Whether a verdict can rest on a judged metric. It cannot rest on the learning rate and other settings: they are inputs of the
+/// run, and nothing that it computed.
 pub fn carries(role: Role) -> bool {
     !matches!(role, Role::LearningRate | Role::Constant)
 }
 
-/// Number of these pairs of values that say nothing: all zero, or one number throughout, on both sides. A single value that is not
-/// zero is no such number.
+/// Number of pairs of values that show nothing, which is all of them or none: all of them where every value of both sides is
+/// zero, or where all are one and the same number. A single pair that is not zero does show something.
 pub fn trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
     let mut pairs = pairs.peekable();
     let Some((first, _)) = pairs.peek().copied() else { return 0 };
@@ -42,7 +42,7 @@ pub fn trivial(pairs: impl Iterator<Item = (f64, f64)>) -> u64 {
     if is_one && (count > 1 || first == 0.0) { count } else { 0 }
 }
 
-/// The states of all steps of `pair`.
+/// The account of a curve: the number of its steps in each state.
 pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     let mut evidence = match pair.points.by {
         PairedBy::Window => by_window(pair),
@@ -64,14 +64,14 @@ pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     evidence
 }
 
-/// Counts what the readers of both sides could not place, and the steps that they hold with values that differ.
+/// Counts for both sides the values without a step, and the steps with several values that contradict each other.
 fn sources(pair: &CurvePair<'_>, evidence: &mut Evidence) {
     for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
         of_source(side, &source.path, &source.series, evidence);
     }
 }
 
-/// The same of one source.
+/// Counts the same for one source.
 pub fn of_source(side: Side, path: &str, series: &Series, evidence: &mut Evidence) {
     let unplaced = series.order.unplaced;
     if unplaced > 0 {
@@ -85,7 +85,7 @@ pub fn of_source(side: Side, path: &str, series: &Series, evidence: &mut Evidenc
     }
 }
 
-/// A value that the baseline does not have, or has as NaN or infinity, is none that a candidate can be compared with.
+/// Counts paired points: compared where the baseline is finite, and not compared where it is NaN or infinite.
 fn paired(pair: &CurvePair<'_>) -> Evidence {
     let compared = pair.points.baseline.iter().filter(|value| value.is_finite()).count() as u64;
     Evidence { compared, not_compared: pair.points.len() as u64 - compared, ..Evidence::default() }
@@ -121,9 +121,9 @@ fn by_step(pair: &CurvePair<'_>) -> Evidence {
         let damaged = listed_without_value(one, other);
         (damaged, (one.steps.len() as u64).saturating_sub(paired_steps + damaged))
     };
-    let (by_candidate, ours) = alone(baseline, candidate);
-    let (by_baseline, theirs) = alone(candidate, baseline);
-    Evidence { damaged: by_candidate + by_baseline, one_sided: [ours, theirs], ..paired(pair) }
+    let (by_candidate, baseline_only) = alone(baseline, candidate);
+    let (by_baseline, candidate_only) = alone(candidate, baseline);
+    Evidence { damaged: by_candidate + by_baseline, one_sided: [baseline_only, candidate_only], ..paired(pair) }
 }
 
 /// Steps at which `one` has a value and `other` lists none.

@@ -1,4 +1,4 @@
-//! Logs for tests of what one run shows.
+//! Logs for the tests of rules about one run.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Gradient norms that grow over the layers, and differences of two runs that do.
+//! Gradient norms that grow over the layers of one run, and differences of two runs that grow over the layers.
 
 use crate::compare::run::growth::{ByLayer, of_pair, of_run};
 use crate::judge::loss::code;
@@ -10,22 +10,22 @@ use crate::verdict::Severity;
 
 /// Place of the findings.
 const PLACE: &str = "norms-by-layer";
-/// Layers from which on a line through them says anything.
+/// Least number of layers for a line through them.
 const LEAST_LAYERS: usize = 6;
-/// Share of the variance that a straight line explains: of norms, and of differences.
+/// Least share of the variance that a straight line must explain: of norms, and of differences.
 const STRAIGHT: f64 = 0.8;
 const STRAIGHT_APART: f64 = 0.7;
-/// Growth of norms from one layer to the next, and over all of them, that no trained model has.
+/// Growth factor of norms from one layer to the next, and over all layers, that no trained model exceeds.
 const PER_LAYER: f64 = 1.2;
 const IN_ALL: f64 = 100.0;
-/// Difference of norms that rounding makes.
+/// Relative difference of norms up to which rounding explains it.
 const AGREE: f64 = 0.01;
-/// Difference that is a fault by itself.
+/// Relative difference of norms from which on it fails.
 const FAILS: f64 = 0.1;
-/// Factor between the differences of two neighbours that is a step.
+/// Factor between the differences of two neighbouring layers from which on it is a jump.
 const JUMP: f64 = 5.0;
 
-/// All norms by parameter that the files of a run hold.
+/// Norms by parameter of all files of a run.
 fn norms(files: &[CurveFile]) -> Option<LayerNorms> {
     let mut all = files.iter().filter_map(|file| file.told.norms.as_ref());
     let mut first = all.next()?.clone();
@@ -38,7 +38,7 @@ fn norms(files: &[CurveFile]) -> Option<LayerNorms> {
     Some(first)
 }
 
-/// Norms over the layers of one run, with the finding about their growth.
+/// Norms over the layers of one run, with the finding about their growth; `None` without norms by layer.
 pub fn alone(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
     let found = of_run(&norms(files)?)?;
     let per_layer = found.line.slope.abs().exp();
@@ -52,18 +52,21 @@ pub fn alone(files: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
     Some((growth, finding))
 }
 
-/// Differences of both runs over the layers, with the finding about them.
+/// Differences of both runs over the layers, with the finding about them; `None` without norms by layer on both sides.
 pub fn pair(baseline: &[CurveFile], candidate: &[CurveFile]) -> Option<(Growth, Option<Finding>)> {
     let found = of_pair(&norms(baseline)?, &norms(candidate)?)?;
     let is_long = found.layers.len() >= LEAST_LAYERS;
     let is_jump = |(layer, factor): (u64, f64)| {
         factor >= JUMP && found.layers.iter().any(|(other, apart)| *other == layer && *apart > AGREE)
     };
-    let shape = match () {
-        () if found.worst <= AGREE => GrowthShape::Flat,
-        () if found.jump.is_some_and(is_jump) => GrowthShape::Jump,
-        () if is_long && found.line.slope < 0.0 && found.line.fit > STRAIGHT_APART => GrowthShape::Amplification,
-        () => GrowthShape::Mixed,
+    let shape = if found.worst <= AGREE {
+        GrowthShape::Flat
+    } else if found.jump.is_some_and(is_jump) {
+        GrowthShape::Jump
+    } else if is_long && found.line.slope < 0.0 && found.line.fit > STRAIGHT_APART {
+        GrowthShape::Amplification
+    } else {
+        GrowthShape::Mixed
     };
     let growth = growth(&found, shape, found.worst);
     let severity = match shape {
@@ -107,7 +110,7 @@ fn told(growth: &Growth, severity: Severity) -> Finding {
     }
 }
 
-/// State of the invariant that norms do not grow by the layer.
+/// State of the invariant that norms do not grow from layer to layer.
 pub fn looked(found: Option<&(Growth, Option<Finding>)>) -> Looked {
     match found {
         None => Looked::not(Invariant::NormsByLayer, "no-norms-by-layer"),

@@ -1,4 +1,4 @@
-//! Distance of the losses: average, start, tail, spread and single steps.
+//! Distance between the losses: average, start, tail, spread and single steps.
 
 use super::code;
 use super::curve_limits::CurveLimits;
@@ -13,22 +13,24 @@ use crate::kind::Role;
 use crate::result::outcome::Note;
 use crate::verdict::{Profile, Verdict};
 
-/// Runs on the same data change together at least this much, whatever randomness is left in (measured: dropout
-/// 0.98, another data order -0.25 to 0.2).
+/// Least correlation of the changes from step to step of two runs on the same data, whatever randomness is left in (measured:
+/// 0.98 with dropout, -0.25 to 0.2 with another data order).
 const TOGETHER: f64 = 0.9;
-/// Below this the two runs do not see the same data.
+/// Correlation of the changes below which the two runs do not see the same data.
 pub const APART: f64 = 0.3;
-/// Randomness pushes up and down; a defect pushes one way.
+/// Largest share of the steps that may differ in one direction: randomness moves a loss both ways, a defect one way.
 const ONE_SIDED: f64 = 0.8;
-/// Even randomness may not move the mean by more than this many limits.
+/// Factor of the limit up to which randomness may move the mean.
 const RANDOM_FACTOR: f64 = 2.0;
-/// Randomness is there at every step; a median this far below the mean tells of single bad steps.
+/// Least ratio of the median to the mean: randomness acts at every step, and a median far below the mean shows single bad steps.
 const CONCENTRATED: f64 = 0.25;
-/// Noise grows by less from one step to the next (measured: up to 3 times; changes of what is trained: 1000 times).
+/// Factor from one step to the next above which an onset is abrupt (measured: noise grows by up to 3 times, a change of what is
+/// trained by 1000 times).
 pub const ABRUPT: f64 = 20.0;
-/// Noise grows by no more than this from one step to the next (measured).
+/// Largest factor by which noise grows from one step to the next (measured).
 const GROWTH: f64 = 3.0;
-/// The mean of fewer evaluations is that of the first ones, at which the loss falls fastest.
+/// Least number of evaluations that are judged by their mean: the first evaluations, where the loss falls fastest, dominate the
+/// mean of fewer.
 pub const EVALUATIONS: usize = 20;
 
 /// Mode, limits and profile that a loss is judged by.
@@ -38,7 +40,7 @@ pub struct LevelContext<'a> {
     pub mode: ResolvedMode,
     /// The limits.
     pub limits: &'a CurveLimits,
-    /// Limits of the mean that do not depend on the runs.
+    /// Limits of the mean before the runs' own scatter widens them.
     pub mean: Limits,
     /// Profile, which sets how severe the gate is.
     pub profile: Profile,
@@ -71,7 +73,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
         results.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
     }
     results.measure(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
-    // Randomness leaves a mean of few steps uncertain; within that uncertainty the tail tells nothing.
+    // Randomness leaves the mean of few steps uncertain, and a tail within that uncertainty shows nothing.
     let uncertain = measures.tail.abs() <= 2.0 * measures.tail_error
         && limits.tail.fail.is_some_and(|limit| measures.tail.abs() <= RANDOM_FACTOR * limit);
     let at_worst_tail = if random && uncertain { Verdict::Warn } else { Verdict::Fail };
@@ -84,7 +86,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
     together(measures, context, random, results);
 }
 
-/// The bit-exact profile: nothing may differ, floor or not.
+/// Applies the bit-exact profile: nothing may differ, not even below the floor.
 pub(super) fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
     results.measure(Measured {
         rule: "bit_exact",
@@ -119,7 +121,7 @@ fn mode(context: &LevelContext<'_>, results: &mut RuleResults, measures: &CurveM
     }
 }
 
-/// Says of a first step that it is a uniform prediction.
+/// The note that the first step is a uniform prediction; `None` for any other start.
 fn uniform(start: Option<Start>) -> Option<Note> {
     match start {
         Some(Start::Uniform(_)) => Some(Note::new(Note::UNIFORM)),
@@ -127,7 +129,7 @@ fn uniform(start: Option<Start>) -> Option<Note> {
     }
 }
 
-/// A floor that reaches a tenth of the loss itself leaves nothing to judge.
+/// Warns of an absolute floor above a tenth of the loss: it hides differences that matter.
 fn floor(measures: &CurveMeasures, results: &mut RuleResults) {
     if measures.median > 0.0 && measures.floor * 10.0 > measures.median {
         results.say(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
@@ -162,9 +164,9 @@ fn spread(measures: &CurveMeasures, context: &LevelContext<'_>, at_worst: Verdic
     }
 }
 
-/// Judges the longest run of steps outside the spread in a long curve: a fault that heals, however long the training is.
+/// Judges the longest run of steps outside the spread in a long curve. It finds a fault that heals, however long the training is.
 fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
-    // The number of steps outside is as strict in a shorter curve.
+    // In a shorter curve the limit on the number of steps outside the spread is as strict.
     if !measures.is_smoothed() {
         return;
     }
@@ -178,7 +180,7 @@ fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut 
         limits: limits::in_a_row(context.mode.weights),
         step: longest.map(|longest| longest.first),
         note: Some(Note::new(Note::SMOOTHED)),
-        // Randomness is spread over the run: it does not stay on one side of a limit for so long.
+        // Randomness is spread over the run and does not stay beyond a limit for so long.
         at_worst: Verdict::Fail,
     });
 }
@@ -197,14 +199,14 @@ fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rule
     });
 }
 
-/// Judges the onset of differences. With the same weights they grow; one that is there at once is a change of what is
-/// trained, unless it is no more than the first rounding that falls the other way, or had many steps between two points to grow.
+/// Judges the onset of differences. From the same weights they grow gradually. A difference that is there at once shows a change of
+/// what is trained, unless it is no larger than a first rounding in the other direction, or many steps lie between two points.
 fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let band = context.limits.head.warn.filter(|_| context.mode.weights == Weights::Same);
     let Some(onset) = band.and_then(|band| measures.onset(band)) else { return };
     let grown = GROWTH.powi(i32::try_from(onset.gap.saturating_sub(1)).unwrap_or(i32::MAX));
     let limit = ABRUPT * grown;
-    // A rounding that falls the other way is no more than the limit, whatever lies before it.
+    // A first rounding in the other direction stays within the limit, whatever lies before it.
     let before = onset.before.max(FLIPPED / limit);
     results.measure(Measured {
         rule: "abrupt_onset",
@@ -217,7 +219,7 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rul
     });
 }
 
-/// Isolated spikes happen; twice as many of them, and more than a few, are a sign.
+/// Judges the number of isolated spikes: a few are normal; twice as many as the baseline has, and at least three more, warn.
 fn spikes(measures: &CurveMeasures, results: &mut RuleResults) {
     let (baseline, candidate) = measures.spikes;
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
@@ -239,7 +241,7 @@ fn spikes(measures: &CurveMeasures, results: &mut RuleResults) {
 fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
     let declared_same = context.mode.declared && context.mode.weights == Weights::Same;
     let mean = match context.mode.weights {
-        // The limits of own weights hold for randomness that shows only after the first step, too.
+        // The limit for different weights, because randomness may show only after the first step.
         Weights::Same => Some(1e-2),
         Weights::Own => context.mean.fail,
     };
@@ -250,22 +252,23 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
         && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
 }
 
-/// Correlation of the changes that counts: with the same weights that of the worse half, as another data order may begin
-/// late; with own weights that of the later half, as a model that has learned little does not show which batch is hard.
+/// Correlation of the changes from step to step that is judged. With the same weights it is that of the worse half, because another
+/// data order may begin late. With different weights it is that of the later half, because a model that has learned little does
+/// not show which batches are hard.
 fn correlation(measures: &CurveMeasures, weights: Weights) -> Option<f64> {
     measures.together.map(|together| if weights == Weights::Same { together.lowest } else { together.later })
 }
 
-/// Whether the runs see other data: they do not change together, less than chance makes it for runs on the same data, and the mean
-/// is beyond its limit.
+/// Whether the runs see different data: their changes correlate less than chance explains for runs on the same data, and the mean
+/// difference is beyond its limit.
 pub fn is_apart(measures: &CurveMeasures, weights: Weights, mean: Limits) -> bool {
     let seldom = |together: f64| measures.together.is_some_and(|all| is_below(together, TOGETHER, all.changes));
     correlation(measures, weights).is_some_and(|together| together < APART && seldom(together))
         && mean.warn.is_some_and(|warn| measures.mean_rel > warn)
 }
 
-/// Judges whether both runs change together. They do not where the correlation is low, and lower than chance makes it for
-/// runs on the same data.
+/// Judges whether both runs change together. They do not if the correlation is low, and lower than chance explains for runs on the
+/// same data.
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, results: &mut RuleResults) {
     let Some(together) = correlation(measures, context.mode.weights) else { return };
     let apart = is_apart(measures, context.mode.weights, context.mean);
@@ -286,8 +289,8 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
     }
 }
 
-/// Judges a loss on held-out data: level and end only. Of few points the median is the level; their mean, which also
-/// sees a fault in the middle, warns.
+/// Judges a loss on held-out data by its level and its end only. The median is the level of few points; their mean, which also
+/// shows a fault in the middle, only warns.
 pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits, results: &mut RuleResults) {
     let rule = |rule, value, limits| Measured {
         rule,

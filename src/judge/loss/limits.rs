@@ -23,7 +23,7 @@ impl Limits {
     /// No limit: shown only.
     pub const NONE: Self = Self { warn: None, fail: None };
 
-    /// Both limits, the warning and the failing one higher by so much.
+    /// Both limits, raised by these amounts: of the warning limit, and of the failing one.
     #[must_use]
     pub fn raised(self, by: (f64, f64)) -> Self {
         let raise = |limit: Option<f64>, by: f64| limit.map(|limit| limit + by);
@@ -36,13 +36,13 @@ impl Limits {
         let Some(band) = band else { return self };
         let fail = band.fail.map(|limit| limit.get()).or(self.fail);
         let warn = band.warn.map(|limit| limit.get()).or(self.warn);
-        // A stricter failing limit takes the default warning along, which would otherwise lie above it.
+        // A stricter failing limit lowers the default warning too, which would otherwise lie above it.
         Self { warn: warn.map(|warn| fail.map_or(warn, |fail| warn.min(fail))), fail }
     }
 }
 
-/// Number of steps that may lie outside the spread: one in a hundred, none of fewer than 50. Own weights spike in good
-/// health: one in twenty then, up to as many as one excursion may last, if that is more.
+/// Number of steps of `n` that may lie outside the spread: one in a hundred, and none of fewer than 50. Healthy runs from different
+/// weights spike more: one in twenty is allowed there, up to the length of one excursion, if that is more.
 pub fn allowed_outside(n: usize, weights: Weights) -> usize {
     let share = if n < 50 { 0 } else { n / 100 };
     match weights {
@@ -51,10 +51,10 @@ pub fn allowed_outside(n: usize, weights: Weights) -> usize {
     }
 }
 
-/// Steps in a row that may lie outside the spread behind the rolling median, however long the run is.
+/// Limits of the number of steps in a row outside the spread, after the rolling median, however long the run is.
 ///
-/// Whatever the median leaves lasted longer than noise does. With own weights that only warns as long as it is less than
-/// the median's whole window: excursions of healthy runs that recover were seen to last 8 steps.
+/// An excursion that the median does not remove lasted longer than noise does. With different weights it only warns while it is
+/// shorter than the whole window of the median: excursions of healthy runs were seen to last 8 steps.
 #[allow(clippy::cast_precision_loss, reason = "a few steps")]
 pub fn in_a_row(weights: Weights) -> Limits {
     let (taken_out, filled) = (TAKEN_OUT as f64, WINDOW_FILLED as f64);
@@ -64,7 +64,7 @@ pub fn in_a_row(weights: Weights) -> Limits {
     }
 }
 
-/// Number of single steps outside the spread that a rolling median may take out: one in twenty.
+/// Number of single steps of `n` outside the spread that the rolling median may remove: one in twenty.
 pub fn allowed_single(n: usize) -> usize {
     n / 20
 }

@@ -1,7 +1,7 @@
-//! Do both runs start from the same weights?
+//! The mode of a run: whether both sides start from the same weights.
 //!
-//! Declared, or found out from the first five paired steps ([`start`](super::start)). What is only found out never buys
-//! a pass: a defect that is there from the first step must not get itself wide limits.
+//! The policy declares the mode, or it is inferred from the first five paired steps ([`start`](super::start)). An inferred mode
+//! never leads to a pass by itself: a defect from the first step on must not get wide limits that way.
 
 use super::start::{FORWARD_NOISE, Start};
 use crate::compare::curve::At;
@@ -12,7 +12,7 @@ use crate::policy::loss::Mode;
 pub enum Weights {
     /// One checkpoint on both sides, no randomness.
     Same,
-    /// Own weights, or randomness such as dropout.
+    /// Different weights on both sides, or randomness such as dropout.
     Own,
 }
 
@@ -26,40 +26,40 @@ impl Weights {
     }
 }
 
-/// The mode of a run, and who says so.
+/// The mode of a run, and whether the policy declares it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResolvedMode {
     /// Relation of the initial weights of both sides, which decides the limits.
     pub weights: Weights,
     /// Whether the policy declares it.
     pub declared: bool,
-    /// r of the first paired step.
+    /// Relative difference at the first paired step.
     pub first: Option<At>,
     /// Result of comparing the first steps; `None` where there is no loss.
     pub start: Option<Start>,
 }
 
 impl ResolvedMode {
-    /// The mode that `declared` says, or the first steps of the loss show.
+    /// The mode that the policy declares, or else the one that the first steps of the loss show.
     ///
-    /// Without a loss there is nothing to find out from, and the looser limits apply.
+    /// Without a loss nothing can be inferred, and the looser limits apply.
     pub fn resolve(declared: Mode, first: Option<At>, start: Option<Start>) -> Self {
         let found = if start == Some(Start::Same) { Weights::Same } else { Weights::Own };
         let said: Option<Weights> = declared.into();
         Self { weights: said.unwrap_or(found), declared: said.is_some(), first, start }
     }
 
-    /// The name in results.
+    /// The source of the mode, as results name it.
     pub fn source(&self) -> &'static str {
         if self.declared { "declared" } else { "inferred" }
     }
 
-    /// Whether the limits are loose and nobody asked for that.
+    /// Whether the limits are loose although the policy does not ask for that.
     pub fn is_loose_unasked(&self) -> bool {
         !self.declared && self.weights == Weights::Own
     }
 
-    /// Whether the declared mode is looser than the first steps need.
+    /// Whether the declared mode is looser than the equal first steps require.
     pub fn is_too_loose(&self) -> bool {
         let equal = self.first.is_some_and(|first| first.value <= FORWARD_NOISE / 100.0);
         let equal = equal && self.start == Some(Start::Same);

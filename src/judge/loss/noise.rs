@@ -1,8 +1,8 @@
-//! The noise band: how far a case moves by itself.
+//! The noise band: differences between repeats of one case.
 //!
-//! Recorded from repeats of the baseline. Every two repeats are compared with the gate's own measures; the
-//! largest value of each measure is kept. Head and mean then fail above three times that value and warn above one
-//! and a half times it; from one comparison alone, five times and two and a half times. Neither goes below 2e-5.
+//! It is recorded from repeats of the baseline. Every two repeats are compared with the gate's own measures, and the largest
+//! value of each measure is kept. Head and mean then fail above three times that value and warn above one and a half times it;
+//! after a single comparison the factors are five and two and a half. No limit goes below 2e-5.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::judge::dump::noise::UnitNoise;
 use crate::judge::noise_factor::factors;
 use crate::result::number::Number;
 
-/// Never judge by less than this: two sound platforms differ by it in one forward and backward pass.
+/// Least limit: two sound platforms differ by as much in one forward and backward pass.
 const LEAST: f64 = 2e-5;
 /// Points of a recorded envelope.
 const ENVELOPE: usize = 200;
@@ -89,17 +89,17 @@ impl NoiseBand {
         Self { precision_gate_noise: Self::LAYOUT, runs, ..Self::default() }
     }
 
-    /// The same with the noise of dumps.
+    /// The band with the noise of dumps, in the layout that this needs.
     pub fn with_dumps(self, dumps: Vec<UnitNoise>) -> Self {
         Self { dumps, ..self }.in_layout()
     }
 
-    /// The same with the curves of its runs.
+    /// The band with the curves of its runs, in the layout that this needs.
     pub fn with_sample(self, sample: Vec<SampleRun>) -> Self {
         Self { sample, ..self }.in_layout()
     }
 
-    /// The same, marked by what it holds.
+    /// The band, marked with the layout of its content.
     fn in_layout(self) -> Self {
         let layout = match (self.sample.is_empty(), self.dumps.is_empty()) {
             (false, _) => Self::LAYOUT_WITH_RUNS,
@@ -109,7 +109,7 @@ impl NoiseBand {
         Self { precision_gate_noise: layout, ..self }
     }
 
-    /// Whether this version reads the layout, and the file holds what its layout may hold.
+    /// Whether this version reads the layout, and the file holds only content that its layout allows.
     pub fn is_known_layout(&self) -> bool {
         match self.precision_gate_noise {
             Self::LAYOUT => self.dumps.is_empty() && self.sample.is_empty(),
@@ -119,7 +119,7 @@ impl NoiseBand {
         }
     }
 
-    /// Whether every number is one a limit can be made of, and every step and rank is there once.
+    /// Whether every number can serve as a limit, and every step and rank occurs once.
     pub fn is_sound(&self) -> bool {
         let mut units = std::collections::BTreeSet::new();
         self.metrics.values().all(MetricNoise::is_sound)
@@ -127,7 +127,7 @@ impl NoiseBand {
             && self.dumps.iter().all(|unit| unit.is_sound() && units.insert((unit.step, unit.rank)))
     }
 
-    /// Takes in the comparison of two repeats.
+    /// Adds the comparison of two repeats.
     pub fn record(&mut self, metric: &str, measured: &Repeated) {
         let noise = self.metrics.entry(metric.to_owned()).or_default();
         noise.comparisons += 1;
@@ -195,7 +195,7 @@ impl MetricNoise {
         self.envelope.sort_by_key(|(step, _)| *step);
     }
 
-    /// Times the largest recorded value that warn, and that fail.
+    /// Multiples of the largest recorded value that warn, and that fail.
     pub fn factors(&self) -> (f64, f64) {
         factors(self.comparisons)
     }
@@ -206,14 +206,14 @@ impl MetricNoise {
         Limits::new((warn * largest).max(LEAST), (fail * largest).max(LEAST))
     }
 
-    /// The band around the baseline at `step`, relative: what a curve may do there without standing out.
+    /// The relative difference from the baseline at `step` that a curve may have without standing out.
     pub fn band_at(&self, step: u64) -> Number {
         let index = self.envelope.partition_point(|(known, _)| *known < step);
         let around = self.envelope.get(index).or_else(|| self.envelope.last());
         Number(around.map_or(0.0, |(_, value)| self.limits(*value).fail.unwrap_or(*value)))
     }
 
-    /// Whether every number is one a limit can be made of.
+    /// Whether every number can serve as a limit.
     pub fn is_sound(&self) -> bool {
         let all = [self.head, self.mean, self.tail, self.max].into_iter().chain(self.envelope.iter().map(|(_, v)| *v));
         let all = all.chain(self.trends.values().copied());

@@ -1,7 +1,7 @@
-//! Evidence across the curves of a run: a training loss of other batches, told by the held-out loss.
+//! Evidence that the two sides log the training loss of different batches, from a comparison with the held-out loss.
 //!
-//! A log that prints the loss of rank 0 alone shows other samples where the number of devices differs. The held-out loss, which
-//! is of the same data on both sides, then agrees far closer, and the training losses differ with both signs and end alike.
+//! A log that prints the loss of rank 0 alone shows other samples if the number of devices differs. The held-out loss, which uses
+//! the same data on both sides, then agrees far better, and the training losses differ in both directions and end at one level.
 
 use super::limits::Limits;
 use super::scale::scale;
@@ -12,15 +12,15 @@ use crate::pair::curve::{CurvePair, PairedSources};
 use crate::policy::loss::LossPolicy;
 use crate::result::finding::Finding;
 
-/// Evaluations that such evidence needs.
+/// Least number of evaluations for such evidence.
 const EVALUATIONS: usize = 5;
-/// The held-out loss agrees so many times closer than the training loss.
+/// Factor by which the held-out loss must agree better than the training loss.
 const CLOSER: f64 = 10.0;
-/// Largest mean difference of the held-out loss: what a curve of it may differ by without a warning.
+/// Limits of the mean difference of the held-out loss: above the first one the losses differ.
 const HELD_OUT: Limits = Limits::new(0.005, 0.01);
-/// Share of the steps on either side of the baseline.
+/// Share of the steps at which the candidate may lie above the baseline.
 const BOTH_SIGNS: std::ops::RangeInclusive<f64> = 0.2..=0.8;
-/// Difference of the last quarters' means that counts as equal.
+/// Relative difference of the means of the last quarters that counts as equal.
 const EQUAL_END: f64 = 0.005;
 
 /// Distances of the losses of a run whose training loss is of other batches.
@@ -32,13 +32,13 @@ pub(super) struct OtherBatches {
 }
 
 impl OtherBatches {
-    /// The finding with these numbers.
+    /// Adds these numbers to a finding.
     pub(super) fn told(&self, finding: Finding) -> Finding {
         finding.with("held_out", self.held_out).with("training", self.training).with("count", self.evaluations)
     }
 }
 
-/// Whether the training loss of a run, measured as `lead`, is of other batches on the two sides.
+/// The evidence that the training loss of a run, measured as `lead`, is of different batches on the two sides; `None` without it.
 ///
 /// # Errors
 /// Errors of the disk.
@@ -64,7 +64,7 @@ pub(super) fn find(
     }))
 }
 
-/// Whether a loss differs with both signs and ends at the same level, within what its own scatter leaves open.
+/// Whether a loss differs in both directions and ends at the same level, within the uncertainty of its own scatter.
 fn differs_both_ways(pair: &CurvePair<'_>) -> bool {
     let differences: Vec<f64> = pair
         .points

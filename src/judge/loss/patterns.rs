@@ -1,7 +1,7 @@
-//! Courses that say what happened to a loss that differs: one factor throughout, a running mean on one side, a fall
-//! back to earlier weights.
+//! Patterns that explain a loss that differs: one factor throughout, a running mean on one side, or a fall back to earlier
+//! weights.
 //!
-//! Nothing is said of a curve that agrees: these findings explain others and never lead to a verdict of their own.
+//! Only a curve with findings about its level is looked at: these findings explain others and decide no verdict by themselves.
 
 use super::code;
 use super::rule_results::RuleResults;
@@ -14,10 +14,10 @@ use crate::pair::curve::CurvePair;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
-/// Findings that such a course explains.
+/// Findings that a pattern explains.
 const EXPLAINED: [&Rule; 5] = [&code::MEAN, &code::TAIL, &code::SPREAD, &code::DEPARTURE, &code::HEAD];
 
-/// Says what happened to a loss, where the level has something to say.
+/// Adds the finding about the pattern of a loss, if there are findings about its level.
 pub fn judge(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let explained = results.findings.iter().filter(|finding| finding.is_any(&EXPLAINED));
     let Some(worst) = explained.map(|finding| finding.severity).max() else { return };

@@ -24,7 +24,7 @@ pub struct PresetOutcome {
     pub step: Option<u64>,
 }
 
-/// Values that a published rule is applied to.
+/// Values of a pair that a published rule is applied to.
 struct View<'a> {
     /// Pairs that are finite on both sides.
     finite: Vec<(u64, f64, f64)>,
@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         let finite: Vec<_> = pair.points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
         let count = |values: &[f64]| values.iter().filter(|value| value.is_finite()).count();
         let (b, c) = (count(&pair.baseline.series.values), count(&pair.candidate.series.values));
-        // Joined windows leave no single steps over; what they lack, the coverage rule counts.
+        // Joined windows leave no single step without a partner; the coverage rule counts missing parts of windows.
         let unmatched = match pair.points.by {
             PairedBy::Window => 0,
             PairedBy::Step | PairedBy::Position => b.saturating_sub(finite.len()) + c.saturating_sub(finite.len()),
@@ -91,7 +91,7 @@ fn of_mean(value: Option<f64>, limit: f64) -> PresetOutcome {
     PresetOutcome { pass, value: value.unwrap_or(f64::NAN), limit, step: None }
 }
 
-/// A step missing on one side counts as outside; one missing on both sides does not.
+/// Megatron-LM's rule. A step that is missing on one side counts as outside; one that is missing on both sides does not.
 fn megatron(view: &View<'_>) -> PresetOutcome {
     let allowed = (view.listed / 100).clamp(1, 50);
     let mut outside = view.rel().filter(|(_, rel)| *rel > 0.05).map(|(step, _)| step);

@@ -1,8 +1,8 @@
-//! Are two runs repeats of one case?
+//! The check that two runs are repeats of one case.
 //!
-//! Repeats start from the same weights and see the same data, so their losses stay at one level. Between runs of another
-//! model, data set or learning rate the level differs by far more than randomness moves it. Repeats of reinforcement
-//! learning have the same settings, and their rewards end alike.
+//! Repeats start from the same weights and see the same data, so their losses stay at one level. With another model, data set or
+//! learning rate the level differs by far more than randomness explains. Repeats of reinforcement learning have the same
+//! settings, and their rewards end at one level.
 
 use super::noise::Repeated;
 use super::rl;
@@ -13,29 +13,29 @@ use crate::kind::Role;
 use crate::pair::curve::CurvePairing;
 use crate::read::metric::role;
 
-/// Levels of two repeats are apart by less than this. Dropout with other masks leaves the mean of a loss within 0.1 %, own
-/// weights within 0.3 % (docs/loss.md); another learning rate or model moves it by tens of percent.
+/// Largest relative difference of the levels of two repeats. Dropout with other masks leaves the mean of a loss within 0.1 %,
+/// different weights within 0.3 % (docs/loss.md); another learning rate or model moves it by tens of percent.
 const LEVEL: f64 = 0.05;
-/// The first five losses of two repeats are apart by less than this; dropout moves single steps by 3 %.
+/// Largest relative difference of the first five losses of two repeats; dropout moves single steps by 3 %.
 const HEAD: f64 = 0.2;
-/// A loss that is smaller than this is not judged by its level: a ratio to a number near zero says nothing.
+/// Least loss that is judged by its level: a ratio to a number near zero says nothing.
 const LEAST_LOSS: f64 = 0.1;
-/// Rewards of two repeats end closer than this, in parts of their scale: five times what fails by default.
+/// Largest difference at the end of the rewards of two repeats, in parts of their scale: five times the default failing limit.
 const REWARD: f64 = 0.25;
 
-/// Levels of two runs of one model and one data set are apart by less than this, whatever their seeds.
+/// Largest relative difference of the levels of two runs of one model and one data set, whatever their seeds.
 const OTHER: f64 = 0.25;
 
-/// Difference between two runs that no repeats have.
+/// Difference between two runs which shows that they are no repeats of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The difference in words.
     pub why: String,
-    /// Whether it is one of another model, data set or setting, and none of another seed.
+    /// Whether another model, data set or setting explains it, rather than another seed.
     pub is_other: bool,
 }
 
-/// Difference of two runs with these measures, if they are not repeats of each other; `None` where they may be.
+/// The difference which shows that two runs with these measures are no repeats of each other; `None` if they may be.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
@@ -49,7 +49,7 @@ pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -
         Repeated::Trend(rules) => reward(metric, rules).map(of_seed),
     };
     let setting = setting(pairing)?.map(|why| Difference { why, is_other: true });
-    // Of several differences that of another model counts.
+    // A difference of the model, data set or settings goes before one of the seed.
     let found: Vec<Difference> = setting.into_iter().chain(measured.iter().filter_map(of_metric)).collect();
     Ok(found.iter().find(|one| one.is_other).or(found.first()).cloned())
 }
@@ -83,19 +83,18 @@ fn level(metric: &str, measures: &CurveMeasures) -> Option<Difference> {
     let (difference, _) = measures.mean_difference;
     let level = difference.abs() / measures.median;
     let head = measures.head.map_or(0.0, |head| head.value);
-    match () {
-        () if !matches!(role(metric), Role::Loss | Role::EvalLoss) || measures.median < LEAST_LOSS => None,
-        () if level > LEVEL => {
-            let (apart, most) = (percent(level), percent(LEVEL));
-            let why = format!("`{metric}` differs by {apart} on average (repeats: at most {most})");
-            Some(Difference { why, is_other: level > OTHER })
-        }
-        () if head > HEAD => {
-            let (apart, most) = (percent(head), percent(HEAD));
-            let why = format!("`{metric}` differs by {apart} at the start (repeats: at most {most})");
-            Some(Difference { why, is_other: false })
-        }
-        () => None,
+    if !matches!(role(metric), Role::Loss | Role::EvalLoss) || measures.median < LEAST_LOSS {
+        None
+    } else if level > LEVEL {
+        let (apart, most) = (percent(level), percent(LEVEL));
+        let why = format!("`{metric}` differs by {apart} on average (repeats: at most {most})");
+        Some(Difference { why, is_other: level > OTHER })
+    } else if head > HEAD {
+        let (apart, most) = (percent(head), percent(HEAD));
+        let why = format!("`{metric}` differs by {apart} at the start (repeats: at most {most})");
+        Some(Difference { why, is_other: false })
+    } else {
+        None
     }
 }
 

@@ -1,8 +1,8 @@
 //! Judging runs of reinforcement learning.
 //!
-//! Rollouts are sampled: two healthy runs share the first step at best, and single steps of their policy losses differ by
-//! all of their size. What holds between healthy runs is the trend, so these rules compare means of windows, medians and
-//! shares. `docs/rl.md` says where the limits come from.
+//! Rollouts are sampled: two healthy runs share the first step at best, and single steps of their policy losses differ by as much
+//! as their own size. Healthy runs share the trend, so these rules compare means of windows, medians and shares. `docs/rl.md`
+//! says where the limits come from.
 
 mod centre;
 mod delay;
@@ -38,28 +38,29 @@ use crate::verdict::{Profile, Verdict};
 /// Name of the mode in results.
 pub const MODE: &str = "rl";
 
-/// Roles whose metrics tell a run on another way from one that is late: what they measure is no reward.
+/// Roles of metrics other than the reward that distinguish a run on another path from a run that is just late.
 const WITNESSES: [Role; 4] = [Role::Length, Role::Truncation, Role::Kl, Role::Entropy];
 
-/// Whether a metric other than the reward could say that a run went another way.
+/// Whether a metric other than the reward can show that a run took another path.
 pub fn is_witness(pair: &PairedSources<'_>) -> bool {
     pair.is_rl && WITNESSES.contains(&pair.role)
 }
 
-/// Whether such a metric says so: one of its rules warns, by limits that hold the delay of a healthy run.
+/// Whether such a metric shows that the run took another path: one of its rules warns, by limits that allow the delay of a healthy
+/// run.
 pub fn testifies(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> bool {
     let beyond = |measured: TrendMeasure| by_noise(&measured, noise).warn.is_some_and(|warn| measured.value > warn);
     measure(pair.role, &pair.metric, &Trend::new(pair.points.iter())).into_iter().any(beyond)
 }
 
-/// Judges a metric of a run of reinforcement learning by its role. Where other metrics `agreed` that the run went another way, a
-/// reward has no more room to fail than to warn.
+/// Judges a metric of a run of reinforcement learning by its role. If another metric shows that the run took another path
+/// (`is_on_another_way`), the failing limit of a reward gets no more room than its warning limit.
 pub fn judge(
     pair: &CurvePair<'_>,
     measures: &CurveMeasures,
     profile: Profile,
     noise: Option<&MetricNoise>,
-    agreed: bool,
+    is_on_another_way: bool,
     results: &mut RuleResults,
 ) {
     if profile == Profile::BitExact {
@@ -67,7 +68,7 @@ pub fn judge(
     }
     let trend = Trend::new(pair.points.iter());
     for measured in measure(pair.role, &pair.metric, &trend) {
-        let limits = measured.agreed.filter(|_| agreed).unwrap_or(measured.limits);
+        let limits = measured.agreed.filter(|_| is_on_another_way).unwrap_or(measured.limits);
         let said = results.findings.len();
         results.measure(outcome(&TrendMeasure { limits, ..measured }, noise));
         let finding = results.findings.get_mut(said).filter(|finding| finding.is(&code::RL_CLIP));
@@ -80,7 +81,7 @@ pub fn judge(
     }
 }
 
-/// Judges a metric of rollout and training that the candidate alone logs; `None` for any other.
+/// Judges a mismatch metric of rollout and training that only the candidate logs; `None` for any other metric.
 ///
 /// # Errors
 /// Errors of the disk, where its points lie there.
@@ -126,7 +127,7 @@ fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Measured {
     }
 }
 
-/// The limits of a rule, replaced by those that recorded repeats give, but never by less than a third of its own.
+/// The limits of a rule, replaced by limits from recorded repeats where there are some, but never below a third of its own.
 fn by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Limits {
     let own = measured.limits;
     let recorded = noise.and_then(|noise| Some(noise.factors()).zip(noise.trends.get(measured.rule)));
@@ -135,7 +136,7 @@ fn by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Limits {
     Limits { warn: limit(own.warn, warn), fail: limit(own.fail, fail) }
 }
 
-/// Means of windows for the picture; `None` for curves that are too short to have them, or of another kind.
+/// Means of windows for the picture; `None` for curves that are too short, or not of reinforcement learning.
 pub fn windows(pair: &CurvePair<'_>) -> Option<CurveWindows> {
     if !pair.is_rl {
         return None;
@@ -153,9 +154,9 @@ pub fn windows_of(trend: &Trend) -> Option<CurveWindows> {
     })
 }
 
-/// Values of the rules that recorded repeats may move; `None` where there are none.
+/// Values of the rules whose limits recorded repeats replace; `None` without such rules.
 pub fn repeated(pair: &CurvePair<'_>) -> Option<Repeated> {
-    // Which repeat comes first means nothing.
+    // Both orders are measured, because neither repeat is the baseline.
     let swapped = pair.points.iter().map(|(step, b, c)| (step, c, b));
     let both = [Trend::new(pair.points.iter()), Trend::new(swapped)];
     let all = both.iter().flat_map(|trend| measure(pair.role, &pair.metric, trend));
@@ -178,8 +179,8 @@ pub fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
     });
 }
 
-/// The largest relative difference of a setting: over all steps, or at the first one where the baseline's own value moves,
-/// as an adaptive controller moves it by what was sampled.
+/// The largest relative difference of a setting: over all steps, or only at the first step if the baseline's own value changes,
+/// because an adaptive controller changes it by what was sampled.
 pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
     let finite: Vec<_> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let (_, first, _) = *finite.first()?;

@@ -1,4 +1,4 @@
-//! Results of one curve: rules as applied, and findings.
+//! Results of one curve: outcomes of rules, and findings.
 
 use super::code;
 use super::limits::Limits;
@@ -9,12 +9,12 @@ use crate::result::finding::Finding;
 use crate::result::outcome::{Note, RuleKind, RuleOutcome};
 use crate::verdict::{Profile, Severity, Verdict};
 
-/// Consequence of a rule that does not hold.
+/// Effect of the rules that are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
-    /// The rule gives a finding.
+    /// A rule that does not hold gives a finding.
     Counts,
-    /// The rule is shown with its verdict; a published rule decides.
+    /// The rule is shown with its verdict and gives no finding, because a published rule decides.
     Beside,
     /// The rule is shown without a verdict.
     ShownOnly,
@@ -35,7 +35,7 @@ pub struct Measured {
     pub step: Option<u64>,
     /// Remark on the value; `None` where there is none.
     pub note: Option<Note>,
-    /// Not worse than this, where a reason was found.
+    /// Worst verdict that the rule may give; better than `Fail` where a harmless reason was found.
     pub at_worst: Verdict,
 }
 
@@ -52,7 +52,7 @@ pub struct RuleResults {
 }
 
 impl RuleResults {
-    /// No results yet of the curve that findings call `place`.
+    /// Empty results of a curve; `place` is its name in findings.
     pub fn new(place: String, profile: Profile) -> Self {
         let strict = matches!(profile, Profile::Strict | Profile::BitExact);
         Self { place, strict, weight: Weight::Counts, rules: Vec::new(), findings: Vec::new() }
@@ -68,17 +68,17 @@ impl RuleResults {
         self.findings.iter().any(|finding| finding.is(rule))
     }
 
-    /// Adds a rule that was applied by other means than its limits alone.
+    /// Adds the outcome of a rule that was applied elsewhere.
     pub fn note(&mut self, outcome: RuleOutcome) {
         self.rules.push(outcome);
     }
 
-    /// Applies what `rules` adds without letting it count: a published rule decides.
+    /// Applies `rules` and drops their findings, because a published rule decides.
     pub fn beside(&mut self, rules: impl FnOnce(&mut Self)) {
         self.with_weight(Weight::Beside, rules);
     }
 
-    /// Applies what `rules` adds without any verdict.
+    /// Applies `rules` without verdicts, and drops their findings.
     pub fn show_only(&mut self, rules: impl FnOnce(&mut Self)) {
         self.with_weight(Weight::ShownOnly, rules);
     }
@@ -91,7 +91,7 @@ impl RuleResults {
         self.weight = before;
     }
 
-    /// Holds a value against its limits.
+    /// Compares a measured value with its limits: adds the outcome, and a finding where it does not pass.
     pub fn measure(&mut self, measured: Measured) {
         let (_, direction) = RuleKind::held(measured.rule);
         let Limits { warn, fail } = measured.limits;
@@ -121,7 +121,7 @@ impl RuleResults {
         });
     }
 
-    /// Notes what a published rule says, and fails by it.
+    /// Adds the outcome of a published rule, and a finding where it does not pass.
     pub fn preset(&mut self, preset: Preset, outcome: PresetOutcome) {
         let verdict = match outcome.pass {
             Some(true) => Verdict::Pass,

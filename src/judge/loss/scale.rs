@@ -20,8 +20,9 @@ pub(super) fn scale<'p>(pair: &'p CurvePair<'_>, policy: &LossPolicy) -> Scale<'
     Scale { floor: policy.absolute_floor.get(), resolution: printed, steps: weighing(pair) }
 }
 
-/// Steps of the baseline that points weigh by, as those of the loss that is trained do: an evaluation is a point, and so is what
-/// sampled answers give. Joined windows stand for what they cover.
+/// Steps by which the points of a pair are weighted; `None` where each point counts once. Only points of a training loss of
+/// supervised training stand for the steps since the point before: those of the baseline, or those of the joined windows. An
+/// evaluation counts once, and so does a value of sampled answers.
 pub(super) fn weighing<'p>(pair: &'p CurvePair<'_>) -> Option<&'p Steps> {
     let is_trained = pair.role == Role::Loss && !pair.is_rl;
     let steps = if pair.points.by == PairedBy::Window { &pair.points.steps } else { &pair.baseline.series.steps };

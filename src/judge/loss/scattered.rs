@@ -1,8 +1,8 @@
-//! Losses of runs that draw their own weights, or see other data: what their own scatter leaves uncertain.
+//! Losses of runs that start from different weights or see different data: limits widened by the runs' own scatter.
 //!
-//! Two such runs differ at single steps by as much as either scatters around its trend, however healthy they are. Their level is
-//! then known within the standard error of a window's mean, as that of a reward is, and a mean of magnitudes says no more than
-//! that they scatter. `docs/loss.md` says where the limits come from.
+//! Two such runs differ at single steps by as much as each scatters around its trend, however healthy they are. Their level is
+//! known within the standard error of the mean of a window, like that of a reward, and the mean of magnitudes shows only that they
+//! scatter. `docs/loss.md` says where the limits come from.
 
 use std::f64::consts::FRAC_2_PI;
 
@@ -15,11 +15,12 @@ use crate::compare::curve::tail_len;
 use crate::pair::curve::CurvePair;
 use crate::verdict::Verdict;
 
-/// Room for the error of a mean of magnitudes and of the scatter that it is held against, over the root of the number of steps.
+/// Room for the estimation error of a mean of magnitudes and of the scatter that it is compared with, over the root of the number of
+/// steps.
 const ESTIMATED: f64 = 4.0;
-/// Standard errors that limits hold: warning, failing.
+/// Number of standard errors that limits allow: warning, failing.
 const ERRORS: (f64, f64) = (2.0, 3.0);
-/// Standard deviations that a single step may stray.
+/// Number of standard deviations that a single step may stray.
 const STRAYS: f64 = 3.0;
 
 /// Trend of a pair whose level is judged by its own scatter.
@@ -28,12 +29,13 @@ pub(super) struct Scattered {
     trend: Trend,
     /// Scatter of the relative differences.
     scatter: f64,
-    /// Whether the runs see other data, so that they part along their paths, too.
+    /// Whether the runs see different data, so that one may also be later than the other.
     is_apart: bool,
 }
 
 impl Scattered {
-    /// The scatter of a pair, where it explains more than the fixed limit of the mean allows, or the runs see other data.
+    /// The scatter of a pair, if it explains a larger mean difference than the fixed limit allows, or the runs see different data;
+    /// `None` otherwise, and for short curves.
     pub(super) fn of(pair: &CurvePair<'_>, is_apart: bool, fixed: Limits) -> Option<Self> {
         let trend = Trend::new(pair.points.iter());
         let scattered = Self { scatter: trend.relative_scatter(), trend, is_apart };
@@ -42,7 +44,8 @@ impl Scattered {
         (is_long && (is_apart || explains_more)).then_some(scattered)
     }
 
-    /// The mean of magnitudes that scatter alone gives: of a normal distribution, the root of 2/pi of its standard deviation.
+    /// The mean of magnitudes that scatter alone explains: sqrt(2/pi) standard deviations for a normal distribution, with room for
+    /// the estimation error.
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     fn of_magnitudes(&self) -> f64 {
         FRAC_2_PI.sqrt() * self.scatter * (1.0 + ESTIMATED / (self.trend.len() as f64).sqrt())
@@ -57,7 +60,7 @@ impl Scattered {
         if self.is_apart && size > 0.0 { level_rooms(&windows, some).over(size).plus } else { Rooms::NONE.plus }
     }
 
-    /// Limits of the level with this room.
+    /// Limits of the level, widened by the scatter and the delay.
     pub(super) fn widen(&self, limits: &CurveLimits) -> CurveLimits {
         let count = self.trend.windows().len();
         let all = self.delay(0..count);
@@ -72,7 +75,7 @@ impl Scattered {
         }
     }
 
-    /// Room of a score: the errors of its mean, and the delay.
+    /// Room for a score, warning and failing: the standard error of its mean, and the delay.
     pub(super) fn score_room(&self) -> (f64, f64) {
         let windows = self.trend.windows();
         let rooms = level_rooms(&windows, 0..windows.len()).plus;
@@ -90,7 +93,7 @@ impl Scattered {
         limits.raised((ERRORS.0 * error + delay.0, ERRORS.1 * error + delay.1))
     }
 
-    /// Judges the largest difference of level that two windows in a row share, either way.
+    /// Judges the largest difference of level, either way, that two windows in a row both reach.
     pub(super) fn judge_windows(&self, limits: &CurveLimits, results: &mut RuleResults) {
         let windows = self.trend.windows();
         let of = |sign: f64| {

@@ -1,4 +1,4 @@
-//! Metrics beside the loss: learning rate, scores, rewards, speed, memory, and whatever the policy names.
+//! Metrics other than the loss: learning rate, scores, rewards, speed, memory, and those that the policy names.
 
 use super::code;
 use super::level::worsening;
@@ -13,14 +13,14 @@ use crate::policy::loss::{Better, Hardware, MetricPolicy};
 use crate::read::metric;
 use crate::verdict::Verdict;
 
-/// Learning rates closer than this, relative, are one schedule printed with different digits.
+/// Relative difference up to which two learning rates are one schedule, printed with different digits.
 pub const SCHEDULE: f64 = 1e-3;
-/// Scores and rewards: MindSpeed's and ROLL's reviewers ask for 2 %, ROLL accepted 4 %.
+/// Limits of scores and rewards: reviewers of MindSpeed and ROLL ask for 2 %, and ROLL accepted 4 %.
 pub const SCORE: Limits = Limits::new(0.02, 0.04);
-/// Steps before speed is steady (MindSpeed's tests leave out as many).
+/// Number of first steps that are left out of a mean speed (MindSpeed's tests leave out as many).
 const WARM_UP: usize = 5;
 
-/// The largest difference of two schedules, relative to the rate; near zero, to a hundredth of the peak.
+/// The largest difference of two schedules, relative to the rate, or to a hundredth of the peak where the rate is smaller.
 pub fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
     let finite: Vec<(u64, f64, f64)> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let peak = finite.iter().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
@@ -31,7 +31,7 @@ pub fn schedule_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Opt
     finite.into_iter().map(of).reduce(|a, b| if b.value > a.value { b } else { a })
 }
 
-/// Judges the learning rate: schedules agree, or the loss cannot be judged.
+/// Judges the learning rate: if the schedules differ, the loss cannot be judged.
 pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let Some(largest) = schedule_difference(pair.points.iter()) else { return };
     results.measure(Measured {
@@ -45,14 +45,14 @@ pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
     });
 }
 
-/// Judges a score or reward: how much worse its mean is, with `room` for other data. Better is fine.
+/// Judges by how much the mean of a score or reward is worse, with `room` for runs on different data. A better mean passes.
 pub fn score(pair: &CurvePair<'_>, measures: &CurveMeasures, room: (f64, f64), results: &mut RuleResults) {
     let (difference, _) = measures.mean_difference;
     let worse = if pair.more_is_better() == Some(false) { difference } else { -difference };
     results.measure(Measured {
         rule: "worse_mean",
         code: &code::WORSE,
-        // Not a number stays so, and fails.
+        // NaN stays NaN, and fails.
         value: if worse <= 0.0 { 0.0 } else { worse / measures.median.max(1.0) },
         limits: SCORE.raised((room.0 / measures.median.max(1.0), room.1 / measures.median.max(1.0))),
         step: None,
@@ -106,8 +106,8 @@ fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
     ((sum.1 - sum.0) / count, sum.0 / count)
 }
 
-/// The relative change of the mean of a metric that no rule knows, where it is large by the baseline's own measure: above a
-/// fifth, and above five times the median change from step to step.
+/// The relative change of the mean of a metric that no rule knows, if it is large: above a fifth, and above five times the
+/// baseline's median change from step to step. `None` for a smaller change and for any other metric.
 pub fn moved(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> Option<f64> {
     const SHARE: f64 = 0.2;
     const VARIATIONS: f64 = 5.0;
@@ -122,7 +122,7 @@ pub fn moved(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>) -> Option<f
     (is_large && baseline.abs() > 0.0).then(|| difference / baseline.abs())
 }
 
-/// Shows how far the mean of a metric moved that nobody judges.
+/// Shows the relative change of the mean of a metric that no rule judges.
 pub fn shown_only(measures: Option<&CurveMeasures>, results: &mut RuleResults) {
     let Some(measures) = measures else { return };
     let (difference, baseline) = measures.mean_difference;

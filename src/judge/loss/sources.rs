@@ -18,7 +18,7 @@ use crate::read::metric::{role, role_in_rl};
 use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity, Side};
 
-/// Says why nothing of a pair could be paired, where that is so.
+/// Adds the finding about a pair whose points could not be paired.
 pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (baseline, candidate) = (&pair.baseline.series, &pair.candidate.series);
     match pair.obstacle() {
@@ -33,7 +33,7 @@ pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Notes about a pair's files and steps.
+/// Adds notes about a pair's files and steps.
 pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     if pair.points.by == PairedBy::Position && pair.obstacle().is_none() {
         let sides = [&pair.baseline, &pair.candidate];
@@ -74,9 +74,9 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                     let finding = finding.with_severity(Severity::Info).with("long", *count);
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
-                // It says something of a zero alone.
+                // It matters for zeros only.
                 Note::RoundedZeros(_) | Note::Decimals(..) => {}
-                // It says something of what is paired by position alone.
+                // It matters for curves that are paired by position only.
                 Note::UnusedCounter => {}
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
@@ -95,7 +95,7 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Sides that log at other intervals are compared at the steps, or over the windows, that both have.
+/// Notes sides that log at different intervals: they are compared at the steps, or over the windows, that both have.
 fn intervals(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (b, c) = (pair.baseline.interval, pair.candidate.interval);
     let enough = pair.baseline.series.steps.len() > 1 && pair.candidate.series.steps.len() > 1;
@@ -107,7 +107,7 @@ fn intervals(pair: &CurvePair<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Changes that bringing the steps of one side into order made.
+/// Adds notes about the changes that were made to bring the steps of one side into order.
 fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
     let order = &source.series.order;
     let mut say = |rule: &'static Rule, add: &dyn Fn(Finding) -> Finding| {
@@ -133,12 +133,12 @@ fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Findings about metrics of one run whose file is not clear; `pairing` pairs its files with themselves.
+/// Findings about metrics of one run for which several files could be meant; `pairing` pairs the files of the run with themselves.
 pub fn unclear(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
     unpaired(pairing, metrics).into_iter().filter(is_of_candidate).collect()
 }
 
-/// Notes about the file of a curve of one run.
+/// Adds notes about the file of a curve of one run.
 pub fn notes_alone(pair: &CurvePair<'_>, results: &mut RuleResults) {
     notes(pair, results);
     results.findings.retain(is_of_candidate);
@@ -156,8 +156,8 @@ pub fn unpaired(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPol
     findings
 }
 
-/// One finding of all metrics that nobody would judge and the candidate lacks: had one of them become NaN there, it
-/// would have failed. How fast a run was says nothing of what it computed.
+/// One finding about all metrics that no rule judges and only the baseline has: if one had become NaN on the candidate, it would
+/// have failed. Metrics of speed are left out, because they say nothing of the numbers that a run computed.
 fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let names = unpaired.iter().filter_map(|unpaired| match unpaired {
         Unpaired::OneSided { metric, role, is_rl, side: Side::Baseline, .. } if is_listed(*role, *is_rl) => {
@@ -171,7 +171,7 @@ fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>)
     Some(Finding::new(&code::METRICS_MISSING, first).with("count", metrics.len()).with("metrics", metrics))
 }
 
-/// Whether a metric of the baseline alone is one of those that are listed in one finding.
+/// Whether a metric that only the baseline has belongs into the one finding that lists such metrics.
 fn is_listed(role: Role, is_rl: bool) -> bool {
     let named = [
         Role::Reward,
@@ -211,8 +211,8 @@ fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPo
                 | Role::GradNorm
                 | Role::AuxiliaryLoss
                 | Role::ValueLoss => Severity::Warn,
-                // A schedule that the candidate does not log cannot be seen to differ; one that the baseline does not log
-                // takes nothing away from the loss.
+                // If the candidate does not log its schedule, a difference stays unseen. If the baseline does not log its
+                // own, the loss can be judged all the same.
                 Role::LearningRate if *side == Side::Baseline => Severity::Warn,
                 _ => return None,
             };

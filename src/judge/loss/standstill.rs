@@ -1,6 +1,6 @@
-//! A loss that stands still or is 0.0, while the baseline's is not: the trainer logs something else than what it trains.
+//! A loss that is constant or 0.0 while the baseline's is not: the trainer logs another value than the loss it trains.
 //!
-//! Where a gradient norm gives it away, `curve-hidden-failure` has said it already.
+//! If the gradient norm shows the failure, `curve-hidden-failure` has reported it already.
 
 use super::code;
 use super::rule_results::RuleResults;
@@ -10,9 +10,9 @@ use crate::median::median;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::source::resolution;
 
-/// A baseline smaller than this share of its median may round to 0.0.
+/// Share of its median below which a value of the baseline may round to 0.0.
 const SMALL: f64 = 0.1;
-/// A baseline of fewer printed units than this may print as 0.0.
+/// Number of printed units below which a value of the baseline may print as 0.0.
 const UNITS: f64 = 100.0;
 
 /// Judges the values of a loss.
@@ -45,7 +45,7 @@ fn frozen(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let (steps, baseline, candidate) = finite(&pair.points);
     let Some((first, count)) = standstill(&candidate, &baseline) else { return };
     let value = candidate.get(first).copied().unwrap_or_default();
-    // A loss of 0.0 has its own words; one that rounds to it has none.
+    // A loss of 0.0 has a finding of its own, and a loss that rounds to it needs none.
     if value == 0.0 {
         return;
     }

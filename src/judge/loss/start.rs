@@ -1,19 +1,18 @@
 //! The first steps of a loss, and whether they show the same weights.
 //!
-//! A first step that is equal within the noise of one forward pass, followed by steps that stay close, means the same
-//! weights. An equal first step alone does not: different weights agree there by chance once in sixty times, and always
-//! where the output layer starts at zero, because the prediction is then uniform whatever the weights. `docs/loss.md`
-//! derives the numbers.
+//! A first step that is equal within the noise of one forward pass, followed by steps that stay close, shows the same weights. An
+//! equal first step alone does not: different weights agree there by chance once in sixty times, and always if the output layer
+//! starts at zero, because the prediction is then uniform for any weights. `docs/loss.md` derives the numbers.
 
 use crate::compare::curve::{CurveMeasures, HEAD};
 
-/// Differences of one forward pass between two platforms stay below this (measured: 4e-6; accepted by MindSpore
-/// Transformers' worked example: 1e-4).
+/// Largest relative difference of one forward pass between two platforms (measured: 4e-6; accepted by MindSpore Transformers'
+/// worked example: 1e-4).
 pub const FORWARD_NOISE: f64 = 1e-4;
-/// Differences of the first updates from the same weights stay below this: the failing limit of the head.
+/// Largest relative difference after the first updates from the same weights; it is the failing limit of the head.
 pub const UPDATE_NOISE: f64 = 2e-3;
-/// A first difference that is smaller than this share of the next ones is no chance: Student's t with the four of
-/// them lies below it once in a thousand times (its density at 0 is 0.375).
+/// Share of the next differences below which a first difference is no chance: Student's t with four degrees of freedom lies below
+/// it once in a thousand times (its density at 0 is 0.375).
 const NO_CHANCE: f64 = 1e-3 / 0.75;
 /// The relative rounding of a `float32` logarithm and mean, two units in the last place.
 const SINGLE: f64 = 2.4e-7;
@@ -25,10 +24,9 @@ pub enum Start {
     Same,
     /// The first step differs.
     Differs,
-    /// The first step agrees, no better than chance, and the next do not.
+    /// The first step agrees, but no better than chance allows, and the next steps do not agree.
     Chance,
-    /// The first step is a uniform prediction, over this many classes where they are known, and the next do not show
-    /// the same weights.
+    /// The first step is a uniform prediction (over this many classes, if known), and the next steps do not show the same weights.
     Uniform(Option<u32>),
 }
 
@@ -39,7 +37,7 @@ impl Start {
         if first.value > FORWARD_NOISE {
             return Some(Self::Differs);
         }
-        // Where no step of the whole run leaves the stricter limits, they are the ones to hold.
+        // If no step of the whole run leaves the stricter limits, those can be applied.
         let never_leaves = measures.max.is_none_or(|max| max.value <= UPDATE_NOISE);
         if let Some(classes) = uniform(measures).filter(|_| !never_leaves) {
             return Some(if learns_alike(measures) { Self::Same } else { Self::Uniform(classes) });
@@ -63,7 +61,7 @@ fn is_no_chance(measures: &CurveMeasures) -> bool {
 /// Whether both runs learn the same from the uniform start: the steps move away from it, and differ by less than the
 /// first updates from the same weights do.
 ///
-/// Differences are measured against what the runs have learned, not the loss: its uniform part is equal in any case.
+/// Differences are measured relative to the change of the loss since the start, because its uniform part is equal in any case.
 fn learns_alike(measures: &CurveMeasures) -> bool {
     let Some((first, _)) = measures.start.first() else { return false };
     let learned = |(b, _): &(f64, f64)| UPDATE_NOISE * (b - first).abs();
@@ -72,10 +70,11 @@ fn learns_alike(measures: &CurveMeasures) -> bool {
     next().any(|values| learned(values) >= measures.floor) && next().all(alike)
 }
 
-/// Whether the first loss is that of a uniform prediction, and over how many classes where that is known.
+/// The number of classes of a first loss that is a uniform prediction, with `None` inside for an unknown number; `None` for any
+/// other first loss.
 ///
-/// It is then the logarithm of their number, on any data. A loss that is the same constant twice on both sides does not
-/// depend on the data either, whatever it is made of.
+/// The loss is then the logarithm of the number of classes, on any data. A loss that is the same constant at two steps on both
+/// sides does not depend on the data either.
 #[allow(clippy::option_option, reason = "a uniform prediction over an unknown number of classes is one")]
 fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
     let (b, c) = *measures.start.first()?;
@@ -91,8 +90,8 @@ fn uniform(measures: &CurveMeasures) -> Option<Option<u32>> {
         .or_else(|| (is_constant && measures.start.len() >= HEAD).then_some(None))
 }
 
-/// One unit of the last digit of `value`, where values are printed with so few significant digits: as many as the longest of the
-/// first ones has. 0 where that is as many as `float32` needs.
+/// One unit of the last printed digit of `value`, if values are printed with as many significant digits as the longest of the first
+/// ones. 0 if that is as many as `float32` needs.
 fn printed(start: &[(f64, f64)], value: f64) -> f64 {
     /// Digits that tell any two `float32` apart.
     const FULL: usize = 9;
@@ -115,10 +114,10 @@ const UNPADDED: [u32; 22] = [
     73_448, 100_277, 119_547, 122_753, 151_643, 151_665, 200_019, 250_002,
 ];
 
-/// The number of classes whose logarithm `loss` is, within `exact`.
+/// The number of classes whose logarithm is `loss`, within `exact`.
 ///
-/// A whole number, as far as the digits can tell one from the next; beyond that a vocabulary padded to a multiple of 64,
-/// as accelerators like it, or a published one.
+/// Any whole number counts if the digits distinguish it from the next one. Otherwise only a vocabulary padded to a multiple of 64
+/// (as accelerators prefer), or a published size.
 fn classes(loss: f64, exact: f64) -> Option<u32> {
     let (least, most) = ((loss - exact).exp(), (loss + exact).exp());
     if !(2.0 - exact..=f64::from(1_u32 << 24)).contains(&most) {
@@ -127,11 +126,14 @@ fn classes(loss: f64, exact: f64) -> Option<u32> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "2 to 2^24")]
     let (first, last) = (least.ceil() as u32, most.floor() as u32);
     let padded = last / 64 * 64;
-    match () {
-        () if last < first || last < 2 => None,
-        () if most - least <= 0.5 => Some(last),
-        () if padded >= first => Some(padded),
-        () => UNPADDED.into_iter().find(|size| (first..=last).contains(size)),
+    if last < first || last < 2 {
+        None
+    } else if most - least <= 0.5 {
+        Some(last)
+    } else if padded >= first {
+        Some(padded)
+    } else {
+        UNPADDED.into_iter().find(|size| (first..=last).contains(size))
     }
 }
 

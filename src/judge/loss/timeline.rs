@@ -32,7 +32,7 @@ pub fn course(files: &[CurveFile], updates: Option<&Updates>) -> Result<Course> 
     events.extend(gradients.into_iter().take(Course::MOST_EVENTS).map(event(EventKind::GradientNonFinite)));
     events.extend(losses.into_iter().take(Course::MOST_EVENTS).map(event(EventKind::LossNonFinite)));
     events.sort_by_key(|event| (event.step, event.kind));
-    // The end is told, whatever stands before it.
+    // The end is kept, however many events come before it.
     let end = course.ended.as_ref().map(|ended| ended.step.max(course.last_step).unwrap_or_default());
     events.truncate(Course::MOST_EVENTS - usize::from(end.is_some()));
     events.extend(end.map(event(EventKind::End)));
@@ -40,7 +40,7 @@ pub fn course(files: &[CurveFile], updates: Option<&Updates>) -> Result<Course> 
     Ok(course)
 }
 
-/// Whether a course tells more than how far a run came.
+/// Whether a course holds anything worth showing.
 pub fn is_telling(course: &Course) -> bool {
     course.skipped.is_some()
         || course.ended.is_some()
@@ -83,7 +83,7 @@ fn of_updates(updates: &Updates, course: &mut Course, events: &mut Vec<Event>) {
     }
 }
 
-/// Steps of a run at which a metric of a role is not finite.
+/// Steps of a run at which a metric with this role is not finite.
 fn broken_steps(files: &[CurveFile], role: Role) -> Result<BTreeSet<u64>> {
     let mut steps = BTreeSet::new();
     for series in files.iter().flat_map(|file| &file.series) {

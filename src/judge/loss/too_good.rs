@@ -1,6 +1,6 @@
-//! Is a curve too good to be true?
+//! Curves that are too good to be true.
 //!
-//! An answer that leaks, a score in percent against a fraction, a loss of half of the tokens: such a run looks better, and is wrong.
+//! Leaked answers, a score in percent compared with a fraction, a loss over half of the tokens: such a run looks better and is wrong.
 
 use super::rule_results::RuleResults;
 use super::secondary_metrics::SCORE;
@@ -11,7 +11,7 @@ use crate::median::median;
 use crate::pair::curve::CurvePair;
 use crate::verdict::CheckId;
 
-/// Times the baseline's best score or reward, or the share of its loss, that no other hardware reaches.
+/// Factor that no change of hardware explains: of the baseline's best score or reward, and of its loss over the candidate's.
 const TIMES: f64 = 3.0;
 
 /// Warns of a score, reward or loss that is better than two runs of one case can be.
@@ -28,7 +28,7 @@ pub(super) fn judge(pair: &CurvePair<'_>, measures: &CurveMeasures, results: &mu
     });
 }
 
-/// Kind, step, the candidate's value, and that of the baseline.
+/// Kind of the finding, step, the candidate's value, and the baseline's value.
 type Found = (&'static str, Option<u64>, f64, f64);
 
 /// The first value above three times the baseline's best.
@@ -39,7 +39,8 @@ fn score(pair: &CurvePair<'_>) -> Option<Found> {
     above.map(|(step, value)| ("best", Some(step), *value, best))
 }
 
-/// A first step that is as much better as would fail if it were worse; where answers are sampled, it says nothing.
+/// A first step that is better by as much as would fail if it were worse. In reinforcement learning answers are sampled, and the
+/// first step shows nothing.
 fn first_step(pair: &CurvePair<'_>, measures: &CurveMeasures) -> Option<Found> {
     let (steps, baseline, candidate) = finite(&pair.points);
     let (b, c) = (*baseline.first()?, *candidate.first()?);

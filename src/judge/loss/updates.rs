@@ -1,7 +1,7 @@
-//! Updates that the log itself calls skipped: they did not happen, whatever the curves look like.
+//! Updates that the log itself calls skipped: they did not take place, whatever the curves look like.
 //!
-//! A dynamic loss scale skips updates in good health: at the start, until the scale has come down, and once after each rise. Those are
-//! excused while the scale is above 1; at 1 nothing is left to reduce, and every skip is a lost step.
+//! With a dynamic loss scale a healthy run skips updates at the start, until the scale has come down, and once after each rise.
+//! These skips are excused while the scale is above 1. At 1 it cannot be reduced further, and every skip is a lost step.
 
 use super::code;
 use crate::pair::curve::CurvePairing;
@@ -11,33 +11,34 @@ use crate::verdict::Severity;
 
 /// Place of the findings.
 const PLACE: &str = "updates";
-/// Updates in a row that end the start-up.
+/// Number of updates in a row without a skip that ends the start-up.
 const IN_A_ROW: u64 = 10;
-/// Updates after which the start-up has ended in any case.
+/// Number of updates after which the start-up has ended in any case.
 const START_UP: u64 = 40;
-/// The scale below which nothing excuses a skip.
+/// Loss scale at or below which no skip is excused.
 const FLOOR: f64 = 1.0;
-/// Share and number of skipped updates that fail, and that warn.
+/// Least share of skipped updates and least number of them that fail, and that warn; both must be reached.
 const FAILS: (f64, f64) = (0.05, 5.0);
 const WARNS: (f64, f64) = (0.01, 3.0);
 
-/// Share of the updates that take place although their gradients overflowed, from which on nothing is trained.
+/// Share of the updates from which on it fails that they took place although their gradients had overflowed.
 const OVERFLOWED: f64 = 0.5;
 
 /// Skipped updates of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Skipped {
-    /// All of them.
+    /// All skipped updates.
     all: u64,
-    /// Those that nothing excuses.
+    /// Skipped updates that are not excused.
     skipped: u64,
+    /// All updates, skipped or not.
     of: u64,
-    /// The first step that one of them led to.
+    /// Step of the first record with a skipped update.
     first: Option<u64>,
     last_scale: Option<f64>,
 }
 
-/// The finding about two runs: what the candidate skips beyond the baseline.
+/// The finding about the updates that the candidate skips beyond the share that the baseline skips.
 pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [baseline, candidate] = pairing.updates.each_ref().map(|updates| updates.as_ref().map(count));
     let (baseline, candidate) = (baseline.unwrap_or_default(), candidate?);
@@ -53,7 +54,7 @@ pub fn judge(pairing: &CurvePairing<'_>) -> Option<Finding> {
     Some(finding(&candidate, severity).with("baseline_skipped", baseline.all).with("baseline_of", baseline.of))
 }
 
-/// The finding about one run.
+/// The finding about skipped updates of one run.
 pub fn alone(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [.., candidate] = &pairing.updates;
     let skipped = count(candidate.as_ref()?);
@@ -79,7 +80,7 @@ pub fn overflowed(updates: Option<&Updates>) -> Option<Finding> {
     )
 }
 
-/// The same of two runs: a note where the baseline has it as well.
+/// The same finding for two runs: a note if the baseline has a failing one as well.
 pub fn overflowed_in_pair(pairing: &CurvePairing<'_>) -> Option<Finding> {
     let [baseline, candidate] = pairing.updates.each_ref().map(|updates| overflowed(updates.as_ref()));
     let is_alike = baseline.is_some_and(|finding| finding.severity == Severity::Fail);
@@ -98,10 +99,12 @@ fn finding(skipped: &Skipped, severity: Severity) -> Finding {
 
 fn severity(skipped: f64, of: u64) -> Option<Severity> {
     let reaches = |(share, least): (f64, f64)| skipped >= least && skipped >= share * in_f64(of);
-    match () {
-        () if reaches(FAILS) => Some(Severity::Fail),
-        () if reaches(WARNS) => Some(Severity::Warn),
-        () => None,
+    if reaches(FAILS) {
+        Some(Severity::Fail)
+    } else if reaches(WARNS) {
+        Some(Severity::Warn)
+    } else {
+        None
     }
 }
 

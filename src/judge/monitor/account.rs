@@ -1,4 +1,4 @@
-//! Account of the rows of a rank: which were compared, and which agree without saying anything.
+//! Account of the rows of a rank: which were compared, and which agree trivially.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::pair::monitor::RowPair;
 use crate::read::monitor::{Keys, Row, Statistics};
 use crate::result::unit::Evidence;
 
-/// Rows of a kind of a micro step.
+/// Kind and micro step of a row.
 type Group = (MonitorKind, u64);
 
 /// Account of paired rows while they are walked over.
@@ -18,28 +18,29 @@ pub struct Account {
     evidence: Evidence,
     /// Rows that are finite on the candidate side only.
     pub(super) blind: u64,
-    /// Rows that are not finite on either side although the tensor was there, and the first of them with its step.
+    /// Rows that are finite on neither side although the tensor was there.
     pub(super) broken: u64,
+    /// Name and step of the first of them.
     pub(super) first_broken: Option<(String, u64)>,
-    /// Rows of nothing but NaN, of which no column says whether there was a tensor, by kind, stage and name of their tensor; and the
-    /// kind.
+    /// Kind and number of rows of nothing but NaN, for which no column says whether there was a tensor. The key is a hash of kind, stage and
+    /// name.
     undecided: ByHash<(MonitorKind, u64)>,
-    /// Tensors that were compared at a step, by the same.
+    /// Tensors that were compared at some step, by the same hash.
     known: Hashes,
 }
 
 /// State of a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Finite on both sides, or a difference.
+    /// Comparable: agreement or difference says something.
     Telling,
-    /// Equal without saying anything.
+    /// Equal, but of one number throughout, so that equality says nothing.
     Trivial,
     /// Finite on the candidate side only.
     Blind,
-    /// Not finite on either side.
+    /// Finite on neither side.
     Broken,
-    /// Perhaps no tensor.
+    /// Nothing but NaN: perhaps there was no tensor.
     Undecided,
     /// No statistic was recorded.
     Unmeasured,
@@ -55,7 +56,7 @@ impl Account {
                 self.evidence.example("contradicting", &*pair.key.name);
                 continue;
             }
-            // A later value that is finite was made from it: something between them, such as a mask, took its place.
+            // A later finite value was computed from this one, so something between them, such as a mask, removed the NaN.
             let is_masked = last.get(&group(pair)).is_some_and(|last| place < *last);
             self.row(pair, is_masked);
         }
@@ -93,7 +94,7 @@ impl Account {
         self.broken += u64::from(state == State::Broken);
     }
 
-    /// The account of all rows. Rows of nothing but NaN count where their tensor is known from another step.
+    /// Returns the account of all rows. Rows of nothing but NaN count as not compared where their tensor is known from another step.
     pub fn finish(&mut self) -> Evidence {
         let known =
             self.undecided.iter().filter(|(tensor, (kind, _))| self.known.contains(*tensor) || kind.is_parameter());
@@ -106,7 +107,7 @@ impl Account {
     }
 }
 
-/// The last place of each kind and micro step with finite statistics, of kinds whose values are made from one another.
+/// Index of the last finite row of each kind and micro step, for kinds whose values are computed from one another.
 fn last_finite(pairs: &[RowPair]) -> BTreeMap<Group, usize> {
     let flows = |kind: MonitorKind| matches!(kind, MonitorKind::Actv | MonitorKind::ActvGrad);
     let finite = |row: &Row| row.statistics.written().next().is_some() && row.statistics.are_finite();
@@ -121,14 +122,14 @@ fn group(pair: &RowPair) -> Group {
     (pair.key.kind, pair.key.micro_step)
 }
 
-/// Whether a row is finite on the candidate side only, so that nothing can be held against the baseline.
+/// Whether a row is finite on the candidate side only, so that there is no baseline to compare with.
 pub(super) fn is_blind(pair: &RowPair) -> bool {
     pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
 }
 
 fn state(pair: &RowPair) -> State {
-    let (ours, theirs) = (&pair.baseline.statistics, &pair.candidate.statistics);
-    let mut both = ours.written().filter_map(|(one, ours)| Some((ours, theirs.get(one)?))).peekable();
+    let (baseline, candidate) = (&pair.baseline.statistics, &pair.candidate.statistics);
+    let mut both = baseline.written().filter_map(|(one, baseline)| Some((baseline, candidate.get(one)?))).peekable();
     if both.peek().is_none() {
         return State::Unmeasured;
     }
@@ -138,16 +139,16 @@ fn state(pair: &RowPair) -> State {
     if pair.baseline.is_undecided() && pair.candidate.is_undecided() {
         return State::Undecided;
     }
-    // Finite in the baseline alone is a difference, and one is judged.
-    if !both.any(|(ours, _)| ours.is_finite()) {
+    // A value that is finite on the baseline side only is a difference, and judged.
+    if !both.any(|(baseline, _)| baseline.is_finite()) {
         return State::Broken;
     }
     let says_nothing = |row: &Row| is_one_number(&row.statistics, row.shape.as_deref());
-    let same = measure::error(pair, |_| 0.0).is_none_or(|measured| measured.error <= 0.0) && theirs.are_finite();
+    let same = measure::error(pair, |_| 0.0).is_none_or(|measured| measured.error <= 0.0) && candidate.are_finite();
     if same && says_nothing(&pair.baseline) && says_nothing(&pair.candidate) { State::Trivial } else { State::Telling }
 }
 
-/// State of a row by itself: each number that is written shows whether it is finite.
+/// State of a row by itself: each recorded number shows whether it is finite.
 fn state_alone(row: &Row) -> State {
     match row.statistics.written().next() {
         None => State::Unmeasured,
@@ -159,7 +160,7 @@ fn state_alone(row: &Row) -> State {
     }
 }
 
-/// Whether a tensor holds zeros alone, or one number throughout. One of a single element is a value as any other.
+/// Whether a tensor holds only zeros, or one number throughout. A nonzero tensor of a single element does not count.
 fn is_one_number(statistics: &Statistics, shape: Option<&str>) -> bool {
     let sizes = |shape: &str| {
         let mut sizes = shape.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty());

@@ -15,12 +15,12 @@ use crate::result::run::{Invariant, Looked};
 use crate::result::unit::{Culprit, CulpritKind, Evidence, MonitorCause, MonitorCulprit, unit_place};
 use crate::verdict::CheckId;
 
-/// Updates from which on a parameter that never changed is worth a word.
+/// Fewest updates after which an unchanged parameter is reported.
 const UPDATES: u64 = 2;
-/// Updates without any motion that no healthy run has.
+/// Fewest updates without any movement that make a standstill.
 const STANDSTILL: u64 = 3;
 
-/// Updates of a parameter.
+/// Recorded updates of one parameter.
 #[derive(Default)]
 struct Updates {
     name: Arc<str>,
@@ -42,12 +42,13 @@ pub struct Walk {
     /// Account of the rows.
     account: Account,
     kinds: BTreeSet<MonitorKind>,
-    /// In the order in which they were first seen.
+    /// Parameters in the order in which they were first seen.
     parameters: Vec<Updates>,
+    /// Index of each parameter in `parameters`.
     places: HashMap<Parameter, usize>,
 }
 
-/// Everything that a rank shows by itself.
+/// Everything found in the rows of one rank.
 pub struct Walked {
     /// Findings about rows and parameters.
     pub findings: Vec<Finding>,
@@ -55,14 +56,14 @@ pub struct Walked {
     pub culprit: Option<Culprit>,
     /// Account of the rows.
     pub evidence: Evidence,
-    /// Their kinds.
+    /// Kinds of the rows.
     pub kinds: BTreeSet<MonitorKind>,
-    /// Whether its parameters move.
+    /// The invariant that its parameters move.
     pub motion: Looked,
 }
 
 impl Walk {
-    /// A walk over the tables of `rank` that has not begun; `is_rounded` says whether their numbers are.
+    /// Starts a walk over the tables of `rank`; `is_rounded` says whether their numbers are rounded.
     pub fn new(rank: u64, is_rounded: bool) -> Self {
         Self {
             rank,
@@ -172,7 +173,7 @@ impl Walk {
         &mut self.parameters[place.min(last)]
     }
 
-    /// The result.
+    /// Ends the walk and returns its result.
     pub fn finish(mut self) -> Walked {
         let motion = self.motion();
         Walked {
@@ -184,7 +185,7 @@ impl Walk {
         }
     }
 
-    /// Says which parameters no update changes, and what was looked at.
+    /// Reports parameters that no update changes, and returns the invariant.
     fn motion(&mut self) -> Looked {
         const ID: Invariant = Invariant::ParametersMove;
         let updated = || self.parameters.iter().filter(|one| one.recorded >= UPDATES);
@@ -198,10 +199,12 @@ impl Walk {
         let of = updated().count();
         let Some(first) = frozen.first() else {
             let (has_gradient, is_rounded) = (updated().any(|one| one.has_gradient), !is_told);
-            return match () {
-                () if is_rounded => Looked::not(ID, "parameters-rounded"),
-                () if !has_moved && !has_gradient => Looked::not(ID, "no-gradients"),
-                () => Looked::over(ID, true, [("parameters", of), ("updates", most(updated()))]),
+            return if is_rounded {
+                Looked::not(ID, "parameters-rounded")
+            } else if !has_moved && !has_gradient {
+                Looked::not(ID, "no-gradients")
+            } else {
+                Looked::over(ID, true, [("parameters", of), ("updates", most(updated()))])
             };
         };
         let counts = [("parameters", of), ("updates", most(updated()))];
@@ -231,8 +234,8 @@ fn is_same(before: &Statistics, after: &Statistics) -> bool {
     written.peek().is_some() && written.all(|(one, value)| bits(after.get(one)) == Some(value.to_bits()))
 }
 
-/// The statistic that is NaN or infinite, or `nans`. A row of nothing but NaN may stand for a tensor that is not there, unless it
-/// is a parameter; -inf alone is the mask of an attention.
+/// Name of the statistic that is NaN or infinite, or `nans` for the count of NaN. A row of nothing but NaN may stand for an absent tensor
+/// unless it is a parameter, and -inf without NaN in an activation is the mask of an attention.
 pub fn non_finite(row: &Row) -> Option<&'static str> {
     if row.is_undecided() && !row.kind.is_parameter() {
         return None;

@@ -1,4 +1,4 @@
-//! The reason for the difference of a row, by its kind and by the rows beside it.
+//! Cause of the difference of a row, from its kind and from the other rows of the step.
 
 use crate::kind::{MonitorKind, Statistic};
 use crate::median::median;
@@ -6,19 +6,19 @@ use crate::pair::monitor::RowPair;
 use crate::read::monitor::Row;
 use crate::result::unit::MonitorCause;
 
-/// Smallest gradient that counts for a common factor, over the largest.
+/// Smallest gradient that counts for a common factor, relative to the largest.
 const LEAST_SHARE: f64 = 1e-3;
-/// Gradients that have to share a factor.
+/// Fewest gradients that have to share a factor.
 const LEAST_TENSORS: usize = 3;
-/// Largest spread of a factor, over its distance to 1.
+/// Largest spread of a common factor, relative to its distance from 1.
 const MOST_SPREAD: f64 = 0.05;
 
-/// A cause, with the factor that gradients share.
+/// A cause, and the factor by which all gradients differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cause {
     pub(super) cause: MonitorCause,
     pub(super) factor: Option<f64>,
-    /// Gradients that agree before they are reduced, where reduced ones share the factor.
+    /// Number of unreduced gradients that agree, where the reduced ones share the factor.
     pub(super) unreduced: usize,
 }
 
@@ -28,8 +28,8 @@ impl From<MonitorCause> for Cause {
     }
 }
 
-/// The cause of `pair`, the first row that differs among the `pairs` of its step; `is_start` for the first step of both runs,
-/// `is_alone` where a single rank was recorded, so that what its gradients pass through is no reduction.
+/// The cause of `pair`, the first row that differs among the `pairs` of its step. `is_start` marks the first step of both runs; `is_alone`
+/// means that a single rank was recorded, so its gradients are not reduced over ranks.
 pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bool) -> Cause {
     let kind = pair.key.kind;
     let is_gradient = kind.is_gradient() || kind == MonitorKind::Comm;
@@ -54,7 +54,7 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool, is_alone: bo
     .into()
 }
 
-/// Whether an activation is the model's input: the first one of its micro step, or another name of it.
+/// Whether an activation is the model's input: the first one of its micro step, or a later row with the same statistics.
 pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
     let is_first = |other: &&RowPair| {
         (other.key.kind, other.key.model, other.key.micro_step)

@@ -11,7 +11,7 @@ use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit};
 use crate::verdict::{CheckId, Side};
 
-/// Fact of a finding about copies of a sum over ranks.
+/// Name of the fact that marks a finding about copies of a sum over ranks.
 const BEHIND_SUM: &str = "behind_sum";
 
 /// The finding of the first row whose copies differ.
@@ -28,7 +28,7 @@ pub fn is_behind_sum(finding: &Finding) -> bool {
     finding.facts.contains_key(BEHIND_SUM)
 }
 
-/// Whether a row lies behind a sum over the ranks of one tensor-parallel group.
+/// Whether a row is the result of a sum over the ranks of one tensor-parallel group.
 fn is_summed(key: &Keys) -> bool {
     let (module, rest) = key.module();
     let is_output = rest.starts_with(".output");
@@ -39,12 +39,12 @@ fn is_summed(key: &Keys) -> bool {
     }
 }
 
-/// The culprit of a candidate whose rows agree with the baseline's, and whose copies part at `update`.
+/// The culprit of a candidate whose rows agree with the baseline's, and whose copies differ from `update` on.
 pub fn culprit(differing: &Differing, update: i64) -> Culprit {
     culprit_of(differing, update, &REPLICAS_DIFFER, cause(differing.key.kind))
 }
 
-/// The culprit that a row is by itself, under `rule` and for `cause`.
+/// The culprit for one row, under `rule` and with `cause`.
 pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: MonitorCause) -> Culprit {
     let name = differing.name.to_string();
     let mut culprit = Culprit {
@@ -69,7 +69,7 @@ pub fn culprit_of(differing: &Differing, update: i64, rule: &Rule, cause: Monito
     culprit
 }
 
-/// The reason for copies that part, by the kind of the first of them.
+/// The cause of differing copies, by the kind of the first differing row.
 fn cause(kind: MonitorKind) -> MonitorCause {
     match kind {
         MonitorKind::Actv => MonitorCause::Forward,

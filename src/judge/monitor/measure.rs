@@ -1,13 +1,13 @@
-//! Error of a row: how far each statistic is off, less its floor, over the tensor's scale.
+//! Error of a row: the difference of each statistic, less its floor, over the tensor's scale.
 
 use crate::judge::monitor::precision::rounding;
 use crate::kind::Statistic;
 use crate::pair::monitor::RowPair;
 use crate::read::monitor::{Row, Statistics};
 
-/// Elements that a device adds up in one block. Sums of blocks are added in a tree, so that rounding does not grow further.
+/// Elements that a device adds up in one block. Block sums are added in a tree, so rounding does not grow beyond a block.
 const BLOCK: f64 = 4096.0;
-/// Rounding of a number that the other version wrote in full, relative.
+/// Relative rounding of a number that only one of two versions of the tool writes in full.
 const OTHER_VERSION: f64 = 1e-6;
 
 /// An error, and the statistic that has it.
@@ -39,7 +39,7 @@ impl Written {
         if self.versions_differ { OTHER_VERSION } else { 0.0 }
     }
 
-    /// Rounding of rows that are put together of up to `parts` rounded ones: that of a norm grows with their root.
+    /// Rounding of rows that are merged from up to `parts` rounded ones: the rounding of a norm grows with the root of their number.
     #[must_use]
     pub fn of_parts(self, parts: u32) -> Self {
         let grown = if parts > 1 { f64::midpoint(1.0, f64::from(parts).sqrt()) } else { 1.0 };
@@ -47,7 +47,7 @@ impl Written {
     }
 }
 
-/// Raises the largest magnitude of each statistic over rows by that of one more.
+/// Raises the `largest` magnitude of each statistic to that of one more row, where it is larger.
 pub fn raise(largest: &mut [f64; 4], pair: &RowPair) {
     for (statistic, value) in pair.baseline.statistics.written().filter(|(_, value)| value.is_finite()) {
         if let Some(most) = largest.get_mut(statistic as usize) {
@@ -56,25 +56,25 @@ pub fn raise(largest: &mut [f64; 4], pair: &RowPair) {
     }
 }
 
-/// Scale of a statistic: the norm of the norm, the largest magnitude of the others. `None` where nothing recorded tells it.
+/// Scale of a statistic: the norm for the norm, the largest magnitude for the others. `None` where it was not recorded.
 pub fn scale(statistics: &Statistics, statistic: Statistic) -> Option<f64> {
     let norm = statistics.get(Statistic::Norm).map(f64::abs).filter(|norm| norm.is_finite());
     let both = statistics.get(Statistic::Max).is_some() && statistics.get(Statistic::Min).is_some();
     match statistic {
         Statistic::Norm => norm,
-        // One end alone may be zero, as behind a rectifier.
+        // One end alone may be zero, as after a ReLU.
         _ if both => statistics.largest(),
         Statistic::Mean => norm,
         _ => norm.or_else(|| statistics.largest()),
     }
 }
 
-/// Statistics that are finite on both sides, with both values and the scale.
+/// Statistics that are finite on both sides: statistic, baseline, candidate and scale.
 fn finite(pair: &RowPair) -> impl Iterator<Item = (Statistic, f64, f64, f64)> {
-    let (ours, theirs) = (pair.baseline.statistics, pair.candidate.statistics);
+    let (baseline, candidate) = (pair.baseline.statistics, pair.candidate.statistics);
     Statistic::ALL.into_iter().filter_map(move |statistic| {
-        let (b, c) = (ours.get(statistic)?, theirs.get(statistic)?);
-        let scale = scale(&ours, statistic)?;
+        let (b, c) = (baseline.get(statistic)?, candidate.get(statistic)?);
+        let scale = scale(&baseline, statistic)?;
         (b.is_finite() && c.is_finite()).then_some((statistic, b, c, scale))
     })
 }
@@ -88,7 +88,7 @@ pub fn error(pair: &RowPair, floor: impl Fn(Statistic) -> f64) -> Option<Measure
     }
     let errors = || errors.iter().flatten();
     let worst = errors().map(|measured| measured.error).reduce(f64::max)?;
-    // Of nearly equal ones the first tells most: a factor shows in the norm.
+    // Among nearly equal errors the first statistic is the most telling: a factor shows in the norm.
     let first = errors().find(|measured| measured.error >= worst * 0.99 || measured.error.is_infinite())?;
     Some(Measured { error: worst, statistic: first.statistic })
 }
@@ -99,8 +99,8 @@ pub fn rounding_of_sum(row: &Row) -> f64 {
     f64::from(f32::EPSILON) * (elements.sqrt() + 1.0)
 }
 
-/// The error of a parameter before the first update, which has to be equal: max and min to the last digit, sums within what
-/// another order of summation gives. `None` where it is.
+/// The error of a parameter before the first update, where both sides have to be equal: max and min to the last digit, sums within the
+/// rounding of another order of summation. `None` where they are equal.
 pub fn unequal(pair: &RowPair, written: Written) -> Option<Measured> {
     let sum = rounding_of_sum(&pair.baseline);
     let floor = |statistic: Statistic| {
@@ -111,7 +111,7 @@ pub fn unequal(pair: &RowPair, written: Written) -> Option<Measured> {
     error(pair, floor).filter(|measured| measured.error > 0.0)
 }
 
-/// The largest change of a parameter's statistics, over their scale.
+/// The largest change of a parameter's statistics, relative to their scale.
 pub fn moved(first: &Statistics, now: &Statistics) -> f64 {
     let changes = Statistic::ALL.into_iter().filter_map(|statistic| {
         let change = (now.get(statistic)? - first.get(statistic)?).abs();
@@ -120,8 +120,8 @@ pub fn moved(first: &Statistics, now: &Statistics) -> f64 {
     changes.fold(0.0, f64::max)
 }
 
-/// The largest difference of a gradient's statistics, less one `unit` of rounding, over the largest of that
-/// statistic at the step.
+/// The largest difference of a gradient's statistics, less one `unit` of rounding, over the `largest` value of that statistic at
+/// the step.
 pub fn of_largest(pair: &RowPair, largest: [f64; 4], unit: f64) -> f64 {
     let shares = finite(pair).filter_map(|(statistic, b, c, _)| {
         let most = largest.get(statistic as usize).copied().filter(|most| *most > 0.0)?;

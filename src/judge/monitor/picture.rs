@@ -1,5 +1,5 @@
-//! Errors of a rank as documents show them: the worst row of each step and kind, and layer by step. Both stay small, however
-//! many rows there are.
+//! Errors of a rank for documents: a series of the worst row of each step and kind, and a map of layers by steps. Both have a bounded
+//! size, however many rows there are.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use crate::read::monitor::Keys;
 use crate::result::number::Number;
 use crate::result::unit::{MonitorMap, MonitorPoint};
 
-/// Points of the series.
+/// Most points of the series.
 const MOST_POINTS: usize = 2000;
-/// Layers that errors are kept of; those of further ones are not drawn.
+/// Most layers whose errors are kept; further layers are not drawn.
 const MOST_KEPT: usize = 2000;
-/// Ranks whose pictures are of full size; those of more ranks share the room.
+/// Most ranks whose pictures have full size; more ranks share that room.
 const FULL_RANKS: usize = 4;
 /// Layers and steps of a map of full size.
 const FULL: (usize, usize) = (200, 500);
-/// Layers and steps of a map at least.
+/// Smallest number of layers and steps of a map.
 const LEAST: (usize, usize) = (25, 100);
 
-/// Room that a rank has.
+/// Size that the picture of one rank may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     points: usize,
@@ -29,7 +29,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// The room of one of `ranks`.
+    /// The size for each of `ranks` ranks.
     pub fn of(ranks: usize) -> Self {
         let share = |full: usize, least: usize| (full * FULL_RANKS / ranks.max(FULL_RANKS)).max(least);
         Self { points: share(MOST_POINTS, 200), layers: share(FULL.0, LEAST.0), columns: share(FULL.1, LEAST.1) }
@@ -39,14 +39,17 @@ impl Room {
 /// Errors while they are collected.
 pub(super) struct Picture {
     room: Room,
-    /// Number of steps to come.
+    /// Number of steps that will be added.
     steps: usize,
+    /// First step of each column.
     columns: Vec<u64>,
     layers: Vec<String>,
+    /// Index of each layer in `layers`.
     places: FastMap<String, usize>,
+    /// Worst error over its limit, by layer and column.
     cells: Vec<Vec<Option<f64>>>,
     points: Vec<MonitorPoint>,
-    /// The layer, and the step and kind, that stay whatever else does.
+    /// Layer, step and kind of the culprit, which thinning never removes.
     kept: Option<(String, u64, MonitorKind)>,
 }
 
@@ -64,7 +67,7 @@ impl Picture {
         }
     }
 
-    /// Begins the `nth` step.
+    /// Begins the `nth` step, whose number is `step`.
     pub(super) fn begin(&mut self, nth: usize, step: u64) {
         let width = self.steps.min(self.room.columns);
         if nth * width / self.steps >= self.columns.len() {
@@ -72,7 +75,7 @@ impl Picture {
         }
     }
 
-    /// Adds a row: its error, and that over its limit.
+    /// Adds a row with its error, and the `ratio` of the error to its limit.
     pub(super) fn add(&mut self, key: &Keys, name: &str, step: u64, error: f64, ratio: f64) {
         let last =
             self.points.iter_mut().rev().take_while(|point| point.step == step).find(|point| point.kind == key.kind);
@@ -104,12 +107,12 @@ impl Picture {
         }
     }
 
-    /// Keeps the culprit's place.
+    /// Marks the culprit's row, so that it is drawn.
     pub(super) fn keep(&mut self, key: &Keys, step: u64) {
         self.kept = Some((layer_of(&key.name).to_owned(), step, key.kind));
     }
 
-    /// Of each two neighbours of a kind the worse one stays.
+    /// Keeps the worse one of each two neighbouring points of a kind.
     fn thin_points(&mut self) {
         let kept = self.kept.clone();
         let is_kept = |point: &MonitorPoint| {
@@ -134,7 +137,7 @@ impl Picture {
         self.points = thinned;
     }
 
-    /// The series and the map.
+    /// Returns the series and the map.
     pub(super) fn finish(mut self) -> (Vec<MonitorPoint>, Option<MonitorMap>) {
         while self.points.len() > self.room.points {
             self.thin_points();
@@ -181,7 +184,7 @@ pub fn layer_of(name: &str) -> &str {
     if layer.is_empty() { "." } else { layer }
 }
 
-/// Three digits, which is what a colour can show.
+/// Rounds to three digits, as many as a colour can show.
 fn rounded(ratio: f64) -> f64 {
     if ratio > 0.0 && ratio.is_finite() { format!("{ratio:.2e}").parse().unwrap_or(ratio) } else { ratio }
 }

@@ -1,10 +1,10 @@
-//! Limits by element type.
+//! Precision of recorded values, and the limits on errors that follow from it.
 
 use crate::dtype::Dtype;
 use crate::kind::Statistic;
 use crate::read::monitor::Row;
 
-/// The coarsest type that values were rounded to, the finest first.
+/// The coarsest element type that values were rounded to, ordered from fine to coarse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precision {
     /// Float32 and wider.
@@ -14,7 +14,7 @@ pub enum Precision {
     Fp16,
     /// Bfloat16.
     Bf16,
-    /// Eight bits.
+    /// Eight-bit floating point.
     Fp8,
 }
 
@@ -32,7 +32,7 @@ impl Precision {
         }
     }
 
-    /// Distance of neighbouring numbers, relative.
+    /// Relative distance of neighbouring numbers.
     pub fn epsilon(self) -> f64 {
         match self {
             Self::Fp32 => f64::from(f32::EPSILON),
@@ -42,7 +42,7 @@ impl Precision {
         }
     }
 
-    /// Error above which a row that jumps is suspicious.
+    /// Relative error above which a sudden rise is suspicious.
     pub fn limit(self) -> f64 {
         match self {
             Self::Fp32 => 5e-5,
@@ -52,28 +52,28 @@ impl Precision {
         }
     }
 
-    /// Error above which it is wrong; a hundredth of slack for the rounding of the numbers themselves.
+    /// Relative error above which a sudden rise is wrong, with 1 % of slack for the rounding of the numbers themselves.
     pub fn wrong(self) -> f64 {
         if self == Self::Fp32 { 1.01e-3 } else { self.limit() }
     }
 
-    /// Largest growing error up to which jumps are told from growth.
+    /// Growing error up to which a sudden rise can be distinguished from growth.
     pub fn horizon(self) -> f64 {
         if self == Self::Fp32 { 1e-2 } else { 5.0 * self.limit() }
     }
 
-    /// Noise of a gradient that is zero in mathematics, over what it was summed from.
+    /// Noise of a gradient that is mathematically zero, relative to the terms that it is summed from.
     pub fn noise(self) -> f64 {
         if self == Self::Fp32 { 4.0 * self.epsilon() } else { self.epsilon() }
     }
 
-    /// Share of its movement by which a parameter may be off: Adam turns noise of a gradient near zero into whole updates.
+    /// Share of its movement by which a parameter may differ: Adam turns the noise of a gradient near zero into full updates.
     pub fn share_of_movement(self) -> f64 {
         if self == Self::Fp32 { 0.02 } else { 0.1 }
     }
 
-    /// Precision of the values of a row: of its type where that was recorded, else what its digits show. `None` for integers
-    /// and where nothing tells.
+    /// Precision of the values of a row: from its recorded type, else from the digits of an activation. `None` for integers and where it is
+    /// unknown.
     pub fn of(row: &Row, decimals: Option<u32>) -> Option<Self> {
         match row.dtype.as_deref() {
             Some(name) => of_dtype(Dtype::parse(name)?),
@@ -84,7 +84,7 @@ impl Precision {
 }
 
 impl Precision {
-    /// Precision in which a parameter is held: of its type where that was recorded, else what its digits show.
+    /// Precision in which a parameter is stored: from its recorded type, else from its digits.
     pub fn of_parameter(row: &Row, decimals: Option<u32>) -> Self {
         let named = row.dtype.as_deref().and_then(Dtype::parse).and_then(of_dtype);
         named.or_else(|| of_digits(row, decimals)).unwrap_or_default()
@@ -101,8 +101,8 @@ fn of_dtype(dtype: Dtype) -> Option<Precision> {
     })
 }
 
-/// The type whose numbers max and min both are. Integers say nothing, nor do numbers of three bits at most, as limits of a
-/// clamp are.
+/// The coarsest type that can represent both max and min. Integers give no answer, nor do numbers of at most three bits, which may be the
+/// limits of a clamp.
 fn of_digits(row: &Row, decimals: Option<u32>) -> Option<Precision> {
     let ends = [row.statistics.get(Statistic::Min)?, row.statistics.get(Statistic::Max)?];
     let tells = |value: f64| value.is_finite() && value.fract().abs() > 0.0;
@@ -115,7 +115,7 @@ fn of_digits(row: &Row, decimals: Option<u32>) -> Option<Precision> {
     })
 }
 
-/// Whether `value` is a number of at most `bits` significant bits, as far as its decimals tell.
+/// Whether `value` has at most `bits` significant bits, within the rounding of its decimals.
 fn has_bits(value: f64, bits: i32, decimals: Option<u32>) -> bool {
     let exponent = value.abs().log2().floor();
     let unit = (exponent + 1.0 - f64::from(bits)).exp2();
@@ -134,7 +134,7 @@ fn significant_digits(value: f64, decimals: Option<u32>) -> u32 {
     (0..=FULL).rev().find(|digits| f64::from(*digits) <= before).unwrap_or(0)
 }
 
-/// One unit of the last decimal; 0 for numbers in full.
+/// One unit of the last decimal; 0 for numbers written in full.
 pub fn rounding(decimals: Option<u32>) -> f64 {
     decimals.map_or(0.0, |decimals| 10_f64.powi(-i32::try_from(decimals).unwrap_or(i32::MAX)))
 }

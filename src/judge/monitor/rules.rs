@@ -6,7 +6,7 @@ use crate::result::finding::Finding;
 rules! {
     CheckId::Monitor;
 
-    /// A row is off by more than its type explains and several times more than every row before it.
+    /// A row differs by more than its type explains, and by several times more than every row before it.
     JUMP = "monitor-jump", Fail;
     /// Updates of parameters differ by more than rounding and growth explain.
     UPDATE = "monitor-update-differs", Fail;
@@ -34,7 +34,7 @@ rules! {
     NOTHING_COMPARED = "monitor-nothing-compared", Incomplete absence;
     /// No statistic with a number was recorded.
     NO_STATISTICS = "monitor-no-statistics", Incomplete;
-    /// The runs are apart by growth, and only exact rules hold from there on.
+    /// The runs have drifted apart, and only exact rules apply from there on.
     NOISE_HORIZON = "monitor-noise-horizon", Warn;
     /// The monitor of the candidate reported anomalies of its own.
     ANOMALIES = "monitor-anomalies", Info;
@@ -46,7 +46,7 @@ rules! {
     ROUNDING_DIFFERS = "monitor-rounding-differs", Warn;
 }
 
-/// A finding about a rank as a whole, or about the whole model where ranks are put together.
+/// A finding about a rank as a whole, or about the whole model where ranks are merged.
 pub fn of_rank(rule: &'static Rule, rank: Option<u64>) -> Finding {
     let place = rank.map_or_else(|| "all ranks".to_owned(), |rank| format!("rank {rank}"));
     with_rank(Finding::new(rule, place), rank)

@@ -1,8 +1,8 @@
-//! Updates of parameters: what an optimizer did in a step, held against what it did on the other side.
+//! Compares the updates of parameters: the changes that the optimizer made in a step on both sides.
 //!
-//! A change is small beside the parameter, so that a wrong learning rate does not show in the parameter's size. It shows in
-//! the difference of the parameter before and after the update, which a wrong optimizer gives another size or sign at once,
-//! in most parameters, and in all statistics of one. docs/monitor.md derives the limits.
+//! A change is small beside the parameter, so a wrong learning rate does not show in the parameter's size. It shows in the difference of
+//! the parameter before and after the update: a wrong optimizer changes its size or sign at once, in most parameters, and in all
+//! statistics of each. docs/monitor.md derives the limits.
 
 use super::measure::{self, Written};
 use super::precision::Precision;
@@ -13,33 +13,33 @@ use crate::pair::monitor::RowPair;
 use crate::read::monitor::{Parameter, Statistics};
 use crate::verdict::PerSide;
 
-/// Statistics that follow single elements or all of them; a mean says nothing beside the norm.
+/// Statistics that are compared; a mean adds nothing to the norm.
 const FOLLOWED: [Statistic; 3] = [Statistic::Norm, Statistic::Min, Statistic::Max];
-/// Statistics of a parameter that have to differ.
+/// Fewest statistics of a parameter that have to differ.
 const LEAST_STATISTICS: usize = 2;
-/// Roundings above which a change can be measured.
+/// Units of rounding above which a change can be measured.
 const MEASURABLE: f64 = 4.0;
-/// Difference of updates, over the larger of both, above which most parameters do not differ by chance.
+/// Difference of updates, relative to the larger one, that most parameters do not exceed by chance.
 const OF_MOST: f64 = 0.01;
-/// The same where growth has widened the limit: an update that is twice as large differs by a half.
+/// Widest limit on the difference: an update that is twice as large differs by a half.
 const WIDEST: f64 = 0.4;
-/// Ratio to what the runs differ by already.
+/// Factor over the difference that the runs already have.
 const OVER_GROWTH: f64 = 8.0;
-/// Difference above which a single parameter's update is another one.
+/// Difference above which the update of a single parameter is wrong.
 const OF_ONE: f64 = 0.25;
-/// Differences of runs up to which a single parameter is judged by its update.
+/// Difference of the runs up to which single parameters are judged by their updates.
 const CALM: f64 = 1e-3;
 /// Difference of an update that only one side made.
 const ONE_SIDED: f64 = 0.9;
-/// Spread of factors, over their distance to 1, and of decays, over their size, that are one.
+/// Spread up to which factors count as equal, relative to their distance from 1, and decays, relative to their size.
 const ALIKE: f64 = 0.1;
-/// Parameters, and their share, that decay differently by one factor.
+/// Fewest parameters, and their least share, that decay differently by one factor.
 const LEAST_DECAYS: (usize, f64) = (3, 0.25);
 
 /// The way in which updates differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// The candidate's are those of the baseline times a factor.
+    /// The candidate's updates are the baseline's times a factor.
     Scaled,
     /// Parameters shrink by another factor: the weight decay differs.
     Decay,
@@ -84,7 +84,7 @@ impl Change {
     }
 }
 
-/// The update of a parameter that could be measured.
+/// The measurable update of a parameter.
 #[derive(Debug)]
 struct Update {
     parameter: Parameter,
@@ -92,7 +92,7 @@ struct Update {
 }
 
 impl Update {
-    /// The statistic that differs least: all of them have to differ.
+    /// The change that differs least. An update is wrong only if all of its statistics differ.
     fn least(&self) -> Option<Change> {
         self.changes.iter().copied().min_by(|a, b| a.error().total_cmp(&b.error()))
     }
@@ -106,7 +106,7 @@ impl Update {
         self.changes.iter().copied().max_by(|a, b| a.size().total_cmp(&b.size()))
     }
 
-    /// Whether one side alone moved the parameter.
+    /// Whether only one side moved the parameter.
     fn is_one_sided(&self) -> bool {
         let stands = |of: fn(&Change) -> f64| self.changes.iter().all(|change| of(change).abs() <= change.floor);
         stands(|change| change.of.baseline) != stands(|change| change.of.candidate)
@@ -118,31 +118,31 @@ impl Update {
 pub(super) struct Wrong {
     /// A statistic that shows it.
     pub(super) statistic: Statistic,
-    /// Difference over the larger update; of a decay over the parameter.
+    /// Difference relative to the larger update; for a decay, relative to the parameter.
     pub(super) error: f64,
-    /// Difference up to which it is none.
+    /// Largest accepted difference.
     pub(super) limit: f64,
 }
 
-/// The updates of a step.
+/// The judged updates of a step.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
     wrong: FastMap<Parameter, Wrong>,
-    /// The way in which they differ, and the factor of scaled ones.
+    /// Pattern of the wrong updates, and the factor of scaled ones.
     pub(super) pattern: Option<(Pattern, Option<f64>)>,
-    /// Parameters whose update could be measured.
+    /// Number of parameters whose update could be measured.
     pub(super) measured: usize,
-    /// The largest difference over its limit.
+    /// The largest ratio of a difference to its limit.
     pub(super) worst: Option<f64>,
 }
 
 impl Updates {
-    /// The error of a parameter's update, where it is wrong.
+    /// Returns the update of `parameter` if it is wrong.
     pub(super) fn of(&self, parameter: &Parameter) -> Option<Wrong> {
         self.wrong.get(parameter).copied()
     }
 
-    /// Number of wrong ones.
+    /// Number of wrong updates.
     pub(super) fn count(&self) -> usize {
         self.wrong.len()
     }
@@ -155,30 +155,31 @@ pub(super) struct Circumstances {
     pub(super) written: Written,
     /// Decimals of the baseline's numbers.
     pub(super) decimals: Option<u32>,
-    /// Type of the activations.
+    /// Precision of the activations.
     pub(super) precision: Precision,
-    /// Largest difference of the runs before.
+    /// Largest difference of the runs up to this step.
     pub(super) growth: f64,
 }
 
-/// Parameters on their way through the updates.
+/// Movement of the parameters over the updates.
 #[derive(Debug, Default)]
 pub(super) struct Motion {
+    /// Latest statistics of each parameter.
     last: FastMap<Parameter, PerSide<Statistics>>,
-    /// Sum of the largest change of an element in each update.
+    /// Sum over all updates of the largest change of an element.
     travelled: f64,
     /// The largest median difference of updates so far.
     growth: f64,
 }
 
 impl Motion {
-    /// Most that an element can have moved since the first step, in the parameter's own unit.
+    /// Largest distance that an element can have moved since the first step, in the parameter's own unit.
     pub(super) fn travelled(&self) -> f64 {
         self.travelled
     }
 
-    /// Judges the updates of a step. Parameters that `is_noise` are not judged; those of which `is_parted` a part is noise
-    /// count among all of them and are not judged alone.
+    /// Judges the updates of a step. Parameters for which `is_noise` is true are not judged. Those for which `is_parted` is true are partly
+    /// noise: they are judged with the others, but not individually.
     pub(super) fn judge(
         &mut self,
         pairs: &[RowPair],
@@ -215,7 +216,7 @@ impl Motion {
         }
     }
 
-    /// Changes by an update; `None` where too little of it stands out of rounding.
+    /// Measures the changes by an update; `None` where rounding hides them.
     fn update(&self, pair: &RowPair, at: Circumstances) -> Option<Update> {
         let before = self.last.get(&pair.key.parameter())?;
         let change = |statistic: Statistic| {
@@ -233,7 +234,7 @@ impl Motion {
         is_measured.then(|| Update { parameter: pair.key.parameter(), changes })
     }
 
-    /// Judges all updates together: in healthy runs most of them agree.
+    /// Judges all updates together by their median difference: in healthy runs most of them agree.
     fn judge_most(&mut self, all: &[Update], at: Circumstances, updates: &mut Updates) {
         let Some(middle) = median(all.iter().map(Update::error).collect()).filter(|_| all.len() >= LEAST_STATISTICS)
         else {
@@ -249,7 +250,7 @@ impl Motion {
     }
 }
 
-/// Judges each update by itself: where the runs still agree, and where one side alone makes it.
+/// Judges each update by itself, where the runs still agree closely or only one side makes the update.
 fn judge_each<'a>(all: impl Iterator<Item = &'a Update>, at: Circumstances, updates: &mut Updates) {
     let is_calm = at.precision == Precision::Fp32 && at.growth < CALM;
     let is_wrong = |update: &&Update| {
@@ -268,14 +269,14 @@ fn add<'a>(wrong: impl Iterator<Item = &'a Update>, limit: f64, updates: &mut Up
     }
 }
 
-/// Judges by what weight decay does: it takes the same share of every element, so that norm and both ends of a parameter are off
-/// by one share, and of several parameters by the same one.
+/// Judges weight decay. It takes the same share of every element, so the norm, min and max of a parameter differ by one share, which is
+/// the same in several parameters.
 fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
     let (is_fine, most) = (at.precision == Precision::Fp32, at.precision.horizon() / OVER_GROWTH);
     if at.growth >= if is_fine { CALM } else { most } {
         return;
     }
-    // Behind coarser types all three statistics have to tell the share.
+    // With coarser types all three statistics have to show the share.
     let least_statistics = if is_fine { LEAST_STATISTICS } else { FOLLOWED.len() };
     let mut shares: Vec<(f64, f64, Parameter)> = pairs
         .iter()
@@ -304,17 +305,17 @@ fn judge_decay(pairs: &[&RowPair], at: Circumstances, updates: &mut Updates) {
     updates.pattern = Some((Pattern::Decay, None));
 }
 
-/// The share by which norm and ends of a parameter are off, with the largest share that rounding explains; `None` where it is not
-/// one share.
+/// The share by which the norm, min and max of a parameter differ, and the largest share that rounding explains. `None` where the shares
+/// are not equal.
 fn decay(pair: &RowPair, at: Circumstances, least_statistics: usize) -> Option<(f64, f64)> {
-    let (ours, theirs) = (&pair.baseline.statistics, &pair.candidate.statistics);
-    let largest = ours.largest().unwrap_or(0.0);
+    let (baseline, candidate) = (&pair.baseline.statistics, &pair.candidate.statistics);
+    let largest = baseline.largest().unwrap_or(0.0);
     let mut shares = Vec::new();
     let mut floor: f64 = 0.0;
     for statistic in FOLLOWED {
-        let (Some(b), Some(c)) = (ours.get(statistic), theirs.get(statistic)) else { continue };
+        let (Some(b), Some(c)) = (baseline.get(statistic), candidate.get(statistic)) else { continue };
         let least = MEASURABLE * rounding(pair, statistic, at);
-        // An end near zero shows no share.
+        // A min or max near zero shows no share.
         if b.abs() > ALIKE * largest && (c - b).abs() > least {
             shares.push((c - b) / b);
             floor = floor.max(least / b.abs());
@@ -325,7 +326,7 @@ fn decay(pair: &RowPair, at: Circumstances, least_statistics: usize) -> Option<(
     is_one.then_some((share, floor))
 }
 
-/// Rounding of a statistic of a parameter: of a sum in any order, or of an element.
+/// Rounding of a parameter's statistic: of a sum in any order for the norm, and of an element for the others.
 fn rounding(pair: &RowPair, statistic: Statistic, at: Circumstances) -> f64 {
     let scale = measure::scale(&pair.baseline.statistics, statistic).unwrap_or(0.0);
     let of_type = Precision::of_parameter(&pair.baseline, at.decimals).epsilon();
@@ -333,7 +334,7 @@ fn rounding(pair: &RowPair, statistic: Statistic, at: Circumstances) -> f64 {
     at.written.unit + scale * (of_type.max(of_sum) + at.written.of_versions())
 }
 
-/// The way in which wrong updates differ.
+/// Pattern of the wrong updates, and the factor of scaled ones.
 fn pattern<'a>(wrong: impl Iterator<Item = &'a Update> + Clone) -> (Pattern, Option<f64>) {
     let stands = |of: fn(&Change) -> f64| {
         wrong.clone().all(|update| update.changes.iter().all(|change| of(change).abs() <= change.floor))
@@ -355,8 +356,8 @@ fn pattern<'a>(wrong: impl Iterator<Item = &'a Update> + Clone) -> (Pattern, Opt
     if is_one { (Pattern::Scaled, Some(factor)) } else { (Pattern::Other, None) }
 }
 
-/// Whether a parameter is the bias of several projections in one, of which that of the keys has no gradient in mathematics: a
-/// softmax takes no notice of what is added to all scores of a query.
+/// Whether a parameter is the fused bias of several projections. The part for the keys has a gradient that is mathematically zero, since
+/// a softmax does not change when a constant is added to all scores of a query.
 pub(super) fn has_key_part(name: &str) -> bool {
     const FUSED: [&str; 11] = [
         "qkv",
@@ -375,19 +376,19 @@ pub(super) fn has_key_part(name: &str) -> bool {
     name.ends_with("bias") && FUSED.iter().any(|fused| name.contains(fused))
 }
 
-/// Second moments by the share of their smallest element: the root of it over the root of the largest is the share of the
-/// smallest gradient. Below `noise` a part of the parameter is driven by noise alone.
+/// The smallest gradient of a parameter relative to its largest: the root of the smallest over the root of the largest second moment.
+/// A parameter with a share below the noise is partly driven by noise.
 pub(super) fn smallest_share(statistics: &Statistics) -> Option<f64> {
     let (least, most) = (statistics.get(Statistic::Min)?, statistics.get(Statistic::Max)?);
     (least > 0.0 && most.is_finite() && most > 0.0).then(|| (least / most).sqrt())
 }
 
-/// Parameters of which a part is driven by noise, by what told it.
+/// Parameters that are partly driven by noise.
 #[derive(Debug, Default)]
 pub(super) struct Parted(FastSet<Parameter>);
 
 impl Parted {
-    /// Notes what a second moment tells of a bias.
+    /// Adds a bias whose second moment shows that a part of it is noise.
     pub(super) fn note(&mut self, pair: &RowPair, noise: f64) {
         let is_bias = pair.key.name.ends_with("bias");
         let is_noise = || smallest_share(&pair.baseline.statistics).is_some_and(|share| share < noise);
@@ -396,7 +397,7 @@ impl Parted {
         }
     }
 
-    /// Whether a part of this parameter is noise.
+    /// Whether `parameter` is partly driven by noise.
     pub(super) fn has(&self, parameter: &Parameter) -> bool {
         has_key_part(&parameter.name) || self.0.contains(parameter)
     }

@@ -1,4 +1,4 @@
-//! The walk over the rows of a rank, step by step, up to the first one that breaks a rule.
+//! Walks over the paired rows of a rank, step by step, up to the first row that breaks a rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,49 +25,50 @@ use crate::result::unit::{
 };
 use crate::verdict::Severity;
 
-/// Ratio to the largest error before it above which an error jumps.
+/// Ratio of an error to the largest error before it, above which it is a jump.
 const JUMP: f64 = 8.0;
 
 /// Ratio of the largest element of a tensor to its root mean square.
 const CREST: f64 = 4.0;
 
-/// A rank to walk over.
+/// Settings of the walk over a rank.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// The rank; `None` where ranks are put together.
+    /// The rank; `None` where ranks are merged.
     pub rank: Option<u64>,
     /// Policy that decides what counts.
     pub policy: &'a Policy,
     /// Rounding of the files.
     pub written: Written,
-    /// Decimals of the baseline's numbers; `None` where they are written in full.
+    /// Number of decimals of the baseline's numbers; `None` where they are written in full.
     pub decimals: Option<u32>,
     /// Whether the first step of both runs is the same, so that parameters have to be equal there.
     pub has_start: bool,
     /// Whether both sides recorded a single rank.
     pub is_alone: bool,
-    /// Number of steps to come.
+    /// Number of steps that will be walked over.
     pub steps: usize,
-    /// Room for what documents draw.
+    /// Size of the picture in documents.
     pub room: Room,
 }
 
-/// Rules that still hold.
+/// Rules that still apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Everything.
+    /// All rules.
     All,
     /// NaN, infinity, types and shapes.
     Exact,
-    /// Nothing: the first wrong row is known.
+    /// No rules: the first wrong row is known.
     Nothing,
 }
 
-/// A parameter on its way.
+/// The path of a parameter since the first step.
 struct Way {
     first: Statistics,
+    /// Largest relative movement so far.
     moved: f64,
-    /// Its own largest error.
+    /// Largest error of this parameter that was accepted.
     error: f64,
 }
 
@@ -78,35 +79,35 @@ struct Defect {
     statistic: &'static str,
     error: f64,
     limit: f64,
-    /// Error above which it fails; `None` where any fails.
+    /// Error above which it fails; `None` where every error fails.
     wrong: Option<f64>,
 }
 
 /// Result of a walk.
 pub struct Walked {
-    /// Findings about rows, and about the horizon.
+    /// Findings about rows, and about the noise horizon.
     pub findings: Vec<Finding>,
-    /// The first row that breaks a rule.
+    /// The first row that breaks a rule and counts.
     pub culprit: Option<Culprit>,
     /// Account of the paired rows.
     pub evidence: Evidence,
-    /// Parameters whose gradient is noise.
+    /// Number of parameters whose gradient is noise.
     pub noise_driven: u64,
-    /// Step from which only exact rules hold.
+    /// Step from which only exact rules apply.
     pub horizon: Option<u64>,
-    /// The loosest type of the baseline.
+    /// The coarsest element type of the baseline.
     pub precision: Precision,
-    /// The largest error that was judged over its limit; `None` where none was.
+    /// The largest ratio of a judged error to its limit; `None` where none was judged.
     pub worst: Option<f64>,
-    /// The largest difference of updates over its limit; `None` where none could be measured.
+    /// The largest ratio of a difference of updates to its limit; `None` where none could be measured.
     pub worst_update: Option<f64>,
     /// The worst row of each step and kind.
     pub series: Vec<MonitorPoint>,
-    /// Errors layer by step.
+    /// Errors by layer and step.
     pub heatmap: Option<MonitorMap>,
-    /// Key of the culprit.
+    /// Key of the culprit's row.
     pub key: Option<Keys>,
-    /// Places of the policy's limits that fitted a row.
+    /// Indexes of the policy's limits that matched a row.
     pub used: BTreeSet<usize>,
 }
 
@@ -114,45 +115,46 @@ pub struct Walked {
 pub struct Walk<'a> {
     setting: Setting<'a>,
     reach: Reach,
-    /// Exact rules that an accepted defect broke: what is of the same kind behind it follows from it.
+    /// Exact rules that a waived defect broke. Later defects of the same rule follow from it.
     accepted: Vec<&'static Rule>,
     precision: Precision,
     /// The largest error of the rows so far.
     growth: f64,
-    /// The largest difference of a gradient so far, over the largest gradient of its step.
+    /// The largest difference of a gradient so far, relative to the largest gradient of its step.
     gradient: f64,
     parameters: FastMap<Parameter, Way>,
-    /// The largest error of a parameter that was let through.
+    /// The largest accepted error of a parameter, which later rows inherit.
     handed_on: f64,
-    /// Updates of parameters so far.
+    /// Movement of the parameters so far.
     motion: Motion,
     /// Parameters of which a part is noise.
     parted: Parted,
+    /// Parameters whose gradient is noise.
     noise_driven: FastSet<Parameter>,
-    /// The modules that they belong to, by model and stage.
+    /// Modules of the noise-driven parameters, by model and stage.
     noisy_modules: FastMap<(u64, i64), FastSet<String>>,
     horizon: Option<u64>,
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
     key: Option<Keys>,
-    /// Places of the policy's limits that fitted a row.
+    /// Indexes of the policy's limits that matched a row.
     used: BTreeSet<usize>,
     /// Account of the rows.
     account: Account,
     /// The first row that is finite on the candidate side only, with its step.
     first_blind: Option<(String, u64)>,
-    /// Rows after the culprit that are off as well.
+    /// Number of rows after the culprit that exceed their limit too.
     spread: u64,
-    /// The first step with parameters.
+    /// The first update with recorded parameters.
     start: Option<i64>,
     worst: Option<f64>,
     worst_update: Option<f64>,
     picture: Picture,
-    /// Number of steps so far.
+    /// Number of steps walked over so far.
     steps: usize,
 }
 
-/// One step, as its rows see it.
+/// The current step, shared by its rows.
 struct StepView<'p> {
     update: i64,
     is_start: bool,
@@ -160,7 +162,7 @@ struct StepView<'p> {
     largest: BTreeMap<(u64, MonitorKind), [f64; 4]>,
     /// Outputs of modules with a noise-driven parameter.
     noisy_outputs: Vec<&'p Row>,
-    /// Its updates, judged once its gradients are known.
+    /// Judged updates of the step, once its gradients are known.
     updates: Option<Updates>,
 }
 
@@ -172,7 +174,7 @@ impl StepView<'_> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that has not begun.
+    /// Starts a walk.
     pub fn new(setting: Setting<'a>) -> Self {
         Self {
             reach: Reach::All,
@@ -250,7 +252,7 @@ impl<'a> Walk<'a> {
         self.parted.note(pair, self.precision.noise() + 2.0 * self.gradient);
     }
 
-    /// NaN, infinity, types and shapes.
+    /// Returns the defect of a row under the exact rules: NaN, infinity, types and shapes.
     fn exact(&mut self, pair: &RowPair) -> Option<Defect> {
         let (statistic, rule) = if let Some(statistic) = non_finite(pair) {
             (statistic, &rules::NON_FINITE)
@@ -281,7 +283,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Judges the updates of a step, as long as numbers are judged. Where the policy sets limits, these hold instead.
+    /// Judges the updates of a step, as long as numbers are judged. Parameters with limits in the policy are left out.
     fn judge_updates(&mut self, pairs: &[RowPair]) -> Updates {
         if self.reach > Reach::All {
             return Updates::default();
@@ -305,7 +307,7 @@ impl<'a> Walk<'a> {
         updates
     }
 
-    /// The defect of an update.
+    /// Returns the defect of a parameter's update, if it is wrong.
     fn updated(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
         let is_update = pair.key.kind == MonitorKind::ParamUpdated && self.reach == Reach::All && !pair.is_repeat;
         let wrong = view.updates.as_ref().filter(|_| is_update)?.of(&pair.key.parameter())?;
@@ -320,7 +322,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The error of a row against its limit and against the errors before it.
+    /// Returns the defect of a row whose error exceeds its limit and the errors before it.
     fn inexact(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
         let kind = pair.key.kind;
         if kind == MonitorKind::ParamOrigin && view.is_start {
@@ -332,7 +334,7 @@ impl<'a> Walk<'a> {
         }
         let noise = self.precision.noise();
         let measured = self.error(view, pair, noise + 2.0 * self.gradient)?;
-        // What lies below its floor is noise, and shows no growth.
+        // A row below its floor is noise, which does not count as growth.
         let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
         let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
         let share = share.max(self.share_of_noise(pair));
@@ -341,7 +343,7 @@ impl<'a> Walk<'a> {
         let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
         let [noise_limit, wrong] = self.limits(pair);
         let limit = if is_given { Precision::Fp32.limit() } else { noise_limit.max(share) };
-        // What a parameter was let through with is handed on to what is computed from it.
+        // Accepted errors of parameters show in everything that is computed from them.
         let handed_on = if kind.is_parameter() { 0.0 } else { self.handed_on };
         let before = if is_given { 0.0 } else { JUMP * self.growth.max(own).max(handed_on) };
         self.show(pair, measured.error, limit.max(before));
@@ -358,8 +360,8 @@ impl<'a> Walk<'a> {
         None
     }
 
-    /// Share by which a parameter may be off of which a part is noise, and the output of its module: an element walks by at most a
-    /// whole update in each step, on both sides. The root mean square is taken for a quarter of the largest element.
+    /// Share by which a partly noise-driven parameter, and the output of its module, may differ. An element moves by at most one full update
+    /// per step on each side. The root mean square is assumed to be a quarter of the largest element.
     fn share_of_noise(&self, pair: &RowPair) -> f64 {
         let travelled = self.motion.travelled();
         let parameter = match pair.key.kind {
@@ -374,7 +376,7 @@ impl<'a> Walk<'a> {
         largest.map_or(0.0, |largest| 2.0 * travelled / (largest / CREST))
     }
 
-    /// The error of a row; a gradient or moment may be off by `noise` of the largest of its kind.
+    /// The error of a row. A gradient or moment may differ by `noise` times the largest of its kind.
     fn error(&self, view: &StepView<'_>, pair: &RowPair, noise: f64) -> Option<Measured> {
         let kind = pair.key.kind;
         let largest = view.largest_of(pair).filter(|_| is_summed(kind)).unwrap_or_default();
@@ -383,7 +385,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
+    /// Limits of a row, above which it is suspicious and above which it is wrong: from the policy, else from the precision.
     fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
         let (name, kind) = (&*pair.candidate.name, pair.key.kind);
         let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
@@ -396,7 +398,7 @@ impl<'a> Walk<'a> {
         [noise.min(wrong), wrong]
     }
 
-    /// The defect of an error above its limit; `None` once the first wrong row is known.
+    /// The defect of an error above its limit; `None` where numbers are no longer judged.
     fn judge(&self, measured: Measured, limit: f64, wrong: f64) -> Option<Defect> {
         if self.reach > Reach::All {
             return None;
@@ -407,7 +409,7 @@ impl<'a> Walk<'a> {
         Some(Defect { rule: &rules::JUMP, severity, statistic, error: measured.error, limit, wrong: Some(wrong) })
     }
 
-    /// Movement of a parameter since the first step.
+    /// Returns the largest relative movement of a parameter since the first step.
     fn parameter(&mut self, pair: &RowPair) -> f64 {
         let first = pair.baseline.statistics;
         let parameter = self.parameters.entry(pair.key.parameter()).or_insert(Way { first, moved: 0.0, error: 0.0 });
@@ -415,7 +417,7 @@ impl<'a> Walk<'a> {
         parameter.moved
     }
 
-    /// Takes a row below its limit into what later rows are held against.
+    /// Adds the error of an accepted row to the errors that later rows are compared with.
     fn grow(&mut self, pair: &RowPair, growth: f64, error: f64) {
         if growth.is_finite() {
             self.growth = self.growth.max(growth);
@@ -431,14 +433,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes what a gradient says of noise: of its own, and of the parameter that it drives.
+    /// Records the noise of a gradient, and of the parameter that it drives.
     fn note_noise(&mut self, view: &StepView<'_>, pair: &RowPair) {
         let kind = pair.key.kind;
         if !kind.is_gradient() || self.reach > Reach::All {
             return;
         }
         let largest = view.largest_of(pair).unwrap_or_default();
-        // A gradient that is written in full and zero moves nothing.
+        // A gradient that is exactly zero moves nothing.
         let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
         if kind != MonitorKind::ActvGrad && self.is_noise(view, pair) && !is_zero {
             let parameter = pair.key.parameter();
@@ -456,7 +458,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a gradient or moment of the baseline lies below its floor, so that it is zero in mathematics.
+    /// Whether a gradient or moment of the baseline lies below its floor, so that it is mathematically zero.
     fn is_noise(&self, view: &StepView<'_>, pair: &RowPair) -> bool {
         let kind = pair.key.kind;
         let Some(largest) = view.largest_of(pair).filter(|_| is_summed(kind)) else { return false };
@@ -464,8 +466,8 @@ impl<'a> Walk<'a> {
         size < (self.precision.noise() + 2.0 * self.gradient) * most
     }
 
-    /// Whether a row follows a gradient that is nothing but noise: the parameter, the output of its module, and what has the
-    /// same statistics as that.
+    /// Whether a row is driven by a gradient that is only noise: the parameter, the output of its module, and rows with the same statistics
+    /// as that output.
     fn is_noise_driven<'p>(&self, view: &mut StepView<'p>, pair: &'p RowPair) -> bool {
         match pair.key.kind {
             kind if kind.is_parameter() => self.noise_driven.contains(&pair.key.parameter()),
@@ -491,7 +493,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes a defect: its finding, and the culprit where it is the first of its severity.
+    /// Records a defect: its finding, and the culprit if the finding counts.
     fn take(&mut self, defect: Defect, view: &StepView<'_>, pair: &RowPair, place: usize) {
         let is_non_finite = defect.rule == &rules::NON_FINITE;
         let cause = if is_non_finite { MonitorCause::NonFinite.into() } else { self.cause(view, pair) };
@@ -509,12 +511,12 @@ impl<'a> Walk<'a> {
         let (counts, severity, is_waived) = (decision.counts(), decision.severity, decision.waiver.is_some());
         self.findings.push(finding);
         if is_waived {
-            // Numbers behind an accepted defect say nothing; a fault of an exact kind is another one.
+            // Numbers after a waived defect say nothing, but a defect under another exact rule is a new one.
             self.reach = self.reach.max(Reach::Exact);
             self.accepted.push(defect.rule);
         }
         if !counts {
-            // What is let through is inherited by what follows.
+            // Later rows inherit an accepted error.
             let is_update = defect.rule == &rules::UPDATE;
             let inherited =
                 if is_update { self.error(view, pair, 0.0).map_or(0.0, |own| own.error) } else { defect.error };
@@ -636,7 +638,7 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
     })
 }
 
-/// The finding with what all updates of the step show.
+/// Adds facts about all updates of the step to a finding.
 fn with_updates(finding: Finding, updates: &Updates) -> Finding {
     let finding = finding.with("count", updates.count()).with("of", updates.measured.max(updates.count()));
     let Some((pattern, ratio)) = updates.pattern else { return finding };
@@ -647,7 +649,7 @@ fn with_updates(finding: Finding, updates: &Updates) -> Finding {
     }
 }
 
-/// Whether a tensor is summed from others, so that its noise has their size.
+/// Whether a tensor is a sum of others, so that its noise scales with them.
 fn is_summed(kind: MonitorKind) -> bool {
     kind.is_gradient() || kind.is_moment() || kind == MonitorKind::Comm
 }
@@ -661,29 +663,30 @@ fn sizes_of(statistics: &Statistics, largest: [f64; 4]) -> (f64, f64) {
     }
 }
 
-/// The statistic that is finite in the baseline alone, or the count of NaN that is higher in the candidate.
+/// Name of the statistic that is finite on the baseline side only, or `nans` where the candidate has more NaN.
 fn non_finite(pair: &RowPair) -> Option<&'static str> {
-    let (ours, theirs) = (&pair.baseline, &pair.candidate);
+    let (baseline, candidate) = (&pair.baseline, &pair.candidate);
     let is_new = |statistic: &Statistic| {
         let finite = |row: &Row| row.statistics.get(*statistic).map(f64::is_finite);
-        finite(ours) == Some(true) && finite(theirs) == Some(false)
+        finite(baseline) == Some(true) && finite(candidate) == Some(false)
     };
     if let Some(statistic) = Statistic::ALL.into_iter().find(is_new) {
         return Some(statistic.as_str());
     }
-    let more = theirs.nans.unwrap_or(0.0) > ours.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
-    // A count that is no number beside statistics that are was not written so.
-    let is_lost = ours.nans.is_none_or(f64::is_finite) && theirs.nans.is_some_and(f64::is_nan);
-    ((more || is_lost) && ours.statistics.are_finite()).then_some("nans")
+    let more = candidate.nans.unwrap_or(0.0) > baseline.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
+    // A count of NaN that is itself NaN, beside finite statistics, counts as lost.
+    let is_lost = baseline.nans.is_none_or(f64::is_finite) && candidate.nans.is_some_and(f64::is_nan);
+    ((more || is_lost) && baseline.statistics.are_finite()).then_some("nans")
 }
 
-/// Whether a text of both sides differs; one that a side does not have tells nothing.
+/// Whether a text differs between the sides; one that a side lacks does not count.
 fn differ<'p>(pair: &'p RowPair, text: impl Fn(&'p Row) -> Option<&'p str>, same: impl Fn(&str, &str) -> bool) -> bool {
     let told = |row: &'p Row| text(row).filter(|text| *text != "nan");
-    matches!((told(&pair.baseline), told(&pair.candidate)), (Some(ours), Some(theirs)) if ours != theirs && !same(ours, theirs))
+    let both = told(&pair.baseline).zip(told(&pair.candidate));
+    both.is_some_and(|(baseline, candidate)| baseline != candidate && !same(baseline, candidate))
 }
 
-/// The sizes of a shape, however they are set apart.
+/// The sizes in a shape, whatever separates them.
 fn sizes(shape: &str) -> impl Iterator<Item = &str> {
     shape.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty())
 }

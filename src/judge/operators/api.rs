@@ -1,4 +1,4 @@
-//! Rows of tables of results, which add what the details do not say: operators without details, and a worse status.
+//! Rows from tables of results, beyond those from tables of details: operators without details, and a worse status.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,16 +9,16 @@ use crate::read::operators::{ApiResult, ComparedRow, Output, Status};
 /// A side's tables of one test.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
-    /// Outputs.
+    /// Table of details, with one row per output.
     pub details: &'a [Output],
-    /// Operators.
+    /// Table of results, with one row per operator.
     pub results: &'a [ApiResult],
 }
 
 /// Rows that tables of results add.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// Rows, each behind that many rows of details.
+    /// Rows, each with the number of rows of details that come before it.
     pub rows: Vec<(usize, JudgedRow)>,
     /// Operators of the baseline alone, which have no details on either side.
     pub only_baseline: Vec<String>,
@@ -44,7 +44,7 @@ impl<'a> Worst<'a> {
         self.0.contains_key(api)
     }
 
-    /// The worst status of an operator in a direction; that of a skip where it has no details.
+    /// The worst status of an operator in a direction; skipped where it has no details.
     fn status(&self, api: &str, direction: Direction) -> Status {
         let [forward, backward] = self.0.get(api).copied().unwrap_or_default();
         let status = if direction == Direction::Forward { forward } else { backward };
@@ -52,9 +52,10 @@ impl<'a> Worst<'a> {
     }
 }
 
-/// Rows that the candidate's results add to its details, held against the baseline's.
+/// Rows that the candidate's results add to its details, compared with the baseline's results. `row_of` returns the number of rows of
+/// details up to the last one of an operator.
 pub fn added(baseline: Tables<'_>, candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Added {
-    let (ours, theirs) = (Worst::of(baseline.details), Worst::of(candidate.details));
+    let (baseline_worst, candidate_worst) = (Worst::of(baseline.details), Worst::of(candidate.details));
     let of_baseline: HashMap<&str, &ApiResult> =
         baseline.results.iter().map(|result| (result.api.as_str(), result)).collect();
     let of_candidate: HashMap<&str, &ApiResult> =
@@ -64,18 +65,18 @@ pub fn added(baseline: Tables<'_>, candidate: Tables<'_>, row_of: impl Fn(&str) 
     for result in candidate.results {
         behind = behind.max(row_of(&result.api));
         let twin = of_baseline.get(result.api.as_str()).copied();
-        if !theirs.has(&result.api) && twin.is_none() && !ours.has(&result.api) {
+        if !candidate_worst.has(&result.api) && twin.is_none() && !baseline_worst.has(&result.api) {
             added.only_candidate.push(result.api.clone());
             continue;
         }
-        if !theirs.has(&result.api) && ours.has(&result.api) {
-            // The outputs of the baseline have no partner, which is told of them.
+        if !candidate_worst.has(&result.api) && baseline_worst.has(&result.api) {
+            // The baseline's outputs have no partner, which is reported for each of them.
             continue;
         }
-        added.rows.extend(against(result, twin, &theirs).map(|row| (behind, row)));
+        added.rows.extend(against(result, twin, &candidate_worst).map(|row| (behind, row)));
     }
     for result in baseline.results {
-        let is_known = ours.has(&result.api) || theirs.has(&result.api);
+        let is_known = baseline_worst.has(&result.api) || candidate_worst.has(&result.api);
         if !is_known && !of_candidate.contains_key(result.api.as_str()) {
             added.only_baseline.push(result.api.clone());
         }
@@ -83,7 +84,7 @@ pub fn added(baseline: Tables<'_>, candidate: Tables<'_>, row_of: impl Fn(&str) 
     added
 }
 
-/// The row of an operator whose status is worse than its details and the baseline say; also of one without details.
+/// The row of an operator without details, or with a worse status than in its details and in the baseline; else `None`.
 fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) -> Option<JudgedRow> {
     let has_details = details.has(&result.api);
     let of = |direction: Direction| {
@@ -103,7 +104,7 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
     }
     let row = row(&result.api, Some(direction), status, counts);
     let evidence = match status {
-        // Its numbers stand in the rows of its details.
+        // The rows of its details are counted instead.
         _ if has_details => RowEvidence::Nothing,
         Status::Skip if result.forward.max(result.backward) == Status::Skip => RowEvidence::Nothing,
         Status::Skip => RowEvidence::NotCompared,
@@ -129,7 +130,7 @@ pub fn added_alone(candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Vec
     rows
 }
 
-/// One row per operator of the tables of `api_precision_compare`, by the worst word about it.
+/// One row per operator of the tables of `api_precision_compare`, with its worst status.
 pub fn of_compared(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut worst: Vec<(&str, Status, Option<Direction>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Limits of an operator: those of its level, unless the policy has others.
+//! Limits of an operator: from the policy, else from its level.
 
 use crate::compare::operators::{Level, PerRatio};
 use crate::kind::Direction;
@@ -13,7 +13,7 @@ pub(super) struct Limits {
     pub(super) level: Level,
     /// The largest ratios.
     pub(super) ratios: PerRatio<f64>,
-    /// Place of the policy's rule that decided; `None` where the built-in level did.
+    /// Index of the policy's rule that decided; `None` where the built-in level did.
     pub(super) rule: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
-//! Legitimate infinities of masks, which a table of one device calls an error.
+//! Legitimate infinities of masks, which the table of one device reports as errors.
 //!
-//! `masked_fill(-inf)` makes the cosine similarity NaN on every device. The table does not say on which side an infinity stands,
-//! so that operators that make or carry masks are doubtful, and all others wrong.
+//! `masked_fill(-inf)` makes the cosine similarity NaN on every device. The table does not say on which side an infinity is, so operators
+//! that make or carry masks are doubtful, and all others are wrong.
 
 use crate::compare::operators::base;
 use crate::read::operators::{Output, Status};
@@ -52,7 +52,7 @@ const CARRIERS: [&str; 43] = [
     "detach",
     "masked_scatter",
 ];
-/// Root of the mean square error over finite elements, up to which the rest of an output is right.
+/// Largest root mean square error over the finite elements at which the rest of an output is right.
 const MOST_RMSE: f64 = 1e-3;
 
 /// Whether an output that the tool calls wrong may hold a legitimate mask.
@@ -62,7 +62,7 @@ pub(super) fn is_mask(output: &Output) -> bool {
     output.status == Status::Error && is_lost && rest_is_right && carries_masks(output.api())
 }
 
-/// Whether an operator makes or carries masks; in-place forms and operators of Python too.
+/// Whether an operator makes or carries masks, including in-place forms and Python operators.
 fn carries_masks(api: &str) -> bool {
     let word = base(api).trim_matches('_');
     CARRIERS.contains(&word)

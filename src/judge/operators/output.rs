@@ -1,4 +1,4 @@
-//! The status of one output, and its reason.
+//! Judges one output of an operator: its status, and the reason.
 
 use super::limits::{Limits, limits};
 use super::mask::is_mask;
@@ -27,11 +27,11 @@ pub enum Reason {
     BaselineNonFinite,
     /// The element types differ: baseline and candidate.
     Dtype(String, String),
-    /// Share of elements that are not equal, of a result that is no float.
+    /// Share of unequal elements, for outputs that are not floating point.
     Elements(f64),
-    /// Status that the tool wrote.
+    /// The status that the tool wrote.
     Tool,
-    /// Status that the tool wrote of a mask.
+    /// The status that the tool wrote, for an output that may hold a mask.
     Mask,
 }
 
@@ -53,13 +53,13 @@ impl Reason {
 /// State of a row in the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEvidence {
-    /// Its numbers, or in a run alone the tool's word about them, were judged.
+    /// Its numbers were judged; in a run without a baseline, the tool's status.
     Compared,
-    /// The same, and every number is zero on both sides, so that their agreement says nothing.
+    /// Compared, but every number is zero on both sides, so that agreement says nothing.
     Trivial,
-    /// A side checked it, and its numbers could not be held against the other's.
+    /// A side checked it, but its numbers could not be compared with the other side's.
     NotCompared,
-    /// Nothing that could be compared: the tool skipped it, does not judge its type, or told it in another row.
+    /// Nothing to compare: the tool skipped it, does not judge its type, or reports it in another row.
     Nothing,
 }
 
@@ -80,7 +80,7 @@ pub struct JudgedRow {
     pub level: Option<Level>,
     /// Ratios of errors; `None` where none could be computed.
     pub ratios: Option<PerRatio<Ratio>>,
-    /// The largest ratio over its limit, the largest relative error left out.
+    /// The largest ratio over its limit, except that of the largest relative error.
     pub worst: Option<f64>,
     /// Status in the baseline's table; `None` where the candidate was judged alone.
     pub baseline: Option<Status>,
@@ -94,7 +94,7 @@ pub struct JudgedRow {
     pub reason: Option<Reason>,
     /// The side that skipped what the other one checked.
     pub skipped_on: Option<Side>,
-    /// Place of the policy's limits that decided.
+    /// Index of the policy's limits that decided.
     pub rule: Option<usize>,
     /// Its state in the account.
     pub evidence: RowEvidence,
@@ -133,16 +133,19 @@ pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -
     JudgedRow { evidence: evidence(pair, &row), ..row }
 }
 
-/// State of an output of both sides in the account. The tool's word stands in for no number.
+/// State of an output of both sides in the account. The tool's status does not replace numbers.
 fn evidence(pair: &OutputPair<'_>, row: &JudgedRow) -> RowEvidence {
-    let (ours, theirs) = (pair.baseline, pair.candidate);
+    let (baseline, candidate) = (pair.baseline, pair.candidate);
     let by_numbers = row.status != Status::Skip && row.reason != Some(Reason::Tool) && row.skipped_on.is_none();
     let is_unjudged = |output: &Output| output.status == Status::Skip && !has_numbers(output) || is_of_no_type(output);
-    match () {
-        () if by_numbers && is_zero(ours) && is_zero(theirs) => RowEvidence::Trivial,
-        () if by_numbers => RowEvidence::Compared,
-        () if is_unjudged(ours) && is_unjudged(theirs) => RowEvidence::Nothing,
-        () => RowEvidence::NotCompared,
+    if by_numbers && is_zero(baseline) && is_zero(candidate) {
+        RowEvidence::Trivial
+    } else if by_numbers {
+        RowEvidence::Compared
+    } else if is_unjudged(baseline) && is_unjudged(candidate) {
+        RowEvidence::Nothing
+    } else {
+        RowEvidence::NotCompared
     }
 }
 
@@ -151,30 +154,30 @@ fn is_of_no_type(output: &Output) -> bool {
     is_unjudged(output) && !output.dtype.is_empty() && !is_empty(&output.shape)
 }
 
-/// Whether every number that was written is zero, the similarity too.
+/// Whether every recorded number is zero, including the cosine similarity.
 fn is_zero(output: &Output) -> bool {
     let numbers = [output.cosine, output.max_abs, output.rmse, output.small, output.max_rel, output.mean_rel];
     output.cosine.is_some() && numbers.into_iter().flatten().all(|number| number.abs() <= 0.0)
 }
 
 fn judge_numbers(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
-    let (ours, theirs) = (pair.baseline, pair.candidate);
-    let row = JudgedRow { baseline: Some(ours.status), msprobe: Some(msprobe), ..JudgedRow::of(theirs) };
+    let (baseline, candidate) = (pair.baseline, pair.candidate);
+    let row = JudgedRow { baseline: Some(baseline.status), msprobe: Some(msprobe), ..JudgedRow::of(candidate) };
     let row = match measure(pair) {
         Measured::Nothing => row,
         Measured::NonFinite => return row.with(Status::Error, Reason::NonFinite),
         Measured::BaselineNonFinite => return row.with(Status::Warning, Reason::BaselineNonFinite),
         Measured::Dtype => {
-            return row.with(Status::Error, Reason::Dtype(ours.dtype.clone(), theirs.dtype.clone()));
+            return row.with(Status::Error, Reason::Dtype(baseline.dtype.clone(), candidate.dtype.clone()));
         }
         Measured::Binary(None) => row,
-        // NaN is no share of elements, and hides as many as it likes.
+        // A share of NaN may hide any number of unequal elements.
         Measured::Binary(Some(share)) if share > 0.0 || share.is_nan() => {
             return row.with(Status::Error, Reason::Elements(share));
         }
         Measured::Binary(Some(_)) => return JudgedRow { status: Status::Pass, ..row },
         Measured::Ratios(ratios) => {
-            let limits = limits(theirs.api(), theirs.direction, policy);
+            let limits = limits(candidate.api(), candidate.direction, policy);
             let row = JudgedRow { ratios: Some(ratios), level: Some(limits.level), rule: limits.rule, ..row };
             let row = by_ratios(row, &ratios, &limits);
             JudgedRow { skipped_on: lacks_an_error(pair), ..row }
@@ -219,15 +222,15 @@ fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> Judge
     }
 }
 
-/// An output whose numbers were not compared: the tool's own word counts where only the candidate's is bad, and one that a side
-/// checked is told.
+/// Judges an output whose numbers were not compared. The tool's status counts where the candidate's is worse, and an output that only one
+/// side checked is marked.
 fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
-    let (ours, theirs) = (pair.baseline, pair.candidate);
-    if theirs.status > ours.status && theirs.status >= Status::Warning {
+    let (baseline, candidate) = (pair.baseline, pair.candidate);
+    if candidate.status > baseline.status && candidate.status >= Status::Warning {
         return row.with(Status::Warning, Reason::Tool);
     }
     let is_checked = |output: &Output| has_numbers(output) && !is_unjudged(output);
-    let skipped_on = match (is_checked(ours), is_checked(theirs)) {
+    let skipped_on = match (is_checked(baseline), is_checked(candidate)) {
         (true, false) => Some(Side::Candidate),
         (false, true) => Some(Side::Baseline),
         _ => None,
@@ -235,16 +238,18 @@ fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
     JudgedRow { skipped_on, ..row }
 }
 
-/// The side that lacks an error which the other one computed.
+/// The side that lacks an error measure which the other side computed.
 fn lacks_an_error(pair: &OutputPair<'_>) -> Option<Side> {
     let errors = |output: &Output| [output.rmse, output.mean_rel, output.small, output.max_rel];
     let lacks = |one: &Output, other: &Output| {
         errors(one).iter().zip(errors(other)).any(|(one, other)| one.is_none() && other.is_some())
     };
-    match () {
-        () if lacks(pair.candidate, pair.baseline) => Some(Side::Candidate),
-        () if lacks(pair.baseline, pair.candidate) => Some(Side::Baseline),
-        () => None,
+    if lacks(pair.candidate, pair.baseline) {
+        Some(Side::Candidate)
+    } else if lacks(pair.baseline, pair.candidate) {
+        Some(Side::Baseline)
+    } else {
+        None
     }
 }
 
@@ -253,7 +258,7 @@ fn has_numbers(output: &Output) -> bool {
     numbers.into_iter().chain([output.mean_rel]).any(|number| number.is_some())
 }
 
-/// Judges an output of the candidate alone, by the word of the tool.
+/// Judges an output of the candidate without a baseline, by the tool's status.
 pub fn judge_alone(output: &Output) -> JudgedRow {
     let evidence = match output.status {
         Status::Skip => RowEvidence::Nothing,

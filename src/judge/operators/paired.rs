@@ -9,7 +9,7 @@ use crate::pair::operators::{OutputPair, PairedRows};
 use crate::policy::operators::OperatorsPolicy;
 use crate::read::operators::{Output, Status};
 
-/// Judges two tests, whose paired details are `rows`; `msprobe` gives the status of msprobe's comparison.
+/// Judges the tests of both sides, whose paired details are `rows`; `msprobe` returns the status of msprobe's comparison.
 pub fn content(
     baseline: Tables<'_>,
     candidate: Tables<'_>,
@@ -23,8 +23,9 @@ pub fn content(
     let mut all: Vec<JudgedRow> = super::woven(judged, from_results.rows);
     let name = |output: &&Output| (output.api().to_owned(), output.name.clone());
     let of_api = |api: String| (api.clone(), api);
-    let ours = rows.only_baseline.iter().map(name).chain(from_results.only_baseline.into_iter().map(of_api));
-    let theirs = rows.only_candidate.iter().map(name).chain(from_results.only_candidate.into_iter().map(of_api));
+    let only_baseline = rows.only_baseline.iter().map(name).chain(from_results.only_baseline.into_iter().map(of_api));
+    let only_candidate =
+        rows.only_candidate.iter().map(name).chain(from_results.only_candidate.into_iter().map(of_api));
     let mut left_out = super::leave_out(&mut all, policy);
     let contradicting = contradicting(rows, policy);
     let mut kept = |names: &mut dyn Iterator<Item = (String, String)>| {
@@ -32,24 +33,24 @@ pub fn content(
         left_out.extend(ignored.into_iter().map(|(_, name)| name));
         kept.into_iter().map(|(_, name)| name).collect::<Vec<String>>()
     };
-    let mut ours = ours;
-    let mut theirs = theirs;
-    let one_sided = OneSided { baseline: kept(&mut ours), candidate: kept(&mut theirs) };
+    let mut only_baseline = only_baseline;
+    let mut only_candidate = only_candidate;
+    let one_sided = OneSided { baseline: kept(&mut only_baseline), candidate: kept(&mut only_candidate) };
     Content { rows: all, one_sided, left_out, contradicting, damage: Vec::new() }
 }
 
-/// Rows that a side holds once more than the other, with other numbers than the one that was paired.
+/// Names of rows that one side repeats, with other numbers than in the paired row.
 fn contradicting(rows: &PairedRows<'_>, policy: &OperatorsPolicy) -> Vec<String> {
     let paired: HashMap<&str, &OutputPair<'_>> =
         rows.both.iter().map(|pair| (pair.candidate.name.as_str(), pair)).collect();
-    let ours = rows
+    let baseline = rows
         .only_baseline
         .iter()
         .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.baseline.says_the_same(output)));
-    let theirs = rows
+    let candidate = rows
         .only_candidate
         .iter()
         .filter(|output| paired.get(output.name.as_str()).is_some_and(|pair| !pair.candidate.says_the_same(output)));
-    let kept = ours.chain(theirs).filter(|output| !policy.ignores(output.api()));
+    let kept = baseline.chain(candidate).filter(|output| !policy.ignores(output.api()));
     kept.map(|output| output.name.clone()).collect()
 }

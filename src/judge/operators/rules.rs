@@ -42,10 +42,10 @@ pub fn of_rows() -> [&'static [&'static Rule]; 2] {
     ]
 }
 
-/// Findings about numbers, which may be off because an output before them is.
+/// Rules about numbers, which can be wrong because an earlier output is.
 pub const NUMERIC: [&Rule; 4] = [&INACCURATE, &MAX_RELATIVE, &TOOL_ERROR, &TOOL_WARNING];
 
-/// `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
+/// Name of a finding's operator: `Functional.gelu.0` of `Functional.gelu.0.backward.output.1`.
 pub fn operator(finding: &Finding) -> &str {
     let place = finding.place.as_str();
     let end = [".forward", ".backward"].iter().filter_map(|direction| place.find(direction)).min();

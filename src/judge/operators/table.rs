@@ -1,4 +1,4 @@
-//! All rows of a test: counts, findings, and the first that is wrong.
+//! Judges all rows of an operator test: counts, findings, and the first wrong row.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,15 +16,15 @@ use crate::result::number::Number;
 use crate::result::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
 use crate::verdict::{CheckId, Side, Verdict};
 
-/// Findings about rows that a test has at most, again as many that a waiver covers, and again as many that follow from those.
+/// Most findings about the rows of a test. As many again may be covered by waivers, and as many again may follow from those.
 pub const MOST_FINDINGS: usize = 40;
-/// Names that a finding lists.
+/// Most names that a finding lists.
 const SHOWN: usize = 5;
 
 /// A test, as its findings name it.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// Name, the same from run to run.
+    /// Name of the table, the same in every run.
     pub table: String,
     /// Rank; `None` where no path names one.
     pub rank: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Named {
     pub candidate_file: String,
 }
 
-/// Rows of one side, by name, and the operators that have them.
+/// Names of rows, or of operators, that only one side has.
 #[derive(Clone, Debug, Default)]
 pub struct OneSided {
     /// Rows of the baseline alone.
@@ -43,22 +43,22 @@ pub struct OneSided {
     pub candidate: Vec<String>,
 }
 
-/// Content of a test.
+/// Rows of a test before it is judged as a whole.
 #[derive(Debug, Default)]
 pub struct Content {
     /// Judged rows, in the order of the candidate's table.
     pub rows: Vec<JudgedRow>,
-    /// Rows without a partner.
+    /// Names of rows without a partner.
     pub one_sided: OneSided,
-    /// Rows that the policy leaves out.
+    /// Names of rows that the policy leaves out.
     pub left_out: Vec<String>,
-    /// Rows that a table holds again, with other numbers.
+    /// Names of rows that a table repeats with other numbers.
     pub contradicting: Vec<String>,
     /// Findings about the files.
     pub damage: Vec<Finding>,
 }
 
-/// A judged test; its verdict follows from the findings once the policy has applied them.
+/// A judged test. Its verdict follows from the findings once the policy is applied to them.
 #[derive(Debug)]
 pub struct Judged {
     /// The test.
@@ -67,7 +67,7 @@ pub struct Judged {
     pub findings: Vec<Finding>,
     /// Its rows.
     pub rows: Vec<JudgedRow>,
-    /// Places of the policy's limits that fitted a row.
+    /// Indexes of the policy's limits that matched a row.
     pub used: BTreeSet<usize>,
 }
 
@@ -122,7 +122,7 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
     Judged { unit, findings, rows, used }
 }
 
-/// Places of findings that stand for themselves, and of those that follow from one of the same operator which a waiver covers.
+/// Indexes of findings that are independent, and of findings that follow from a waived one about the same operator.
 fn apart(told: &[(usize, Finding)], decisions: &[Decision<'_>]) -> (Vec<usize>, Vec<usize>) {
     let roots = accepted(told.iter().zip(decisions).map(|((_, finding), decision)| (finding, decision)));
     let follows = |nth: &usize| {
@@ -140,8 +140,8 @@ fn accepted<'a>(findings: impl Iterator<Item = (&'a Finding, &'a Decision<'a>)>)
     covered.map(|(finding, _)| operator(finding)).collect()
 }
 
-/// The findings that are shown, in order: those that stand for themselves, and behind accepted ones that are shown what
-/// follows from them, which takes the place of no other.
+/// The findings that are shown, in order: independent ones, and those that follow from waived ones that are shown. The latter do not
+/// displace the former.
 fn shown_rows(
     told: &[(usize, Finding)],
     decisions: &[Decision<'_>],
@@ -178,7 +178,7 @@ fn evidence(
         contradicting: contradicting.len() as u64,
         ..Evidence::default()
     };
-    // What stands there twice is one place.
+    // A repeated row counts once.
     let again = evidence.contradicting.min(evidence.alone());
     evidence.offered = evidence.compared + evidence.not_compared + evidence.alone() - again;
     left_out.into_iter().for_each(|name| evidence.example("left-out", name));
@@ -219,7 +219,9 @@ fn about(row: &JudgedRow) -> Option<Finding> {
     let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
     Some(match reason {
         Reason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
-        Reason::Dtype(ours, theirs) => finding.with("baseline", ours.as_str()).with("candidate", theirs.as_str()),
+        Reason::Dtype(baseline, candidate) => {
+            finding.with("baseline", baseline.as_str()).with("candidate", candidate.as_str())
+        }
         Reason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
         Reason::NonFinite | Reason::BaselineNonFinite | Reason::Tool | Reason::Mask => finding,
     })
@@ -245,7 +247,7 @@ fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {
     }
 }
 
-/// The operation of a row, as a dump would name it.
+/// The operation of a row, under the name that a dump would give it.
 fn operation(row: &JudgedRow) -> String {
     row.direction.map_or_else(|| row.api.clone(), |direction| format!("{}.{direction}", row.api))
 }
@@ -279,7 +281,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
     culprit
 }
 
-/// Findings about rows that a side lacks; where its file is damaged, that is told already.
+/// Findings about rows that a side lacks, unless a damaged file explains them.
 fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding> {
     let is_damaged = |side: Side| {
         let of_side = crate::result::finding::Fact::from(side.as_str());

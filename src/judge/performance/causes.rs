@@ -1,4 +1,4 @@
-//! Causes of a growing step: which operators, which phase, and why.
+//! Causes of a longer step: operators, phases and their reasons.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::judge::rule::Rule;
 use crate::result::finding::Finding;
 use crate::result::unit::Phase;
 
-/// Part of a step below which an operator is not told.
+/// Share of a step below which an operator is not reported.
 const SMALL: f64 = 0.01;
-/// Part of a step above which conversions are told.
+/// Share of a step above which conversions are reported.
 const MUCH_CONVERTED: f64 = 0.02;
-/// Part of the growth above which an operator is a cause.
+/// Share of the growth above which an operator is a cause.
 const CONTRIBUTES: f64 = 0.10;
-/// Part of itself by which such an operator has grown.
+/// Least relative growth of such an operator.
 const GROWN: f64 = 0.05;
-/// Ratio of calls from which on more of them are a cause.
+/// Ratio of calls above which more calls are a cause.
 const MORE_CALLS: f64 = 1.2;
-/// Names that a finding lists.
+/// Most names that a finding lists.
 const SHOWN: usize = 5;
-/// Growth of the time of moving data per call that a link explains.
+/// Least growth factor of the transit time per call that points to a slow link.
 const SLOW_LINK: f64 = 1.5;
-/// Part of the growth of moving data by which waiting may grow beside it.
+/// Most growth of the waiting time, relative to the growth of the transit time.
 const WAITING: f64 = 0.25;
 
-/// An operator's type over all its shapes.
+/// Calls and total time of an operator type over all shapes, for baseline and candidate.
 #[derive(Clone, Copy, Debug, Default)]
 struct TypeCost {
     count: [f64; 2],
@@ -65,7 +65,7 @@ impl<'a> Types<'a> {
         Self(types)
     }
 
-    /// Types that fit, those with the largest change first.
+    /// Types for which `fits` is true, the largest change first.
     fn picked(&self, fits: impl Fn(&str, &TypeCost) -> bool) -> Vec<(&'a str, TypeCost)> {
         let mut picked: Vec<(&str, TypeCost)> =
             self.0.iter().filter(|(name, cost)| fits(name, cost)).map(|(name, cost)| (*name, *cost)).collect();
@@ -136,30 +136,31 @@ pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
     findings
 }
 
-/// Operators of the same shapes whose element types differ between the sides, with both types: the fallback to fp32 and the like.
+/// Finding about operators of the same shapes whose element types differ between the sides, such as a fallback to fp32.
 fn other_dtype(place: &str, costs: &[OperatorCost]) -> Option<Finding> {
     let alone = |side: usize| {
         let of_side =
             costs.iter().filter(move |cost| cost.is_on(side) && !cost.is_on(1 - side) && !is_communication(cost));
         of_side.filter(|cost| !cost.key.shapes.is_empty() && !cost.key.dtypes.is_empty())
     };
-    let ours: BTreeMap<(&str, &str), &OperatorCost> =
+    let baseline: BTreeMap<(&str, &str), &OperatorCost> =
         alone(0).map(|cost| ((cost.key.name.as_str(), cost.key.shapes.as_str()), cost)).collect();
     let mut pairs: Vec<(&OperatorCost, &OperatorCost)> = alone(1)
-        .filter_map(|cost| Some((*ours.get(&(cost.key.name.as_str(), cost.key.shapes.as_str()))?, cost)))
-        .filter(|(ours, theirs)| !ours.key.dtypes.eq_ignore_ascii_case(&theirs.key.dtypes))
+        .filter_map(|cost| Some((*baseline.get(&(cost.key.name.as_str(), cost.key.shapes.as_str()))?, cost)))
+        .filter(|(baseline, candidate)| !baseline.key.dtypes.eq_ignore_ascii_case(&candidate.key.dtypes))
         .collect();
-    let growth = |(ours, theirs): &(&OperatorCost, &OperatorCost)| theirs.total[1] - ours.total[0];
+    let growth = |(baseline, candidate): &(&OperatorCost, &OperatorCost)| candidate.total[1] - baseline.total[0];
     pairs.sort_by(|a, b| growth(b).total_cmp(&growth(a)).then_with(|| a.1.key.cmp(&b.1.key)));
-    let (first_ours, first) = pairs.first()?;
+    let (first_baseline, first) = pairs.first()?;
     let described = |(_, cost): &(&OperatorCost, &OperatorCost)| described(cost);
     let finding = Finding::new(&rules::DTYPE_DIFFERS, place).with("name", first.key.name.as_str());
-    let finding = finding.with("baseline", first_ours.key.dtypes.as_str()).with("candidate", first.key.dtypes.as_str());
+    let finding =
+        finding.with("baseline", first_baseline.key.dtypes.as_str()).with("candidate", first.key.dtypes.as_str());
     let finding = finding.with("count", pairs.len()).with("growth", pairs.iter().map(growth).sum::<f64>());
     Some(finding.with("names", pairs.iter().take(SHOWN).map(described).collect::<Vec<String>>()))
 }
 
-/// Operator types that run more often than before, and so add time.
+/// Finding about operator types that run more often than before and thereby add time.
 fn more_calls(place: &str, measures: &Measures) -> Option<Finding> {
     let delta = measures.test.delta();
     let types = Types::of(&measures.costs, |_| true);
@@ -174,7 +175,7 @@ fn more_calls(place: &str, measures: &Measures) -> Option<Finding> {
     Some(finding.with("share", sum(&more, TypeCost::growth) / delta))
 }
 
-/// Findings about why a step grew on equal hardware.
+/// Findings about the reasons why a step grew on equal hardware.
 pub fn of_growth(place: &str, runs: [&Run; 2], measures: &Measures) -> Vec<Finding> {
     let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
     findings.extend(more_calls(place, measures));
@@ -211,7 +212,7 @@ fn described(cost: &OperatorCost) -> String {
     format!("{}{shapes}", cost.key.name).chars().take(120).collect()
 }
 
-/// Operators that take longer for the same calls.
+/// Finding about operators that take longer for the same calls.
 fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
     let delta = measures.test.delta();
     let is_slower = |cost: &&OperatorCost| {
@@ -231,7 +232,7 @@ fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
     Some(finding.with("names", slower.iter().take(SHOWN).map(|cost| described(cost)).collect::<Vec<String>>()))
 }
 
-/// Communication that was hidden behind computing and is not any more.
+/// Finding about communication that no longer overlaps with computing.
 fn overlap_lost(place: &str, measures: &Measures) -> Option<Finding> {
     let (phases, delta) = (&measures.phases, measures.test.delta());
     let [before, now] = phases.overlapped.map(|number| number.0);
@@ -243,12 +244,12 @@ fn overlap_lost(place: &str, measures: &Measures) -> Option<Finding> {
     is_lost.then(|| Finding::new(&rules::OVERLAP_LOST, place).with("baseline", before).with("candidate", now))
 }
 
-/// Collectives whose data move more slowly, while nobody waits longer.
+/// Finding about a collective that moves its data more slowly while no rank waits longer.
 #[allow(clippy::cast_precision_loss, reason = "numbers of calls")]
 fn slow_link(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
-    let (ours, theirs) = (baseline.communication(), candidate.communication());
-    let slow = theirs.iter().filter_map(|(name, now)| {
-        let before = ours.get(name).filter(|before| before.count > 0 && now.count > 0)?;
+    let (baseline_collectives, candidate_collectives) = (baseline.communication(), candidate.communication());
+    let slow = candidate_collectives.iter().filter_map(|(name, now)| {
+        let before = baseline_collectives.get(name).filter(|before| before.count > 0 && now.count > 0)?;
         let per_step = |count: u64, run: &Run| count as f64 / run.step_count() as f64;
         let calls = [per_step(before.count, baseline), per_step(now.count, candidate)];
         let [transit_before, transit] = [before.transit / before.count as f64, now.transit / now.count as f64];
@@ -264,8 +265,8 @@ fn slow_link(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
     Some(finding.with("baseline", before * 1000.0).with("candidate", now * 1000.0))
 }
 
-/// Names of operators that add time, the largest first: collectives where communication is the phase, others where computing
-/// is, none where the device waits. `costs` may be those of any pairing.
+/// Names of operators that add time in `phase`, the largest first: collectives for communication, other operators for computing, none for
+/// free time. The costs may come from any pairing.
 pub fn adding(measures: &Measures, phase: Phase) -> Vec<String> {
     let delta = measures.test.delta().max(0.0);
     let types = Types::of(&measures.costs, |cost| is_communication(cost) == (phase == Phase::Communication));

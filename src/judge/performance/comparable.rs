@@ -1,4 +1,4 @@
-//! Can two profiles of a rank be compared at all?
+//! Decides whether two profiles of a rank can be compared at all.
 
 use crate::compare::performance::run::{Run, TimeSource};
 use crate::judge::performance::rules;
@@ -7,10 +7,10 @@ use crate::read::performance::{Device, Settings};
 use crate::result::finding::Finding;
 use crate::verdict::Side;
 
-/// Settings that a finding names.
+/// Most settings that a finding names.
 const SHOWN: usize = 6;
 
-/// Files of both sides that cannot be read to their end.
+/// Findings about files that cannot be read to their end.
 pub(super) fn damage(place: &str, runs: [&Run; 2]) -> Vec<Finding> {
     let sides = [Side::Baseline, Side::Candidate].into_iter().zip(runs);
     let of_side = |(side, run): (Side, &Run)| {
@@ -26,7 +26,7 @@ pub(super) fn damage(place: &str, runs: [&Run; 2]) -> Vec<Finding> {
     sides.flat_map(of_side).collect()
 }
 
-/// Source that both sides can take the times of steps from; else what is missing.
+/// The source of step times that both sides have; otherwise findings about the missing one.
 pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Finding>> {
     let sides = || [Side::Baseline, Side::Candidate].into_iter().zip(runs);
     let blind: Vec<Finding> = sides()
@@ -36,7 +36,7 @@ pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Fin
             Finding::new(&rules::NO_DEVICE, place).with("side", side.as_str()).with("files", files)
         })
         .collect();
-    // A damaged file is why there is nothing, and told by itself.
+    // A damaged file explains what is missing, and has a finding of its own.
     let is_whole = |run: &Run| run.damage().next().is_none();
     if blind.iter().len() > 0 {
         let is_damaged = |finding: &Finding| {
@@ -79,14 +79,17 @@ fn ambiguous<'a>(place: &str, mut sides: impl Iterator<Item = (Side, &'a Run)>) 
     })
 }
 
-/// Settings of the profiler that differ.
+/// Finding about settings of the profiler that differ.
 pub(super) fn settings(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
     if baseline.device() != candidate.device() {
         return None;
     }
-    let (Settings(ours), Settings(theirs)) = (baseline.settings()?, candidate.settings()?);
-    let names = ours.keys().filter(|name| theirs.contains_key(*name) && theirs.get(*name) != ours.get(*name));
-    let differing = names.filter_map(|name| Some(format!("{name} ({}, {})", ours.get(name)?, theirs.get(name)?)));
+    let (Settings(baseline_values), Settings(candidate_values)) = (baseline.settings()?, candidate.settings()?);
+    let names = baseline_values.keys().filter(|name| {
+        candidate_values.contains_key(*name) && candidate_values.get(*name) != baseline_values.get(*name)
+    });
+    let differing = names
+        .filter_map(|name| Some(format!("{name} ({}, {})", baseline_values.get(name)?, candidate_values.get(name)?)));
     let differing: Vec<String> = differing.take(SHOWN).collect();
     let is_same = differing.is_empty();
     (!is_same).then(|| {
@@ -94,27 +97,30 @@ pub(super) fn settings(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<
     })
 }
 
-/// Finding about different hardware, as devices, their names and declared labels tell; `None` where it is equal.
+/// Finding about different hardware, from devices, their names and declared labels; `None` where it is equal.
 pub(super) fn other_hardware(place: &str, runs: [&Run; 2], policy: &Policy) -> Option<Finding> {
-    let [ours, theirs] = runs.map(device);
+    let [baseline_device, candidate_device] = runs.map(device);
     let labels = [&policy.baseline.label, &policy.candidate.label];
     let hardware = [&policy.loss.hardware.baseline, &policy.loss.hardware.candidate];
-    let differ = |[ours, theirs]: [&String; 2]| !ours.is_empty() && !theirs.is_empty() && ours != theirs;
-    let finding = |[ours, theirs]: [&str; 2]| {
-        Finding::new(&rules::OTHER_HARDWARE, place).with("baseline", ours).with("candidate", theirs)
+    let differ = |[left, right]: [&String; 2]| !left.is_empty() && !right.is_empty() && left != right;
+    let finding = |[left, right]: [&str; 2]| {
+        Finding::new(&rules::OTHER_HARDWARE, place).with("baseline", left).with("candidate", right)
     };
     let [baseline, candidate] = runs;
     let names_differ =
-        matches!((baseline.device_name(), candidate.device_name()), (Some(ours), Some(theirs)) if ours != theirs);
-    match () {
-        () if baseline.device() != candidate.device() || names_differ => Some(finding([&ours, &theirs])),
-        () if differ(hardware) => Some(finding(hardware.map(String::as_str))),
-        () if differ(labels) => Some(finding(labels.map(String::as_str))),
-        () => None,
+        matches!((baseline.device_name(), candidate.device_name()), (Some(left), Some(right)) if left != right);
+    if baseline.device() != candidate.device() || names_differ {
+        Some(finding([&baseline_device, &candidate_device]))
+    } else if differ(hardware) {
+        Some(finding(hardware.map(String::as_str)))
+    } else if differ(labels) {
+        Some(finding(labels.map(String::as_str)))
+    } else {
+        None
     }
 }
 
-/// The device of a run, as people know it.
+/// The device of a run under its usual name.
 pub(super) fn device(run: &Run) -> String {
     let kind = if run.device() == Device::Gpu { "GPU" } else { "Ascend NPU" };
     run.device_name().unwrap_or(kind).to_owned()

@@ -1,4 +1,4 @@
-//! The culprit over all ranks: collectives make all of them equally late, so that the rank that grew itself is named.
+//! The culprit over all ranks. Collectives make all ranks equally late, so the rank whose own time grew is named.
 
 use super::causes::adding;
 use super::rank::JudgedRank;
@@ -9,17 +9,17 @@ use crate::result::finding::Finding;
 use crate::result::number::Number;
 use crate::result::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
 
-/// Part of the growth by which a rank's own time stands out.
+/// Share of the growth by which a rank's own time has to exceed the others'.
 const STANDS_OUT: f64 = 0.5;
 
-/// A rank's own growth, in microseconds.
+/// A rank whose own time grew much more than that of the others, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// Place of the rank among the judged ones.
+    /// Index of the rank among the judged ones.
     pub place: usize,
     /// Growth of its computing and free time.
     pub own: f64,
-    /// Median of the same of the other ranks.
+    /// Median of the same growth over the other ranks.
     pub others: f64,
 }
 
@@ -42,8 +42,8 @@ pub fn standing_out<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Opt
     (most - others > STANDS_OUT * delta).then_some(Standing { place, own: most, others })
 }
 
-/// The culprit of the check, by the units' own: that of the rank that stands out, else of the worst, without a rank where
-/// there are several.
+/// The culprit of the check, from the culprits of its units: the rank that stands out, else the worst one. The worst of several ranks is not
+/// named.
 pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
     let standing = standing_out(units.iter().copied()).map(|standing| standing.place);
     let order = |(place, unit): &(usize, &PerformanceUnit)| {
@@ -56,7 +56,7 @@ pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
     Some(CheckCulprit { rank: unit.rank.filter(|_| units.len() <= 1 || standing == Some(place)), cause })
 }
 
-/// Finding about the rank that holds up the others, where several became slower.
+/// Finding about the rank that holds up the others, where at least two became slower.
 pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
     let slower = judged.iter().filter(|rank| has(rank, &rules::SLOWER)).count();
     let rank = judged.get(standing.place)?;
@@ -76,7 +76,7 @@ pub fn has(rank: &JudgedRank, rule: &Rule) -> bool {
     rank.findings.iter().any(|finding| finding.is(rule))
 }
 
-/// Phase and operators that took the time of a rank; those of the AI CPU alone where its step did not grow.
+/// Phase and operators that made a rank slower; operators on the AI CPU where its step did not grow.
 pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
     let measures = rank.measures.as_ref()?;
     let delta = measures.test.delta();
@@ -89,7 +89,7 @@ pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
         return Some(PerformanceCause { phase: Phase::Computing, operators, share: None });
     }
     let mut phase = measures.phases.grown_most();
-    // A rank that holds up the others does so by its own time.
+    // A rank that holds up the others does so by its own time, not by communication.
     if stands_out && phase == Phase::Communication {
         let is_host = measures.phases.growth(Phase::Free) > measures.phases.growth(Phase::Computing);
         phase = if is_host { Phase::Free } else { Phase::Computing };

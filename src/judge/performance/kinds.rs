@@ -1,4 +1,4 @@
-//! Kinds of operators by their types' names.
+//! Kinds of operators, by the names of their types.
 
 /// Parts of the names of fused operators.
 const FUSED: [&str; 10] = [
@@ -16,7 +16,7 @@ const FUSED: [&str; 10] = [
 /// Types that convert the format, the element type or the layout of a tensor.
 const CONVERSIONS: [&str; 8] =
     ["TransData", "Cast", "Transpose", "TensorMove", "ViewCopy", "Identity", "AsStrided", "TransposeD"];
-/// Kind of core of operators that run on the device's own processor.
+/// Core types of operators that run on the device's own CPU.
 pub(super) const AICPU: [&str; 2] = ["AI_CPU", "AICPU"];
 
 /// Whether a type is a fused operator.

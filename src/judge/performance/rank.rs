@@ -1,4 +1,4 @@
-//! Judging the profiles of one rank.
+//! Judges the profiles of one rank.
 
 use super::comparable;
 use super::rules;
@@ -20,50 +20,50 @@ use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Times of a rank that are compared: of a step, and of its three phases.
 const TIMES: u64 = 4;
-/// Operators in a result.
+/// Most operators in a result.
 const MOST_OPERATORS: usize = 20;
-/// Steps in a result.
+/// Most steps in a result.
 const MOST_PERIODS: usize = 2000;
-/// Bytes of shapes in a result.
+/// Most characters of an operator's shapes in a result.
 const MOST_SHAPES: usize = 400;
-/// Share of the baseline's matrix time that has to find the same shapes.
+/// Least share of the baseline's matrix time that the candidate spends on the same shapes.
 const SAME_WORKLOAD: f64 = 0.5;
-/// Ratio above which a step is too fast to be the same work.
+/// Speedup above which a step is too fast to be the same work.
 const TOO_FAST: f64 = 3.0;
-/// Part of a step that computing takes where its time tells how much was computed.
+/// Least share of computing in a step for its time to show how much was computed.
 const LEAST_COMPUTING: f64 = 0.1;
-/// Part of the baseline's clock below which a device is slowed down.
+/// Ratio to the baseline's clock below which a device is slowed down.
 const LEAST_CLOCK: f64 = 0.97;
-/// Part of the baseline's step by which it grows where a rank waits for its host.
+/// Least growth of a step, relative to the baseline's, for a rank to wait for its host.
 const LEAST_WAIT: f64 = 0.01;
-/// Steps that a finding names.
+/// Most steps that a finding names.
 const SHOWN: usize = 5;
 
-/// A rank as it was judged.
+/// A judged rank.
 #[derive(Debug)]
 pub struct JudgedRank {
     /// Its unit, without culprit.
     pub unit: PerformanceUnit,
-    /// Its findings; causes of growth are told once, for the rank that shows them.
+    /// Its findings. Causes of growth are added later, for the rank that shows them.
     pub findings: Vec<Finding>,
-    /// Numbers that causes are told by; `None` where no time was judged.
+    /// Numbers for finding causes; `None` where no time was judged.
     pub measures: Option<Measures>,
 }
 
-/// Numbers that the causes of growth are told by.
+/// Numbers for finding the causes of growth.
 #[derive(Debug)]
 pub struct Measures {
     /// The test of the step time.
     pub test: StepTimeTest,
     /// Costs of all operators.
     pub costs: Vec<OperatorCost>,
-    /// Property that they were paired by.
+    /// Property by which operators were paired.
     pub paired_by: PairedBy,
     /// Phases of a step.
     pub phases: Phases,
 }
 
-/// Judges one rank; `repeats` is the noise that declared repeats of the baseline show.
+/// Judges one rank; `repeats` is the noise between declared repeats of the baseline.
 pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option<f64>, policy: &Policy) -> JudgedRank {
     let (place, runs) = (profile_place(rank), [baseline, candidate]);
     let mut findings = comparable::damage(&place, runs);
@@ -98,8 +98,8 @@ pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option
         return JudgedRank { unit, findings, measures: None };
     }
     let periods = steps.each_ref().map(|steps| steps.iter().map(|step| step.period).collect::<Vec<f64>>());
-    let [ours, theirs] = &periods;
-    let test = StepTimeTest::of(ours, theirs, repeats);
+    let [baseline_periods, candidate_periods] = &periods;
+    let test = StepTimeTest::of(baseline_periods, candidate_periods, repeats);
     let measures = Measures { test, costs, paired_by: by, phases: phases(&steps) };
     describe(&mut unit, &measures, &steps, source, repeats);
     let limits = limits(&unit, policy);
@@ -123,12 +123,12 @@ fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> Perfo
     PerformanceUnit {
         rank,
         verdict: Verdict::Incomplete,
-        // Until its times are compared.
+        // Nothing is compared until the times are.
         evidence: Evidence { offered: TIMES, not_compared: TIMES, ..Evidence::default() },
         steps: [0, 0],
         step_time: None,
         phases: None,
-        memory_peak: peaks.map(|(ours, theirs)| [Number(ours), Number(theirs)]),
+        memory_peak: peaks.map(|(baseline_peak, candidate_peak)| [Number(baseline_peak), Number(candidate_peak)]),
         devices: runs.map(comparable::device),
         equal_hardware,
         operators: Vec::new(),
@@ -139,7 +139,7 @@ fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> Perfo
     }
 }
 
-/// The limits that hold: those of other hardware only where they are declared.
+/// The limits of a unit. On different hardware there are only declared ones.
 fn limits(unit: &PerformanceUnit, policy: &Policy) -> Limits {
     let own = &policy.performance;
     if unit.equal_hardware {
@@ -162,12 +162,12 @@ fn workload(place: &str, by: PairedBy, costs: &[OperatorCost]) -> Option<Finding
 }
 
 fn few_steps(place: &str, steps: &[u64; 2]) -> Option<Finding> {
-    let [ours, theirs] = *steps;
-    if ours.min(theirs) >= FEW as u64 {
+    let [baseline, candidate] = *steps;
+    if baseline.min(candidate) >= FEW as u64 {
         return None;
     }
-    let finding = Finding::new(&rules::FEW_STEPS, place).with("baseline", ours).with("candidate", theirs);
-    let is_blind = ours.min(theirs) == 0;
+    let finding = Finding::new(&rules::FEW_STEPS, place).with("baseline", baseline).with("candidate", candidate);
+    let is_blind = baseline.min(candidate) == 0;
     Some(if is_blind { finding.with_severity(Severity::Incomplete).with("blind", "yes") } else { finding })
 }
 
@@ -222,7 +222,7 @@ fn describe(
     unit.operators = measures.costs.iter().take(MOST_OPERATORS).map(times).collect();
 }
 
-/// Counts what was compared: a phase that neither side has says nothing, and without a limit nothing is judged.
+/// Counts the compared times. A phase that neither side has agrees trivially, and without a limit nothing is judged.
 fn account(unit: &mut PerformanceUnit, measures: &Measures, limits: Limits) {
     let is_none = |phase: &Phase| measures.phases.of(*phase).iter().all(|time| time.abs() <= 0.0);
     let (is_judged, evidence) = (limits.warn.or(limits.fail).is_some(), &mut unit.evidence);
@@ -235,15 +235,15 @@ fn account(unit: &mut PerformanceUnit, measures: &Measures, limits: Limits) {
     }
 }
 
-/// Finding about a step, or the computing in it, that takes less than a third of the baseline's time: less was computed.
+/// Finding about a step, or its computing, that takes less than a third of the baseline's time, so that less was computed.
 fn too_good(unit: &PerformanceUnit, measures: &Measures, limits: Limits) -> Option<Finding> {
     limits.warn.or(limits.fail)?;
     let test = measures.test;
-    let [ours, theirs] = measures.phases.of(Phase::Computing);
-    // Of a step that mostly waits, computing is no measure.
-    let computing = Some([ours, theirs]).filter(|[ours, _]| *ours > LEAST_COMPUTING * test.baseline);
+    // A step that mostly waits says too little about how much was computed.
+    let computing =
+        Some(measures.phases.of(Phase::Computing)).filter(|[before, _]| *before > LEAST_COMPUTING * test.baseline);
     let times = [Some([test.baseline, test.candidate]), computing];
-    let [baseline, candidate] = times.into_iter().flatten().find(|[ours, theirs]| *theirs < ours / TOO_FAST)?;
+    let [baseline, candidate] = times.into_iter().flatten().find(|[before, now]| *now < before / TOO_FAST)?;
     let finding = Finding::new(&TOO_GOOD, profile_place(unit.rank)).of_check(CheckId::Performance);
     let finding = finding.with("kind", if candidate < test.candidate { "computing" } else { "step" });
     Some(finding.with("value", candidate).with("reference", baseline))
@@ -260,15 +260,15 @@ fn shortened(shapes: &str) -> String {
 fn time(unit: &PerformanceUnit, measures: &Measures, limits: Limits, verdict: Verdict) -> Vec<Finding> {
     let (test, place) = (measures.test, profile_place(unit.rank));
     let with_times = |finding: Finding| {
-        let [ours, theirs] = unit.steps;
+        let [baseline, candidate] = unit.steps;
         finding
             .with("unit", place.as_str())
             .with("baseline", test.baseline)
             .with("candidate", test.candidate)
             .with("growth", test.ratio - 1.0)
             .with("noise", test.noise)
-            .with("baseline_steps", ours)
-            .with("candidate_steps", theirs)
+            .with("baseline_steps", baseline)
+            .with("candidate_steps", candidate)
     };
     let mut findings = Vec::new();
     if verdict > Verdict::Pass {
@@ -294,42 +294,44 @@ fn time(unit: &PerformanceUnit, measures: &Measures, limits: Limits, verdict: Ve
 fn scatter(
     place: &str,
     steps: &[Vec<StepTimes>; 2],
-    [ours, theirs]: &[Vec<f64>; 2],
+    [baseline, candidate]: &[Vec<f64>; 2],
     verdict: Verdict,
 ) -> Option<Finding> {
-    if ours.len() >= FEW && theirs.len() >= FEW {
-        if let Some(slope) = test::drift(ours, theirs) {
-            let ends = [theirs.first(), theirs.last()].map(|end| end.copied().unwrap_or_default());
-            let finding = Finding::new(&rules::DRIFT, place).with("slope", slope).with("steps", theirs.len());
+    if baseline.len() >= FEW && candidate.len() >= FEW {
+        if let Some(slope) = test::drift(baseline, candidate) {
+            let ends = [candidate.first(), candidate.last()].map(|end| end.copied().unwrap_or_default());
+            let finding = Finding::new(&rules::DRIFT, place).with("slope", slope).with("steps", candidate.len());
             return Some(finding.with("first", ends[0]).with("last", ends[1]));
         }
-        if let Some([before, now]) = test::jitter(ours, theirs) {
+        if let Some([before, now]) = test::jitter(baseline, candidate) {
             return Some(Finding::new(&rules::JITTER, place).with("baseline", before).with("candidate", now));
         }
     }
-    let spikes = test::spikes(theirs);
-    let worst = spikes.iter().filter_map(|place| theirs.get(*place)).copied().fold(0.0, f64::max);
-    if spikes.is_empty() || verdict > Verdict::Pass || theirs.len() < FEW {
+    let spikes = test::spikes(candidate);
+    let worst = spikes.iter().filter_map(|place| candidate.get(*place)).copied().fold(0.0, f64::max);
+    if spikes.is_empty() || verdict > Verdict::Pass || candidate.len() < FEW {
         return None;
     }
     let number = |place: &usize| Some(steps.get(1)?.get(*place)?.step.to_string());
     let numbers: Vec<String> = spikes.iter().take(SHOWN).filter_map(number).collect();
     let finding = Finding::new(&rules::SPIKE, place).with("count", spikes.len()).with("steps", numbers);
-    Some(finding.with("largest", worst).with("median", median(theirs)))
+    Some(finding.with("largest", worst).with("median", median(candidate)))
 }
 
-/// Finding about the largest memory.
+/// Finding about the peak memory.
 fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Finding> {
-    let [ours, theirs] = unit.memory_peak.map(|peaks| peaks.map(|peak| peak.0))?;
-    if ours <= 0.0 {
+    let [baseline, candidate] = unit.memory_peak.map(|peaks| peaks.map(|peak| peak.0))?;
+    if baseline <= 0.0 {
         return None;
     }
     let limits = policy.performance.memory_peak;
-    let (ratio, fail) = (theirs / ours, limits.fail.map(|limit| limit.get()));
-    let verdict = match () {
-        () if fail.is_some_and(|fail| ratio > fail) => Verdict::Fail,
-        () if ratio > limits.warn.get() => Verdict::Warn,
-        () => Verdict::Pass,
+    let (ratio, fail) = (candidate / baseline, limits.fail.map(|limit| limit.get()));
+    let verdict = if fail.is_some_and(|fail| ratio > fail) {
+        Verdict::Fail
+    } else if ratio > limits.warn.get() {
+        Verdict::Warn
+    } else {
+        Verdict::Pass
     };
     unit.rules.push(RuleOutcome::new("memory_peak", Some(ratio), (Some(limits.warn.get()), fail), verdict));
     let severity = match verdict {
@@ -339,20 +341,21 @@ fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Fi
     };
     let limit = if severity == Severity::Fail { fail } else { None }.unwrap_or(limits.warn.get());
     let finding = Finding::new(&rules::MEMORY_PEAK, place).with_severity(severity).with("growth", ratio - 1.0);
-    Some(finding.with("baseline", ours).with("candidate", theirs).with("limit", limit - 1.0))
+    Some(finding.with("baseline", baseline).with("candidate", candidate).with("limit", limit - 1.0))
 }
 
-/// Whether a step grew by waiting for the host: cores that have nothing to do run at a lower clock.
+/// Whether a step grew because the device waits for the host. Idle cores run at a lower clock.
 fn waits_for_host(measures: &Measures) -> bool {
     let (phases, test) = (&measures.phases, &measures.test);
     test.delta() > LEAST_WAIT * test.baseline && phases.grown_most() == Phase::Free
 }
 
 fn frequency(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
-    let (ours, theirs) = (baseline.frequency()?, candidate.frequency()?);
-    let is_low = theirs < LEAST_CLOCK * ours;
+    let (baseline_clock, candidate_clock) = (baseline.frequency()?, candidate.frequency()?);
+    let is_low = candidate_clock < LEAST_CLOCK * baseline_clock;
     is_low.then(|| {
-        let finding = Finding::new(&rules::FREQUENCY, place).with("baseline", ours).with("candidate", theirs);
-        finding.with("drop", 1.0 - theirs / ours)
+        let finding =
+            Finding::new(&rules::FREQUENCY, place).with("baseline", baseline_clock).with("candidate", candidate_clock);
+        finding.with("drop", 1.0 - candidate_clock / baseline_clock)
     })
 }

@@ -11,13 +11,13 @@ rules! {
     FASTER = "performance-faster", Info;
     /// A table, a trace or a database cannot be read to its end.
     FILE_DAMAGED = "performance-file-damaged", Incomplete absence;
-    /// No file of a profile tells the times of its steps.
+    /// No file of a profile contains the times of its steps.
     FILE_MISSING = "performance-file-missing", Incomplete absence;
-    /// One side alone has a table of kernels, so that nothing shows that the work is the same.
+    /// Only one side has a table of kernels, so that nothing shows that the work is the same.
     KERNELS_MISSING = "performance-kernels-missing", Incomplete absence;
     /// The baseline recorded memory, clock or settings, and the candidate did not.
     PART_LOST = "performance-part-lost", Warn absence;
-    /// The kernels of a side and its table of steps tell different times.
+    /// The kernels of a side and its table of steps give different times.
     TIMES_CONTRADICT = "performance-times-contradict", Incomplete absence;
     /// A trace was recorded without the device.
     NO_DEVICE = "performance-no-device", Incomplete absence;
@@ -37,7 +37,7 @@ rules! {
     LIMIT_UNTESTABLE = "performance-limit-untestable", Info;
     /// Single steps take much longer while the median holds.
     SPIKE = "performance-spike", Info;
-    /// Many steps scatter that did not before.
+    /// More steps scatter than before.
     JITTER = "performance-jitter", Warn;
     /// Each step takes longer than the one before.
     DRIFT = "performance-drift", Warn;
@@ -65,7 +65,7 @@ rules! {
     HOST_BOUND = "performance-host-bound", Info;
     /// The training waits for its next batch.
     DATALOADING = "performance-dataloading", Info;
-    /// Communication that nothing hides takes the time.
+    /// Communication without overlap takes the time.
     COMMUNICATION = "performance-communication", Info;
     /// Communication is no longer hidden behind computing.
     OVERLAP_LOST = "performance-overlap-lost", Info;

@@ -1,30 +1,30 @@
-//! The test of the step time: how much longer, how large the noise, and how likely by chance.
+//! The test of the step time: its growth, the noise, and the p-value.
 
 use crate::compare::performance::statistics::{
     median, rank_test, relative_error_of_median, robust_deviation, trend, without_trend,
 };
 use crate::verdict::Verdict;
 
-/// Noise below which no machine is trusted.
+/// Smallest noise that is assumed, whatever was measured.
 const LEAST_NOISE: f64 = 0.01;
-/// Noise that is taken for granted with too few steps to measure it.
+/// Noise that is assumed where there are too few steps to measure it.
 const NOISE_OF_FEW: f64 = 0.05;
 /// Standard errors of the difference that count as noise.
 const ERRORS: f64 = 3.0;
 /// Steps on each side from which noise is measured and the rank test decides.
 pub const FEW: usize = 4;
-/// Probability by chance below which a difference counts: 4 against 4 separated steps have 1 in 70.
+/// P-value below which a difference counts; 4 against 4 fully separated steps have 1 in 70.
 pub const CHANCE: f64 = 0.02;
-/// Growth beyond noise that is told as faster.
+/// Relative gain beyond noise that is reported as faster.
 const FASTER: f64 = 0.05;
-/// Part of the median above which a single step stands out.
+/// Relative distance from the median above which a single step stands out.
 const OUTSTANDING: f64 = 0.10;
 /// Robust deviations above which a single step stands out.
 const DEVIATIONS: f64 = 6.0;
-/// Share of the steps that may scatter.
+/// Largest accepted share of scattered steps.
 const SCATTERED: f64 = 0.2;
 
-/// Limits on the ratio beyond noise.
+/// Limits on the ratio of candidate to baseline, beyond noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Warns above this.
@@ -42,25 +42,25 @@ pub struct StepTimeTest {
     pub candidate: f64,
     /// Candidate over baseline.
     pub ratio: f64,
-    /// Difference that noise explains, as a part of the baseline.
+    /// Difference that noise explains, relative to the baseline.
     pub noise: f64,
-    /// Probability by chance that the candidate's steps are as much longer.
+    /// P-value of the candidate's steps being longer.
     pub p: f64,
-    /// Whether the difference is one by the test that fits the number of steps.
+    /// Whether the difference is significant: by the rank test, or with few steps by full separation.
     pub is_sure: bool,
-    /// Whether the noise could not be measured.
+    /// Whether there were too few steps to measure noise.
     pub is_few: bool,
 }
 
 impl StepTimeTest {
-    /// Tests periods of at least one step a side; `repeats` is the noise that declared repeats show.
+    /// Tests the periods of at least one step per side; `repeats` is the noise between declared repeats of the baseline.
     pub fn of(baseline: &[f64], candidate: &[f64], repeats: Option<f64>) -> Self {
         let [of_baseline, of_candidate] = [median(baseline), median(candidate)];
         let is_few = baseline.len() < FEW || candidate.len() < FEW;
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let p = rank_test(baseline, candidate);
-        // A trend is no noise: what is left without it scatters.
+        // A trend is not noise, so it is removed before the scatter is measured.
         let error_of = |values: &[f64]| relative_error_of_median(&steady(values));
         let error = error_of(baseline).hypot(error_of(candidate));
         let measured = if is_few { NOISE_OF_FEW } else { LEAST_NOISE.max(ERRORS * error) };
@@ -75,7 +75,7 @@ impl StepTimeTest {
         }
     }
 
-    /// Ratio without noise, which limits hold.
+    /// Ratio less noise, which is compared with the limits.
     pub fn beyond_noise(&self) -> f64 {
         self.ratio - self.noise
     }
@@ -106,19 +106,19 @@ fn steady(periods: &[f64]) -> Vec<f64> {
     trend(periods, CHANCE).map_or_else(|| periods.to_vec(), |slope| without_trend(periods, slope))
 }
 
-/// Growth of the candidate's steps from one to the next, as a part of the median, where all of them together grow by over 10 %
-/// and by twice what the baseline's do.
+/// Growth of the candidate's steps from one to the next, relative to the median. `None` unless they grow by over 10 % in total, and by more
+/// than twice the baseline's growth.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn drift(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
     let whole = |periods: &[f64]| {
         let slope = trend(periods, CHANCE).unwrap_or(0.0) / median(periods);
         (slope, slope * (periods.len() as f64 - 1.0))
     };
-    let ((_, ours), (slope, theirs)) = (whole(baseline), whole(candidate));
-    (theirs > OUTSTANDING && theirs > 2.0 * ours).then_some(slope)
+    let ((_, baseline_growth), (slope, candidate_growth)) = (whole(baseline), whole(candidate));
+    (candidate_growth > OUTSTANDING && candidate_growth > 2.0 * baseline_growth).then_some(slope)
 }
 
-/// Places of single steps far above the median.
+/// Indexes of single steps far above the median.
 pub fn spikes(periods: &[f64]) -> Vec<usize> {
     let periods = &steady(periods);
     let (middle, deviation) = (median(periods), robust_deviation(periods));
@@ -126,8 +126,8 @@ pub fn spikes(periods: &[f64]) -> Vec<usize> {
     periods.iter().enumerate().filter(|(_, period)| **period > limit).map(|(place, _)| place).collect()
 }
 
-/// Shares of the steps of both sides that lie over 10 % from their median, where the candidate's scatter is new: above a
-/// fifth, and more than twice the baseline's.
+/// Shares of the steps of both sides that lie over 10 % from their median. `None` unless the candidate's share is above a fifth and more
+/// than twice the baseline's.
 #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
 pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
     let share = |periods: &[f64]| {
@@ -136,8 +136,8 @@ pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
         let apart = periods.iter().filter(|period| (*period / middle - 1.0).abs() > OUTSTANDING).count();
         apart as f64 / periods.len().max(1) as f64
     };
-    let [ours, theirs] = [share(baseline), share(candidate)];
-    (theirs > SCATTERED && theirs > 2.0 * ours).then_some([ours, theirs])
+    let [baseline_share, candidate_share] = [share(baseline), share(candidate)];
+    (candidate_share > SCATTERED && candidate_share > 2.0 * baseline_share).then_some([baseline_share, candidate_share])
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The table of kernels and the table of steps, which tell the same times, held against each other.
+//! Compares the table of kernels with the table of steps, which should give the same times.
 
 use super::rules;
 use crate::compare::performance::run::{Run, TimeSource};
@@ -8,10 +8,10 @@ use crate::policy::Policy;
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
-/// Ratio of two tellings of one time up to which they are one.
+/// Largest ratio at which two measurements of one time agree.
 const MOST: f64 = 1.25;
 
-/// Finding about a table of kernels that one side alone has: without it nothing shows that the work is the same.
+/// Finding about a table of kernels that only one side has: without both, nothing shows that the work is the same.
 pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: TimeSource) -> Option<Finding> {
     let side = match (baseline.has_kernel_steps(), candidate.has_kernel_steps()) {
         (true, false) => Side::Candidate,
@@ -21,8 +21,8 @@ pub(super) fn kernels(place: &str, [baseline, candidate]: [&Run; 2], source: Tim
     (source == TimeSource::StepTable).then(|| Finding::new(&rules::KERNELS_MISSING, place).with("side", side.as_str()))
 }
 
-/// Finding about what the baseline recorded beside its times and the candidate did not: more memory, a lower clock or other
-/// settings would not show.
+/// Finding about memory, clock or settings that the baseline recorded and the candidate did not, so that a difference in them would not
+/// show.
 pub(super) fn lost(place: &str, [baseline, candidate]: [&Run; 2], policy: &Policy) -> Option<Finding> {
     let lost = [
         ("memory", baseline.memory_peak().is_some() && candidate.memory_peak().is_none()),
@@ -30,17 +30,17 @@ pub(super) fn lost(place: &str, [baseline, candidate]: [&Run; 2], policy: &Polic
         ("settings", baseline.settings().is_some() && candidate.settings().is_none()),
     ];
     let names: Vec<String> = lost.iter().filter(|(_, is_lost)| *is_lost).map(|(name, _)| (*name).to_owned()).collect();
-    // A limit that fails is never met by leaving its number out.
+    // Leaving a number out must not satisfy a limit that fails.
     let is_needed = policy.performance.memory_peak.fail.is_some() && names.iter().any(|name| name == "memory");
     let severity = if is_needed { Severity::Incomplete } else { rules::PART_LOST.severity };
     let finding = || Finding::new(&rules::PART_LOST, place).with_severity(severity);
     (!names.is_empty()).then(|| finding().with("names", names).with("side", Side::Candidate.as_str()))
 }
 
-/// Ratio of the time that the table of steps gives a side's steps, over what its kernels say.
+/// One time of a side's steps, by its kernels and by its table of steps, in microseconds.
 struct Told {
     side: Side,
-    /// Name of the time.
+    /// Name of the time: `computing` or `step`.
     what: &'static str,
     kernels: f64,
     table: f64,
@@ -56,8 +56,8 @@ impl Told {
     }
 }
 
-/// Findings about sides whose kernels and table of steps tell different times. Where both sides differ alike, the tables count
-/// something else.
+/// Findings about sides whose kernels and table of steps give different times. Where both sides differ by the same ratio, the tables count
+/// different things, which is no finding.
 pub(super) fn times(place: &str, [baseline, candidate]: [&Run; 2]) -> Vec<Finding> {
     let computing: fn(&StepTimes) -> f64 = |step| step.computing;
     let period: fn(&StepTimes) -> f64 = |step| step.period;
@@ -68,19 +68,19 @@ pub(super) fn times(place: &str, [baseline, candidate]: [&Run; 2]) -> Vec<Findin
             if what == "step" && !run.counts_pauses() { None } else { told(side, what, run, of) }
         };
         let sides = [told(Side::Baseline, baseline), told(Side::Candidate, candidate)];
-        if let [Some(ours), Some(theirs)] = &sides
-            && (1.0 / MOST..=MOST).contains(&(ours.ratio() / theirs.ratio()))
+        if let [Some(baseline_times), Some(candidate_times)] = &sides
+            && (1.0 / MOST..=MOST).contains(&(baseline_times.ratio() / candidate_times.ratio()))
         {
             continue;
         }
         findings.extend(sides.iter().flatten().filter(|told| !told.is_one()).map(|told| finding(place, told)));
     }
-    // Kernels that are missing show in both times.
+    // Missing kernels show in both times; one finding per side is enough.
     findings.dedup_by(|later, first| later.facts.get("side") == first.facts.get("side"));
     findings
 }
 
-/// Medians of a time over the steps that both tables of a side have; `None` where they have none in common.
+/// Medians of a time over the steps that both tables of a side contain; `None` where they have none in common.
 fn told(side: Side, what: &'static str, run: &Run, of: fn(&StepTimes) -> f64) -> Option<Told> {
     if !run.has_kernel_steps() || !run.has_step_table() {
         return None;

@@ -1,11 +1,11 @@
-//! Checkpoints of one run: between two of them something has moved.
+//! Checkpoints of one run: some parameter must change between two of them.
 
 use super::motion::standstill;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::{CheckId, Severity};
 
-/// Intervals at the end without any motion that fail; one interval warns.
+/// Number of intervals at the end without any change that fails; a single interval warns.
 const STANDSTILL: usize = 2;
 
 /// Motion of parameters from one checkpoint to the next.
@@ -18,7 +18,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Takes an interval, which begins at the checkpoint of `step`; `has_moved` is `None` where nothing could be compared.
+    /// Adds an interval, which begins at the checkpoint of `step`; `has_moved` is `None` if nothing could be compared.
     pub fn take(&mut self, step: u64, parameters: usize, has_moved: Option<bool>) {
         let Some(has_moved) = has_moved else { return };
         self.parameters = self.parameters.max(parameters);
@@ -33,7 +33,7 @@ impl Checkpoints {
         self.standing += 1;
     }
 
-    /// The finding, and what was looked at in `checkpoints` checkpoints.
+    /// The finding, and the state of the invariant after `checkpoints` checkpoints.
     pub fn finish(self, checkpoints: usize) -> (Option<Finding>, Looked) {
         const ID: Invariant = Invariant::ParametersMove;
         if self.intervals == 0 {

@@ -1,4 +1,5 @@
-//! Ranks and steps read different samples: the first input and the first outputs of a step tell, by all of their statistics.
+//! Ranks and steps must read different samples. The statistics of the first input and the first outputs of a step show whether they
+//! do.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,9 @@ use crate::compare::run::copies::Copy;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 
-/// Steps with one input that are a habit.
+/// Number of steps in a row with the same input that is reported.
 const REPEATED: usize = 3;
-/// Steps with equal data on all ranks that are no accident.
+/// Least number of steps with equal data on all ranks that is no chance.
 const STEPS: usize = 2;
 
 /// First inputs and outputs, step by step.
@@ -18,13 +19,13 @@ const STEPS: usize = 2;
 pub struct Data {
     /// Whether all ranks begin with the same parameters; `None` before the first step.
     is_replicated: Option<bool>,
-    /// Steps of two ranks and more, and those of them whose data are equal.
+    /// Number of steps of two or more ranks, and number of those with equal data on all ranks.
     shared: usize,
     equal: usize,
     ranks: Vec<u64>,
-    /// The first input of each rank, with the steps in a row that had it.
+    /// The latest first input of each rank, with the steps in a row that had it.
     inputs: BTreeMap<u64, Repeated>,
-    /// Steps with an input that tells.
+    /// Number of steps with an input whose record identifies it.
     told: usize,
     repeated: Option<Repeated>,
 }
@@ -34,12 +35,12 @@ pub struct Data {
 struct Repeated {
     input: Copy,
     count: usize,
-    /// The first steps.
+    /// The first of these steps.
     steps: Vec<u64>,
 }
 
 impl Data {
-    /// Takes a step of all ranks; steps come in order.
+    /// Adds a step of all ranks; steps come in order.
     pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let is_replicated = || {
             let mut parameters = ranks.values().map(|snapshot| &snapshot.parameters);
@@ -93,7 +94,7 @@ impl Data {
         self.ranks = ranks.keys().copied().collect();
     }
 
-    /// The findings, and what was looked at.
+    /// The findings, and the state of the invariant.
     pub fn finish(self) -> (Vec<Finding>, Looked) {
         const ID: Invariant = Invariant::Data;
         let is_same = self.is_replicated == Some(true) && self.shared >= STEPS && self.equal == self.shared;

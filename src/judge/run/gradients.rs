@@ -1,4 +1,4 @@
-//! A trainable parameter whose module ran has a gradient, where others have one.
+//! Every trainable parameter whose module ran must have a gradient, if any parameter has one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use crate::result::run::{Invariant, Looked};
 pub struct Gradients {
     /// Parameters that could have a gradient, and whether one was recorded.
     has: BTreeMap<String, bool>,
-    /// Parameters whose numbers are those of one with a gradient: a weight that two modules share has one gradient.
+    /// Parameters that equal another parameter with a gradient: a weight that two modules share has a single gradient.
     shared: BTreeSet<String>,
     steps: usize,
 }
 
 impl Gradients {
-    /// Takes a step of all ranks.
+    /// Adds a step of all ranks.
     pub fn take(&mut self, ranks: &BTreeMap<u64, Snapshot>) {
         let counting = ranks.values().filter(|snapshot| snapshot.has_backward && !snapshot.gradients.is_empty());
         let mut has_any = false;
@@ -40,7 +40,7 @@ impl Gradients {
         self.steps += usize::from(has_any);
     }
 
-    /// The finding, and what was looked at.
+    /// The finding, and the state of the invariant.
     pub fn finish(self) -> (Option<Finding>, Looked) {
         const ID: Invariant = Invariant::Gradients;
         if self.has.is_empty() {

@@ -1,5 +1,5 @@
-//! Dropout and batch norm are in the mode of what is done: training where gradients are recorded, evaluation where they are
-//! off, and the same on every rank.
+//! Dropout and batch norm must be in the mode of the step: training if gradients are recorded, evaluation if they are off, and the
+//! same mode on every rank.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Takes a step of all ranks.
+    /// Adds a step of all ranks.
     pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let calls: usize = ranks.values().map(|snapshot| snapshot.modes.len()).sum();
         self.calls += calls;
@@ -39,7 +39,7 @@ impl Modes {
         }
     }
 
-    /// A call that is in another mode on another rank: the rank in evaluation is told.
+    /// Looks for a call whose mode differs between ranks; the finding names the rank in evaluation.
     fn apart(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let mut seen: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
         for (rank, snapshot) in ranks {
@@ -52,7 +52,7 @@ impl Modes {
                 let other = if was_training { first } else { *rank };
                 let finding = Finding::new(&BATCH_NORM_MODE, mode.name.as_str());
                 let finding = finding.with("step", step).with("rank", evaluating).with("other", other);
-                // Worse than batch norm that trains in an evaluation, whatever was found first.
+                // This is worse than batch norm that trains in an evaluation, and replaces that finding.
                 let is_told = self.batch_norm.as_ref().is_some_and(|told| told.severity == Severity::Fail);
                 if !is_told {
                     self.batch_norm = Some(finding);
@@ -62,7 +62,7 @@ impl Modes {
         }
     }
 
-    /// The findings, and what was looked at.
+    /// The findings, and the state of the invariant.
     pub fn finish(self) -> (Vec<Finding>, Looked) {
         const ID: Invariant = Invariant::Modes;
         let holds = self.dropout.is_none() && self.batch_norm.is_none();

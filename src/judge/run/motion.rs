@@ -1,8 +1,8 @@
-//! A parameter with a gradient moves: an update changes something.
+//! Every parameter with a gradient must move: an update changes it.
 //!
-//! An interval lies between two recorded steps. Only parameters whose gradient is more than rounding count: above a share of
-//! the largest of the step. Nothing moves while a loss scale comes down, in a warm-up from rate 0, and between micro
-//! steps of one update, whose gradients add up.
+//! An interval lies between two recorded steps. Only parameters whose gradient is more than rounding count: it must exceed a share
+//! of the largest gradient of the step. In healthy runs nothing moves while a loss scale comes down, in a warm-up from rate 0, and
+//! between micro steps of one update, whose gradients add up.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::verdict::Severity;
 
 /// Share of the step's largest gradient below which a gradient may be rounding alone.
 const GRADIENT: f64 = 1e-4;
-/// Intervals at the end without any motion that no healthy run has.
+/// Number of intervals at the end without any motion that no healthy run has.
 const STANDSTILL: usize = 3;
-/// Intervals in which one parameter stands while others move.
+/// Number of intervals in which a frozen parameter stands still while others move.
 const FROZEN: usize = 2;
 
 /// One rank at two recorded steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
-    /// Parameters at its begin.
+    /// Parameters at its beginning.
     pub before: &'a Parameters,
     /// Parameters at its end.
     pub after: &'a Parameters,
-    /// Gradients at its begin.
+    /// Gradients at its beginning.
     pub gradients: &'a BTreeMap<String, Copy>,
 }
 
@@ -38,30 +38,30 @@ pub struct Motion {
     intervals: usize,
     /// Intervals at the end in which nothing moved.
     standing: usize,
-    /// Intervals among them at whose end gradients add up.
+    /// Number of those intervals at whose end gradients add up.
     adding: usize,
-    /// Parameters with a gradient in the last interval without motion.
+    /// Number of parameters with a gradient in the last interval without motion.
     with_gradient: usize,
     /// The step at which the standstill begins.
     since: u64,
 }
 
-/// One parameter.
+/// State of one parameter.
 #[derive(Debug, Default)]
 struct Track {
-    /// Intervals at the end in which it stood while others moved by more than its rounding.
+    /// Number of intervals at the end in which it stood still while others moved by more than its rounding.
     stood: usize,
-    /// The same of 16 bits, whose rounding hides a small update.
+    /// Whether it has 16 bits, and its rounding may have hidden an update in one of these intervals.
     is_hidden: bool,
 }
 
 impl Motion {
-    /// Takes an interval of all ranks, which begins at `step`; `adds_up` says whether the gradients at its end hold those at its
-    /// begin.
+    /// Adds an interval of all ranks, which begins at `step`; `adds_up` says whether the gradients at its end include those at its
+    /// beginning.
     pub fn take(&mut self, step: u64, ranks: &[Interval<'_>], adds_up: bool) {
         let mut moved: BTreeMap<&str, bool> = BTreeMap::new();
         let mut counting: BTreeMap<&str, &Copy> = BTreeMap::new();
-        // The largest and the smallest step that an end of a parameter took.
+        // The largest change of an extreme of any parameter.
         let mut largest = 0.0_f64;
         for Interval { before, after, gradients } in ranks {
             let norms = gradients.values().filter_map(|copy| copy.statistics[3]).filter(|norm| norm.is_finite());
@@ -104,7 +104,8 @@ impl Motion {
         }
     }
 
-    /// The findings, and what was looked at. `is_counted` says whether a log beside counts a training step for each recorded one.
+    /// The findings, and the state of the invariant. `is_counted` says whether a log of the run counts a training step for each recorded
+    /// step.
     pub fn finish(self, is_counted: bool) -> (Vec<Finding>, Looked) {
         const ID: Invariant = Invariant::ParametersMove;
         let frozen = self.frozen();
@@ -112,10 +113,12 @@ impl Motion {
         let over = |holds: bool| Looked::over(ID, holds, counts);
         if self.standing < STANDSTILL {
             let is_still = self.standing == self.intervals;
-            let looked = match () {
-                () if self.intervals == 0 => Looked::not(ID, "no-parameters"),
-                () if is_still => Looked::not(ID, "too-few-intervals"),
-                () => over(frozen.is_none()),
+            let looked = if self.intervals == 0 {
+                Looked::not(ID, "no-parameters")
+            } else if is_still {
+                Looked::not(ID, "too-few-intervals")
+            } else {
+                over(frozen.is_none())
             };
             return (frozen.into_iter().collect(), looked);
         }
@@ -129,7 +132,7 @@ impl Motion {
         (vec![finding], over(false))
     }
 
-    /// The finding about parameters that stand while others move.
+    /// The finding about parameters that stand still while others move.
     fn frozen(&self) -> Option<Finding> {
         let stood = || self.parameters.iter().filter(|(_, track)| track.stood >= FROZEN);
         let told = stood().any(|(_, track)| !track.is_hidden);
@@ -141,28 +144,28 @@ impl Motion {
     }
 }
 
-/// The finding that nothing moves in intervals between `what`, from `since` on.
+/// The finding that nothing moves in the intervals between `what` (steps or checkpoints), from `since` on.
 pub fn standstill(what: &str, since: u64, count: usize, intervals: usize) -> Finding {
-    // The place of checkpoints is their own, as nothing was recorded of single parameters.
+    // Checkpoints have a place of their own, because single parameters were not recorded.
     let place = if what == "checkpoints" { what } else { "parameters" };
     let finding = Finding::new(&NEVER_MOVE, place).with("step", since);
     finding.with("count", count).with("intervals", intervals).with("what", what)
 }
 
-/// The finding that these of `of` parameters stand in `updates` updates; `None` without any.
+/// The finding that the named ones of `of` parameters stand still in `updates` updates; `None` without names.
 pub fn frozen(names: &[&str], of: usize, updates: u64) -> Option<Finding> {
     let finding = Finding::new(&PARAMETER_FROZEN, *names.first()?).with("count", names.len());
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| (*name).to_owned()).collect();
     Some(finding.with("of", of).with("updates", updates).with("names", shown))
 }
 
-/// The largest change of an end of a parameter.
+/// The largest change of an extreme (maximum or minimum) of a parameter.
 fn step_of(was: &Copy, now: &Copy) -> f64 {
     let ends = was.statistics.iter().zip(&now.statistics).take(2);
     ends.filter_map(|(was, now)| Some((now.as_ref()? - was.as_ref()?).abs())).fold(0.0, f64::max)
 }
 
-/// The largest update that an element of this size may take without a change.
+/// The largest update that rounding may hide in the largest element of a parameter.
 fn half_rounding(copy: &Copy) -> f64 {
     let [max, min, ..] = copy.statistics.map(|one| one.map_or(0.0, f64::abs));
     copy.roundoff * max.max(min)

@@ -1,8 +1,8 @@
-//! Copies of a parameter are equal on all ranks: every rank gets the same update.
+//! Copies of a parameter must be equal on all ranks, because every rank gets the same update.
 //!
-//! A copy is known where it is equal on all ranks at its first step, and that is no accident: its values are not all one number,
-//! or its name is that of a layer which is never cut, or all parameters are equal there. Shards and experts differ from the
-//! first step on; biases of shards begin as zeros everywhere and part by design.
+//! A parameter counts as a copy if it is equal on all ranks at its first step, and that is no chance: its values are not all one
+//! number, or its name is that of a layer that is never cut, or all parameters are equal at that step. Shards and experts differ
+//! from the first step on; biases of shards begin as zeros on all ranks and diverge by design.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::policy::health::ReplicaPolicy;
 use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 
-/// Difference of two copies that rounding never makes: both have seen the same update.
+/// Largest relative difference of two copies: both get the same update, so that rounding makes no larger one.
 const APART: f64 = 1e-6;
 
 /// Parameters of a step, by rank.
@@ -25,13 +25,13 @@ pub type ByRank<'a> = BTreeMap<u64, &'a Parameters>;
 pub struct Replicas {
     /// Copies and parts that the policy names.
     policy: ReplicaPolicy,
-    /// Whether a parameter is a copy, as its first step tells.
+    /// Whether each parameter is a copy, judged at its first step.
     known: BTreeMap<String, bool>,
     /// Whether all parameters are equal over the ranks at the first step.
     are_all_equal: Option<bool>,
     /// Copies of the step before, by rank.
     before: BTreeMap<u64, BTreeMap<String, Copy>>,
-    /// Copies that were held against each other at a later step.
+    /// Names of the copies that were compared at a later step.
     compared: BTreeSet<String>,
     ranks: usize,
     steps: usize,
@@ -48,12 +48,12 @@ struct Broken {
 }
 
 impl Replicas {
-    /// No step yet; what `policy` names is a copy or a part, whatever its first step tells.
+    /// Replicas without a step yet; the parameters that `policy` names are copies or parts, whatever their first step shows.
     pub fn new(policy: &ReplicaPolicy) -> Self {
         Self { policy: policy.clone(), ..Self::default() }
     }
 
-    /// Takes the parameters of a step; steps come in order.
+    /// Adds the parameters of a step; steps come in order.
     pub fn take(&mut self, step: u64, ranks: &ByRank<'_>) {
         self.steps += 1;
         self.ranks = self.ranks.max(ranks.len());
@@ -93,7 +93,7 @@ impl Replicas {
         self.before = ranks.iter().map(|(rank, parameters)| (*rank, keep(parameters))).collect();
     }
 
-    /// Whether a parameter of a first step is a copy on every rank that holds it.
+    /// Whether a parameter at its first step is a copy on every rank that holds it.
     fn is_copy(&self, name: &str, copies: &[(u64, &Copy)]) -> bool {
         if let Some(is_copy) = self.policy.is_copy(name) {
             return is_copy;
@@ -102,7 +102,7 @@ impl Replicas {
         are_equal(copies) && (!is_constant || is_never_cut(name) || self.are_all_equal == Some(true))
     }
 
-    /// The rank whose copies are the odd ones: of three or more the only one that differs from all others, of two the one
+    /// The rank whose copies are the odd ones: of three or more ranks the only one that differs from all others, of two ranks the one
     /// that stood still while the other moved.
     fn odd(&self, apart: &[(&str, &Vec<(u64, &Copy)>)]) -> Option<u64> {
         let of = |(name, copies): &(&str, &Vec<(u64, &Copy)>)| {
@@ -122,26 +122,29 @@ impl Replicas {
         found.next().is_none().then_some(first)
     }
 
-    /// Patterns of the policy that fit no parameter, where there are copies at all.
+    /// Findings about patterns of the policy that fit no parameter, if there are copies at all.
     pub fn unused(&self) -> Vec<Finding> {
         let names = self.known.keys().map(String::as_str);
         let unused = if self.known.is_empty() { Vec::new() } else { self.policy.unused(names) };
         unused.into_iter().map(|pattern| Finding::new(&SELECTOR_UNUSED, pattern)).collect()
     }
 
-    /// The finding, and what was looked at.
+    /// The finding, and the state of the invariant.
     pub fn finish(self) -> (Option<Finding>, Looked) {
         const ID: Invariant = Invariant::Replicas;
-        let looked = match () {
-            () if self.known.is_empty() && self.ranks == 0 => Looked::not(ID, "no-copies"),
-            () if self.ranks < 2 => Looked::not(ID, "one-rank"),
-            () if self.steps < 2 => Looked::not(ID, "one-step"),
-            () if self.known.is_empty() => Looked::not(ID, "no-copies"),
-            () if self.compared.is_empty() => Looked::not(ID, "no-replicas"),
-            () => {
-                let counts = [("parameters", self.compared.len()), ("ranks", self.ranks), ("steps", self.steps)];
-                Looked::over(ID, self.broken.is_none(), counts)
-            }
+        let looked = if self.known.is_empty() && self.ranks == 0 {
+            Looked::not(ID, "no-copies")
+        } else if self.ranks < 2 {
+            Looked::not(ID, "one-rank")
+        } else if self.steps < 2 {
+            Looked::not(ID, "one-step")
+        } else if self.known.is_empty() {
+            Looked::not(ID, "no-copies")
+        } else if self.compared.is_empty() {
+            Looked::not(ID, "no-replicas")
+        } else {
+            let counts = [("parameters", self.compared.len()), ("ranks", self.ranks), ("steps", self.steps)];
+            Looked::over(ID, self.broken.is_none(), counts)
         };
         let finding = self.broken.map(|Broken { step, names, rank, of }| {
             let finding = Finding::new(&REPLICAS_DIFFER, names.first().map(String::as_str).unwrap_or_default())
@@ -158,7 +161,7 @@ impl Replicas {
     }
 }
 
-/// Copies of each parameter that show something, by rank.
+/// Copies of each parameter whose records can be compared, by rank.
 fn by_name<'a>(ranks: &ByRank<'a>) -> BTreeMap<&'a str, Vec<(u64, &'a Copy)>> {
     let mut copies: BTreeMap<&str, Vec<(u64, &Copy)>> = BTreeMap::new();
     for (rank, parameters) in ranks {
@@ -166,7 +169,7 @@ fn by_name<'a>(ranks: &ByRank<'a>) -> BTreeMap<&'a str, Vec<(u64, &'a Copy)>> {
             copies.entry(name).or_default().push((*rank, &parameter.copy));
         }
     }
-    // Of another shape on another rank is a shard.
+    // A parameter with another shape on another rank is a shard.
     copies.retain(|_, copies| copies.windows(2).all(|pair| matches!(pair, [(_, a), (_, b)] if a.form == b.form)));
     copies
 }

@@ -1,7 +1,7 @@
-//! Gradients are reset before each update: a gradient that holds the one of the step before was not.
+//! Gradients must be reset before each update: a gradient that includes the one of the step before was not reset.
 //!
-//! The gradient of a linear layer's bias is the sum of the gradients of its outputs; the excess over that sum is what
-//! was there before. Where the parameter did not move in between, micro steps of one update add up by design.
+//! The gradient of a linear layer's bias is the sum of the gradients of its outputs; the excess over that sum was there before. If
+//! the parameter did not move in between, the steps are micro steps of one update, whose gradients add up by design.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ pub struct Sums {
     tested: BTreeSet<String>,
     steps: usize,
     broken: Option<(u64, BTreeSet<String>)>,
-    /// Whether gradients of the last step add up over parameters that stand still.
+    /// Whether gradients of the last step add up while their parameters stand still.
     adds_up: bool,
 }
 
 impl Sums {
-    /// Takes a step of all ranks; steps come in order.
+    /// Adds a step of all ranks; steps come in order.
     pub fn take(&mut self, step: u64, ranks: &BTreeMap<u64, Snapshot>) {
         let (mut grown, mut adding, mut resetting) = (BTreeSet::new(), 0_usize, 0_usize);
         let mut kept = BTreeMap::new();
@@ -57,12 +57,12 @@ impl Sums {
         self.before = kept;
     }
 
-    /// Whether gradients of the last step taken hold those of the step before, and their parameters stand still.
+    /// Whether gradients of the last step include those of the step before, while their parameters stand still.
     pub fn adds_up(&self) -> bool {
         self.adds_up
     }
 
-    /// The finding, and what was looked at.
+    /// The finding, and the state of the invariant.
     pub fn finish(self) -> (Option<Finding>, Looked) {
         const ID: Invariant = Invariant::GradientSums;
         let looked = if self.tested.is_empty() {

@@ -1,4 +1,4 @@
-//! All invariants of a dump, watched step by step; of what lies behind, the step before is kept.
+//! All invariants of a dump, checked step by step; only the step before is kept.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Watch {
         Self { replicas: Replicas::new(policy), ..Self::default() }
     }
 
-    /// Takes a step of all ranks; steps come in order.
+    /// Adds a step of all ranks; steps come in order.
     pub fn take(&mut self, step: u64, ranks: BTreeMap<u64, Snapshot>) {
         self.first = self.first.or(Some(step));
         self.replicas.take(step, &ranks.iter().map(|(rank, snapshot)| (*rank, &snapshot.parameters)).collect());
@@ -55,7 +55,7 @@ impl Watch {
         self.before = Some((step, ranks));
     }
 
-    /// The findings, and what was looked at. `training_steps` are those that a log beside counts.
+    /// The findings, and the states of the invariants. `training_steps` is the number of training steps that a log of the run counts.
     pub fn finish(self, training_steps: Option<u64>) -> (Vec<Finding>, Vec<Looked>) {
         let last = self.before.as_ref().map(|(step, _)| *step);
         let recorded = self.first.zip(last).map(|(first, last)| last.saturating_sub(first) + 1);
@@ -86,18 +86,18 @@ impl Both {
         Self { baseline: Watch::new(policy), candidate: Watch::new(policy) }
     }
 
-    /// Takes a step of all ranks of baseline and candidate; steps come in order.
+    /// Adds a step of all ranks of baseline and candidate; steps come in order.
     pub fn take(&mut self, step: u64, [baseline, candidate]: [BTreeMap<u64, Snapshot>; 2]) {
         self.baseline.take(step, baseline);
         self.candidate.take(step, candidate);
     }
 
-    /// The findings about the candidate; those that the baseline has too are notes. Without a log beside, as micro steps and
-    /// updates look alike, a standstill is held against the baseline's alone.
+    /// The findings about the candidate; those that the baseline has too are notes. Training steps are not counted here, because micro
+    /// steps and updates look alike: a standstill is compared with the baseline's only.
     pub fn finish(self) -> Vec<Finding> {
         let (of_baseline, _) = self.baseline.finish(None);
         let (of_candidate, _) = self.candidate.finish(None);
-        // What a policy names and no run has is told of one of them, and is no note.
+        // Unused selectors of the policy are reported for the candidate, and never become notes.
         let is_shared = |finding: &Finding| {
             !finding.is(&SELECTOR_UNUSED) && of_baseline.iter().any(|other| other.code == finding.code)
         };

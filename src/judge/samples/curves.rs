@@ -1,4 +1,4 @@
-//! Curves of several runs: each gives one number per rule, over the steps that all runs have.
+//! Curves of several runs. Each run gives one number per rule, over the steps that all runs have in common.
 
 use std::collections::BTreeMap;
 
@@ -19,22 +19,23 @@ use crate::result::finding::Finding;
 use crate::result::unit::{Evidence, SampleSteps, SampleUnit, Seeds};
 use crate::verdict::{PerSide, Severity, Side, Verdict};
 
-/// Steps of a training loss from which on its scatter and its tail say anything, and evaluations.
+/// Fewest steps of a training loss for rules about its scatter and its tail.
 const LEAST_STEPS: usize = 20;
+/// Fewest evaluations for rules about the tail and the best value.
 const LEAST_EVALUATIONS: usize = 3;
-/// Part of its side's median number of steps below which a run is too short.
+/// Share of its side's median number of steps below which a run is too short.
 const SHORT: f64 = 0.5;
 
-/// A metric with its curve of each run.
+/// A metric with its curve in each run.
 #[derive(Debug)]
 pub struct Curves<'s> {
     /// Canonical name.
     pub metric: String,
-    /// Rank that logged it, where ranks differ.
+    /// Rank that logged it; `None` where ranks are not told apart.
     pub rank: Option<u64>,
     /// Role.
     pub role: Role,
-    /// Curves of the baseline's and the candidate's runs, by the place of the run.
+    /// Curves of the baseline's and the candidate's runs, in the order of the runs.
     pub of_runs: PerSide<Vec<Option<&'s Series>>>,
 }
 
@@ -55,7 +56,7 @@ pub struct JudgedSample {
     pub findings: Vec<Finding>,
 }
 
-/// Whether a metric is judged over samples, and how.
+/// Whether a metric with this role is judged over several runs.
 pub fn is_judged(role: Role, is_equal_hardware: bool) -> bool {
     match role {
         Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::EvalScore | Role::GradNorm => true,
@@ -74,7 +75,7 @@ fn finite(series: &Series) -> impl Iterator<Item = (u64, f64)> + '_ {
     series.points().filter(|(_, value)| value.is_finite())
 }
 
-/// Takes a number of each run of a metric for each rule.
+/// Computes one number per run for each rule of a metric.
 pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepared {
     let place = curve_name(&curves.metric, curves.rank);
     let of_runs = PerSide::of(|side| curves.of_runs[side].iter().map(Option::is_some).collect());
@@ -127,14 +128,14 @@ pub fn prepare(curves: &Curves<'_>, runs: &Runs, setting: Setting<'_>) -> Prepar
     Prepared { unit, numbers, findings }
 }
 
-/// The first steps of both sides, which have none in common.
+/// Finding that the runs have no step in common, with the first step of each side.
 fn no_common_steps(left: &PerSide<Vec<(usize, &Series)>>, place: &str) -> Option<Finding> {
     let first = |side: Side| left[side].first().map(|(_, series)| series.steps.get(0).unwrap_or_default());
     let finding = Finding::new(&rules::NO_COMMON_STEPS, place).with("baseline", first(Side::Baseline)?);
     Some(finding.with("candidate", first(Side::Candidate)?))
 }
 
-/// Runs of either side whose level lies outside of where the others say.
+/// Findings about runs whose level lies outside of the prediction interval of the others.
 fn outliers(numbers: &[Numbers], runs: &Runs, place: &str, setting: Setting<'_>) -> Vec<Finding> {
     let Some(level) = numbers.iter().find(|numbers| numbers.is_main) else { return Vec::new() };
     let total = level.of_runs.each().flatten().flatten().count();
@@ -164,7 +165,7 @@ fn sound<'c, 's>(
     there.filter(move |(place, _)| !broken.contains(place))
 }
 
-/// Runs that hold NaN or infinity: a rate, and no shift.
+/// Finding about runs with NaN or infinity. Their rates are compared, since no shift can be.
 fn non_finite(
     broken: &PerSide<Vec<usize>>,
     curves: &Curves<'_>,
@@ -172,22 +173,23 @@ fn non_finite(
     place: &str,
     setting: Setting<'_>,
 ) -> Option<Finding> {
-    let [ours, theirs] = [broken.baseline.len(), broken.candidate.len()];
+    let [baseline, candidate] = [broken.baseline.len(), broken.candidate.len()];
     let [n, m] = PerSide::of(|side| curves.of_runs[side].iter().flatten().count()).into_array();
-    if theirs == 0 && ours == 0 {
+    if candidate == 0 && baseline == 0 {
         return None;
     }
-    let side = if theirs > 0 { Side::Candidate } else { Side::Baseline };
-    let is_fail = theirs > 0 && (ours == 0 || fisher([ours, theirs], [n, m]) <= setting.policy.alpha.get());
-    let rule = if theirs == 0 { &code::NON_FINITE_BASELINE } else { &code::NON_FINITE };
+    let side = if candidate > 0 { Side::Candidate } else { Side::Baseline };
+    let is_fail =
+        candidate > 0 && (baseline == 0 || fisher([baseline, candidate], [n, m]) <= setting.policy.alpha.get());
+    let rule = if candidate == 0 { &code::NON_FINITE_BASELINE } else { &code::NON_FINITE };
     let finding = Finding::new(rule, place).with_severity(if is_fail { Severity::Fail } else { Severity::Warn });
     let first = |side: Side| {
         let series = broken[side].iter().filter_map(|place| curves.of_runs[side].get(*place).copied().flatten());
         series.filter_map(|series| series.points().find(|(_, value)| !value.is_finite())).map(|(step, _)| step).min()
     };
-    let finding = finding.with("count", theirs.max(ours)).with("of", if theirs > 0 { m } else { n });
+    let finding = finding.with("count", candidate.max(baseline)).with("of", if candidate > 0 { m } else { n });
     let finding = finding.with("step", first(side).unwrap_or_default());
-    let finding = finding.with("in_baseline", ours).with("of_baseline", n);
+    let finding = finding.with("in_baseline", baseline).with("of_baseline", n);
     Some(finding.with("runs", runs.names(side, &broken[side])))
 }
 
@@ -223,14 +225,14 @@ fn common(left: &PerSide<Vec<(usize, &Series)>>) -> Vec<u64> {
     steps
 }
 
-/// Values of a curve at some of its steps, which it has all.
+/// Values of a curve at `steps`, all of which it has.
 fn at(series: &Series, steps: &[u64]) -> Vec<f64> {
     let mut wanted = steps.iter().peekable();
     let at_wanted = finite(series).filter(|(step, _)| wanted.next_if(|wanted| *wanted == step).is_some());
     at_wanted.map(|(_, value)| value).collect()
 }
 
-/// A number of each run for each rule of the metric.
+/// One number per run for each rule of the metric.
 fn numbers(
     curves: &Curves<'_>,
     left: &PerSide<Vec<(usize, &Series)>>,
@@ -240,7 +242,7 @@ fn numbers(
     let is_evaluation = matches!(curves.role, Role::EvalLoss | Role::EvalScore);
     let better = metric::better(&curves.metric, curves.role);
     let of_score = better.filter(|_| curves.role == Role::EvalScore);
-    // Values are gathered for each run and rule anew, as those of all runs together can be many.
+    // Values are collected anew for each run and rule, since those of all runs may not fit into memory.
     let of = |number: &dyn Fn(&[f64]) -> Option<f64>| {
         PerSide::of(|side| {
             let mut numbers = vec![None; curves.of_runs[side].len()];
@@ -252,7 +254,7 @@ fn numbers(
             numbers
         })
     };
-    // Values above zero count by their logarithm, so that every step weighs as much, however high the curve stands there.
+    // Positive values count by their logarithm, so that every step has the same weight, however high the curve is there.
     let is_positive = left.each().flatten().all(|(_, series)| at(series, steps).iter().all(|value| *value > 0.0));
     let of_logarithms = |number: &dyn Fn(&[f64]) -> Option<f64>| {
         let seen = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
@@ -308,8 +310,8 @@ fn numbers(
     found
 }
 
-/// The first step at a target of each run, and the target with whether the policy declares it. Without a declared one the
-/// hardest value counts that every run reaches.
+/// The first step at which each run reaches a target, and the target with whether the policy declares it. Without a declared one the target
+/// is the hardest value that every run reaches.
 #[allow(clippy::cast_precision_loss, reason = "steps are far below 2^53")]
 fn to_target(
     curves: &Curves<'_>,
@@ -337,7 +339,7 @@ fn to_target(
     Some((of_runs, (target, declared.is_some())))
 }
 
-/// Judges all metrics together, as their rules are corrected for their number; and counts the tests.
+/// Judges all metrics together, so that p-values are corrected for the number of rules. Also returns the number of tests.
 pub fn judge(prepared: Vec<Prepared>, runs: &Runs, setting: Setting<'_>) -> (Vec<JudgedSample>, usize) {
     let places: Vec<String> = prepared.iter().map(|one| curve_name(&one.unit.metric, one.unit.rank)).collect();
     let rules: Vec<(&str, &Numbers)> = prepared
@@ -355,7 +357,7 @@ pub fn judge(prepared: Vec<Prepared>, runs: &Runs, setting: Setting<'_>) -> (Vec
     (judged, count)
 }
 
-/// A unit with its tested rules; one of too few runs says so.
+/// Adds the tested rules to a unit, or a finding that there are too few runs.
 pub(super) fn finish(
     mut unit: SampleUnit,
     mut findings: Vec<Finding>,
@@ -379,8 +381,8 @@ pub(super) fn finish(
     JudgedSample { unit, findings }
 }
 
-/// Holds the learning rates of all runs against the baseline's first one: runs of the baseline that differ are no sample, and a
-/// candidate that differs is another training.
+/// Compares the learning rates of all runs with the first run of the baseline. Baseline runs that differ are not a sample of one training,
+/// and a candidate that differs is another training.
 pub fn learning_rates(curves: &Curves<'_>, runs: &Runs) -> Option<Finding> {
     let place = curve_name(&curves.metric, curves.rank);
     let (first, reference) = sound(curves, Side::Baseline, &[]).next()?;

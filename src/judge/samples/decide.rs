@@ -1,7 +1,7 @@
-//! The verdict of a rule about samples: how large its shift is, how sure, and what could have been seen.
+//! The verdict of a rule over several runs per side: the size of the shift, its p-value, and the shift that could have been detected.
 //!
-//! Numbers above zero are compared by their logarithm, so that a shift is a part of the baseline's value; others by their
-//! difference over the baseline's median magnitude.
+//! Numbers above zero are compared by their logarithms, so that a shift is relative to the baseline's value. Other numbers are compared by
+//! their difference over the baseline's median magnitude.
 
 use super::rules;
 use super::runs::Runs;
@@ -17,45 +17,45 @@ use crate::result::number::Number;
 use crate::result::unit::SampleRule;
 use crate::verdict::{PerSide, Profile, Severity, Side, Verdict};
 
-/// Probability up to which a shift is perhaps no chance.
+/// Largest corrected p-value of a possible shift.
 const PERHAPS: f64 = 0.05;
-/// Sizes that matter, of which a shift could be seen in a run that says nothing.
+/// Largest detectable shift, in units of the shift that matters, at which a test without a finding passes.
 const SEEN: f64 = 2.0;
-/// Sizes that matter, beyond which a shift is told whatever its probability.
+/// Shift, in units of the shift that matters, from which on more runs are demanded whatever the p-value.
 const LARGE: f64 = 4.0;
-/// Times the baseline's number of spikes that matters.
+/// Factor over the baseline's number of spikes that matters.
 const SPIKES: f64 = 2.0;
 
-/// Way in which two numbers are compared.
+/// Scale on which numbers of two runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// As parts of the baseline's value.
+    /// Relative to the baseline's value.
     Relative,
-    /// As they are: counts, whose mean is told.
+    /// As counts, whose difference of means is reported.
     Count,
-    /// As they are: scores in the unit of their margin, whose drop is told.
+    /// As scores in the unit of their margin, whose drop is reported.
     Score,
 }
 
-/// A number of each run of both sides, by the place of the run; `None` for runs without one.
+/// One number per run of both sides, in the order of the runs; `None` for runs without one.
 pub type OfRuns = PerSide<Vec<Option<f64>>>;
 
-/// A rule with the number of each run.
+/// A rule with one number per run.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// Its name.
+    /// Name of the rule.
     pub rule: &'static str,
     /// Its numbers.
     pub of_runs: OfRuns,
-    /// Way in which they are compared.
+    /// Scale on which they are compared.
     pub scale: Scale,
-    /// Shift that matters.
+    /// Smallest shift that matters.
     pub matters: f64,
-    /// Direction that is better; `None` where both ways are a defect.
+    /// Direction that is better; `None` where both directions are a defect.
     pub better: Option<Better>,
-    /// Whether a shift that could not be seen leaves the rule incomplete.
+    /// Whether the rule reports that a shift could not have been detected.
     pub is_main: bool,
-    /// The value whose first step is compared, and whether the policy declares it.
+    /// Target value whose first step is compared, and whether the policy declares it; `None` for other rules.
     pub target: Option<(f64, bool)>,
 }
 
@@ -64,7 +64,7 @@ pub struct Numbers {
 pub struct Setting<'a> {
     /// The policy's section.
     pub policy: &'a SamplesPolicy,
-    /// Severity of the gate.
+    /// Profile of the gate.
     pub profile: Profile,
 }
 
@@ -86,8 +86,8 @@ struct Tested<'a> {
     is_paired: bool,
 }
 
-/// Tests all rules together, which are corrected for their number, and decides each; `places` are names of their metrics in
-/// findings.
+/// Tests all rules together, corrects the p-values for their number, and decides each rule. `rules` are pairs of the metric's name in findings
+/// and the rule.
 pub fn all(rules: &[(&str, &Numbers)], runs: &Runs, setting: Setting<'_>) -> Vec<Decided> {
     let levels = levels(rules.len(), setting.policy);
     let tested: Vec<Tested<'_>> =
@@ -115,37 +115,40 @@ fn test<'a>(numbers: &'a Numbers, runs: &Runs, levels: Levels, policy: &SamplesP
         _ => 1.0,
     };
     let seen = |value: f64| if is_relative { value.ln() } else { value / unit };
-    let [ours, theirs] = PerSide::of(|side| sides[side].iter().copied().map(seen).collect::<Vec<f64>>()).into_array();
+    let [baseline, candidate] =
+        PerSide::of(|side| sides[side].iter().copied().map(seen).collect::<Vec<f64>>()).into_array();
     let is_enough = sides.each().map(Vec::len).sum::<usize>() >= policy.minimum.get() as usize
         && (policy.pair != Pair::Seed || !runs.pairs.is_empty());
     let value = |side: Side, place: usize| numbers.of_runs[side].get(place).copied().flatten().map(seen);
     let differences: Option<Vec<f64>> = runs
         .pairs
         .iter()
-        .map(|[our, their]| Some(value(Side::Candidate, *their)? - value(Side::Baseline, *our)?))
+        .map(|[baseline_place, candidate_place]| {
+            Some(value(Side::Candidate, *candidate_place)? - value(Side::Baseline, *baseline_place)?)
+        })
         .collect();
     let differences = differences.filter(|differences| !differences.is_empty());
     let is_paired = differences.is_some();
     let is_count = numbers.scale == Scale::Count;
     let shift = match differences {
         _ if !is_enough => None,
-        _ if is_count && 2.0 / rank_sum::ways(ours.len(), theirs.len()) > levels.corrected => None,
+        _ if is_count && 2.0 / rank_sum::ways(baseline.len(), candidate.len()) > levels.corrected => None,
         Some(differences) if !is_count => shift::of_pairs(&differences, levels),
-        _ => shift::of_sides(&ours, &theirs, levels),
+        _ => shift::of_sides(&baseline, &candidate, levels),
     };
-    // The mean number of spikes is what people count; most runs have none.
-    let shift = shift.map(|shift| if is_count { of_means(shift, &ours, &theirs) } else { shift });
+    // Spikes are reported by their mean number, since most runs have none.
+    let shift = shift.map(|shift| if is_count { of_means(shift, &baseline, &candidate) } else { shift });
     Tested { numbers, sides, shift, is_relative, is_paired: is_paired && !is_count }
 }
 
-fn of_means(shift: Shift, ours: &[f64], theirs: &[f64]) -> Shift {
-    let estimate = mean(theirs) - mean(ours);
+fn of_means(shift: Shift, baseline: &[f64], candidate: &[f64]) -> Shift {
+    let estimate = mean(candidate) - mean(baseline);
     let [low, high] = shift.interval;
     Shift { estimate, interval: [low.min(estimate), high.max(estimate)], ..shift }
 }
 
 impl Tested<'_> {
-    /// A shift of the compared numbers as parts of the baseline's value.
+    /// Converts a shift of the compared numbers to one relative to the baseline's value, or in units.
     fn effect(&self, shift: f64) -> f64 {
         if self.is_relative { shift.exp_m1() } else { shift }
     }
@@ -194,7 +197,7 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
     let effect = tested.effect(shift.estimate);
     let mut interval = shift.interval.map(|end| Number(tested.effect(end)));
     let is_score = numbers.scale == Scale::Score;
-    // A drop is positive where the candidate is worse.
+    // The reported drop of a score is positive where the candidate is worse.
     let is_turned = is_score && numbers.better != Some(Better::Lower);
     if is_turned {
         interval.reverse();
@@ -211,7 +214,7 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
     if let Some(Told { needed: Some(needed), .. }) = told {
         rule.needed = Some(needed as u64);
     }
-    // The ends as the sentence says them, which speaks of higher or lower and not of a sign.
+    // The text says higher or lower, so the ends have the sign of the effect removed.
     let [low, high] = if effect > 0.0 { interval.map(|end| end.0) } else { [-interval[1].0, -interval[0].0] };
     let finding = told.map(|told| {
         let finding = Finding::new(told.rule, format!("{place} {}", numbers.rule)).with_severity(told.severity);
@@ -230,7 +233,7 @@ fn decide(tested: &Tested<'_>, place: &str, adjusted: f64, levels: Levels, profi
     Decided { rule, finding }
 }
 
-/// A word about a rule.
+/// The finding that a rule leads to: its code, severity, and number of runs needed.
 struct Told {
     rule: &'static Rule,
     severity: Severity,
@@ -247,7 +250,7 @@ impl Told {
     }
 }
 
-/// The word that a shift deserves; `None` where the sides agree and a shift would have been seen.
+/// The finding for a shift; `None` where the sides agree and a shift would have been detected.
 fn told(
     tested: &Tested<'_>,
     shift: Shift,
@@ -287,7 +290,7 @@ fn told(
     })
 }
 
-/// Runs that lie outside of where all others of their side say that another run lies, by the place of the run.
+/// Indexes of runs outside of the prediction interval of all other runs of their side.
 #[allow(clippy::cast_precision_loss, reason = "a count of runs")]
 pub fn outliers(numbers: &[Option<f64>], alpha: f64, runs: usize) -> Vec<usize> {
     let is_positive = numbers.iter().flatten().all(|value| *value > 0.0);

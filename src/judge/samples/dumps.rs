@@ -1,11 +1,11 @@
-//! Dumps of several runs: each of the candidate's is judged by itself; one that fails beside others that do not is a rate, too.
+//! Dumps of several runs. Each of the candidate's runs is judged by itself; where only some of them fail, that is a finding too.
 
 use super::rules;
 use crate::result::finding::Finding;
 use crate::result::unit::RunCounts;
 use crate::verdict::CheckId;
 
-/// The finding about runs that fail where others do not; `None` where all are alike.
+/// The finding that some runs fail and others do not; `None` where all runs are alike.
 pub fn not_repeatable(check: CheckId, failed: &[String], counts: RunCounts) -> Option<Finding> {
     let finding = || Finding::new(&rules::NOT_REPEATABLE, check.as_str()).of_check(check);
     let is_rate = counts.failed > 0 && counts.failed < counts.m;

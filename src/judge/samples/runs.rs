@@ -1,4 +1,4 @@
-//! Runs of both sides as tests see them: their names, and which of them are pairs.
+//! Runs of both sides for tests: their names, and the pairs of equal seeds.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::result::finding::Finding;
 use crate::result::samples::SampledRun;
 use crate::verdict::{PerSide, Side};
 
-/// Pairs without which runs are not paired.
+/// Fewest pairs for runs to be paired.
 const LEAST_PAIRS: usize = 3;
 
 /// Runs of both sides.
@@ -19,7 +19,7 @@ const LEAST_PAIRS: usize = 3;
 pub struct Runs {
     /// Runs of the baseline, and of the candidate.
     pub sides: PerSide<Vec<SampledRun>>,
-    /// Places of runs of one seed, of baseline and candidate; empty where runs are not paired.
+    /// Indexes of the baseline's and the candidate's run of one seed; empty where runs are not paired.
     pub pairs: Vec<[usize; 2]>,
 }
 
@@ -30,7 +30,7 @@ impl Runs {
         Self { sides, pairs }
     }
 
-    /// Findings about runs of either side that lack something at `place` which `has` says of each.
+    /// Findings about runs without the metric at `place`; `has` says for each run whether it has the metric.
     pub fn lacking(&self, place: &str, has: &PerSide<Vec<bool>>) -> Vec<Finding> {
         let told = |side: Side| {
             let absent: Vec<usize> =
@@ -49,14 +49,15 @@ impl Runs {
     }
 }
 
-/// The seed that a name tells: `seed3`, `seed-3` and `seed_3`.
+/// The seed in a name: `seed3`, `seed-3` or `seed_3`.
 pub fn seed_of(name: &str) -> Option<u64> {
     static SEED: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)(?:^|[^a-z])seed[-_ ]?(\d+)").expect("invariant: a constant, used by tests"));
     SEED.captures(name)?.get(1)?.as_str().parse().ok()
 }
 
-/// Runs of one seed: three pairs at least, each seed once on a side, and all runs of the side with fewer among them.
+/// Pairs of runs with the same seed. There have to be at least three, each seed once per side, and all runs of the smaller side among them;
+/// else there are none.
 fn pairs(PerSide { baseline, candidate }: &PerSide<Vec<SampledRun>>) -> Vec<[usize; 2]> {
     let by_seed = |runs: &[SampledRun]| -> Option<BTreeMap<u64, usize>> {
         let seeds: Vec<(u64, usize)> =
@@ -64,8 +65,11 @@ fn pairs(PerSide { baseline, candidate }: &PerSide<Vec<SampledRun>>) -> Vec<[usi
         let map: BTreeMap<u64, usize> = seeds.iter().copied().collect();
         (map.len() == seeds.len()).then_some(map)
     };
-    let (Some(ours), Some(theirs)) = (by_seed(baseline), by_seed(candidate)) else { return Vec::new() };
-    let pairs: Vec<[usize; 2]> = ours.iter().filter_map(|(seed, place)| Some([*place, *theirs.get(seed)?])).collect();
+    let (Some(baseline_seeds), Some(candidate_seeds)) = (by_seed(baseline), by_seed(candidate)) else {
+        return Vec::new();
+    };
+    let pairs: Vec<[usize; 2]> =
+        baseline_seeds.iter().filter_map(|(seed, place)| Some([*place, *candidate_seeds.get(seed)?])).collect();
     let is_whole = pairs.len() >= LEAST_PAIRS && pairs.len() == baseline.len().min(candidate.len());
     if is_whole { pairs } else { Vec::new() }
 }
@@ -95,17 +99,20 @@ mod tests {
 
     #[test]
     fn runs_are_paired_by_seed_alone() {
-        let [ours, theirs] = [runs(&["seed-0", "seed-1", "seed-2"]), runs(&["seed-2", "seed-0", "seed-1"])];
-        let both = Runs::of(PerSide { baseline: ours.clone(), candidate: theirs.clone() }, Pair::Auto);
+        let [baseline, candidate] = [runs(&["seed-0", "seed-1", "seed-2"]), runs(&["seed-2", "seed-0", "seed-1"])];
+        let both = Runs::of(PerSide { baseline: baseline.clone(), candidate: candidate.clone() }, Pair::Auto);
         assert_eq!(both.pairs, [[0, 1], [1, 2], [2, 0]]);
-        assert!(Runs::of(PerSide { baseline: ours.clone(), candidate: theirs }, Pair::None).pairs.is_empty());
+        assert!(Runs::of(PerSide { baseline: baseline.clone(), candidate }, Pair::None).pairs.is_empty());
         assert!(
-            Runs::of(PerSide { baseline: ours.clone(), candidate: runs(&["seed-2", "seed-0", "run-1"]) }, Pair::Auto)
-                .pairs
-                .is_empty()
+            Runs::of(
+                PerSide { baseline: baseline.clone(), candidate: runs(&["seed-2", "seed-0", "run-1"]) },
+                Pair::Auto
+            )
+            .pairs
+            .is_empty()
         );
         assert!(
-            Runs::of(PerSide { baseline: ours, candidate: runs(&["seed-2", "seed-0", "x-seed-0"]) }, Pair::Auto)
+            Runs::of(PerSide { baseline, candidate: runs(&["seed-2", "seed-0", "x-seed-0"]) }, Pair::Auto)
                 .pairs
                 .is_empty()
         );

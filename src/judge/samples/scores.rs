@@ -1,4 +1,4 @@
-//! Scores of repeated evaluations: the run is the unit, however many questions it asked.
+//! Scores of repeated evaluations. Each run counts as one observation, however many questions it asked.
 
 use super::curves::{JudgedSample, finish};
 use super::decide::{self, Numbers, OfRuns, Scale, Setting};
@@ -11,22 +11,22 @@ use crate::policy::evaluation::margin::Margins;
 use crate::result::unit::{AnyUnit, Evidence, SampleUnit, Seeds};
 use crate::verdict::{CheckId, PerSide, Verdict};
 
-/// A score of each run.
+/// A metric of a task with its score in each run.
 #[derive(Clone, Debug)]
 pub struct Scores {
     /// The task.
     pub task: String,
     /// The metric.
     pub metric: String,
-    /// The filter that took the answer from the text.
+    /// The filter that extracted the answers from the texts.
     pub filter: Option<String>,
-    /// Whether a larger value is better; `None` where nothing says.
+    /// Whether a larger value is better; `None` where it is unknown.
     pub higher_is_better: Option<bool>,
-    /// Scores of the baseline's and the candidate's runs, by the place of the run.
+    /// Scores of the baseline's and the candidate's runs, in the order of the runs.
     pub of_runs: OfRuns,
 }
 
-/// Judges the scores of all tasks together; and counts the tests.
+/// Judges the scores of all tasks together. Also returns the number of tests.
 pub fn judge(scores: &[Scores], runs: &Runs, margins: &Margins, setting: Setting<'_>) -> (Vec<JudgedSample>, usize) {
     let numbers: Vec<(String, Numbers)> =
         scores.iter().map(|score| (unit(score, runs).name(), numbers(score, margins))).collect();
@@ -48,7 +48,7 @@ pub fn judge(scores: &[Scores], runs: &Runs, margins: &Margins, setting: Setting
     (judged.collect(), rules.len())
 }
 
-/// Whether each run has the score; one that is NaN is none.
+/// Whether each run has the score.
 fn has(score: &Scores) -> PerSide<Vec<bool>> {
     PerSide::of(|side| score.of_runs[side].iter().map(Option::is_some).collect())
 }
@@ -56,8 +56,8 @@ fn has(score: &Scores) -> PerSide<Vec<bool>> {
 fn numbers(score: &Scores, margins: &Margins) -> Numbers {
     let values = || score.of_runs.each().flatten().copied().flatten();
     let matters = margin::of(&score.task, &score.metric, margin::scale(&score.metric, values()), margins);
-    let ours = score.of_runs.baseline.iter().copied().flatten().map(f64::abs).collect();
-    let unit = if matters.is_relative { middle(ours).unwrap_or(1.0) } else { 1.0 };
+    let baseline = score.of_runs.baseline.iter().copied().flatten().map(f64::abs).collect();
+    let unit = if matters.is_relative { middle(baseline).unwrap_or(1.0) } else { 1.0 };
     let better = score.higher_is_better.map(|higher| if higher { Better::Higher } else { Better::Lower });
     let (of_runs, matters) = (score.of_runs.clone(), matters.value * unit);
     Numbers { rule: "score", of_runs, scale: Scale::Score, matters, better, is_main: true, target: None }

@@ -1,7 +1,6 @@
-//! The policy applied to findings: severities that it overrides are set, and what a valid waiver covers is taken out.
+//! Applies the policy to findings: sets overridden severities, and separates findings that a valid waiver covers.
 //!
-//! An absence (something that was not read or not compared) is covered by no waiver, and no severity makes it less than a
-//! warning.
+//! No waiver covers an absence (something that was not read or not compared), and no severity in the policy makes it less than a warning.
 
 use std::collections::HashSet;
 
@@ -13,24 +12,24 @@ use crate::policy::waiver::Waiver;
 use crate::result::finding::{Finding, WaivedFinding};
 use crate::verdict::Severity;
 
-/// Findings after the policy.
+/// Findings after the policy was applied.
 #[derive(Debug, Default)]
 pub struct AppliedPolicy {
     /// Findings that count.
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
-    /// Names of waivers that fit an absence, which they do not cover.
+    /// Names of waivers that match an absence, which they cannot cover.
     pub absences: Vec<String>,
 }
 
-/// Whether a finding of `code` that weighs `severity` by its numbers says that something was not read or not compared.
+/// Whether a finding of `code` with its own `severity` is an absence: something was not read or not compared.
 pub(super) fn is_absence(code: &str, severity: Severity) -> bool {
     severity == Severity::Incomplete && register::find(code).is_some_and(|rule| rule.is_absence)
 }
 
 impl AppliedPolicy {
-    /// Adds what another part of the run has.
+    /// Adds the findings of another part of the run.
     pub(super) fn join(&mut self, other: Self) {
         self.findings.extend(other.findings);
         self.waived.extend(other.waived);
@@ -43,7 +42,7 @@ pub fn apply(findings: impl IntoIterator<Item = Finding>, policy: &Policy) -> Ap
     let mut applied = AppliedPolicy::default();
     for mut finding in findings {
         if !finding.counts() {
-            // No waiver has to cover it, and no profile makes it worse.
+            // A finding that does not count needs no waiver, and no profile makes it worse.
             finding.severity = policy.severity.get(&finding.code).copied().unwrap_or(finding.severity);
             applied.findings.push(finding);
             continue;
@@ -75,7 +74,7 @@ pub(super) fn covered(finding: Finding, waiver: &Waiver, follows: bool) -> Waive
     }
 }
 
-/// Findings about the waivers themselves: expired ones fail, unused ones are reported, and so are those of an absence.
+/// Findings about the waivers themselves: expired ones, unused ones, and those that match only an absence.
 pub(super) fn waiver_findings(policy: &Policy, applied: &AppliedPolicy) -> Vec<Finding> {
     let used: HashSet<&str> = applied.waived.iter().map(|waived| waived.waiver.as_str()).collect();
     let absences: HashSet<&str> = applied.absences.iter().map(String::as_str).collect();

@@ -1,12 +1,11 @@
-//! Lines of source that the stack of a first wrong operation passes through.
+//! Findings on source lines that the call stack of the first wrong operation of a dump passes through.
 
 use crate::read::frame::Frame;
 use crate::result::GateResult;
 use crate::result::finding::Fact;
 use crate::result::unit::{Culprit, dumps};
 
-/// Says of a finding on a line, or in a function, that the stack of a first wrong operation passes through, that the dump
-/// confirms it.
+/// Marks findings about a source line or function as confirmed by the dump, where the stack of its first wrong operation passes through it.
 pub(super) fn confirm(result: &mut GateResult) {
     let culprits: Vec<Culprit> = dumps(&result.checks).filter_map(|unit| unit.culprit.clone()).collect();
     for culprit in culprits {

@@ -1,4 +1,4 @@
-//! Rules about what a verdict rests on, the same for every check: from the accounts of its units.
+//! Rules about the evidence for a verdict, from the accounts of its units; the same for every check.
 //!
 //! They add nothing where a check has already said that too little was compared.
 
@@ -11,10 +11,10 @@ use crate::result::observation::Observation;
 use crate::result::unit::{Check, Evidence, Unit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// Share of what is offered that has to be compared.
+/// Least share of the offered places that has to be compared.
 const LEAST_COVERAGE: f64 = 0.95;
 
-/// Observations about what the verdict of `check` rests on.
+/// Observations about the evidence for the verdict of `check`.
 pub(super) fn of_check(check: &Check) -> Vec<Observation> {
     let mut said = Vec::new();
     for (place, unit) in check.units.iter().enumerate() {
@@ -32,7 +32,7 @@ pub(super) fn of_check(check: &Check) -> Vec<Observation> {
     said
 }
 
-/// The finding about what the policy leaves out by its code; none where nothing is.
+/// The finding about observations that the policy leaves out by their codes; `None` where there are none.
 pub(super) fn of_ignored(check: CheckId, ignored: &[&Observation]) -> Option<Finding> {
     let codes: BTreeSet<&str> = ignored.iter().map(|one| one.finding.code.as_str()).collect();
     let examples: Vec<String> = codes.into_iter().take(Evidence::EXAMPLES).map(str::to_owned).collect();
@@ -40,7 +40,7 @@ pub(super) fn of_ignored(check: CheckId, ignored: &[&Observation]) -> Option<Fin
     (!ignored.is_empty()).then(finding)
 }
 
-/// Findings about a run of which a single number was compared, whatever its checks say.
+/// The finding about a run in which only a single number was compared, in all of its checks together.
 pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
     let accounts = || checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
     let telling: u64 = accounts().map(Evidence::telling).fold(0, u64::saturating_add);
@@ -55,7 +55,7 @@ pub(super) fn of_run(checks: &[Check]) -> Vec<Finding> {
     is_single.then(|| new(&SINGLE, check.id, check.id.as_str())).into_iter().collect()
 }
 
-/// Whether a place of a unit is a tensor that was compared by its elements.
+/// Whether each place of a unit is a whole tensor, so that it stands for many numbers.
 fn holds_many_numbers(unit: &Unit) -> bool {
     match unit {
         Unit::Checkpoint(_) | Unit::Sync(_) => true,
@@ -64,7 +64,7 @@ fn holds_many_numbers(unit: &Unit) -> bool {
     }
 }
 
-/// Whether the check would pass, and nothing that it compared could have shown a difference.
+/// Whether the check would pass although nothing that it compared could have shown a difference.
 fn is_untold(check: &Check) -> bool {
     let telling = check.units.iter().filter_map(|unit| unit.evidence()).map(Evidence::telling);
     rests_on_numbers(check)
@@ -72,7 +72,7 @@ fn is_untold(check: &Check) -> bool {
         && telling.fold(0, u64::saturating_add) == 0
 }
 
-/// Whether all units of a check have an account, as those of checks of numbers do.
+/// Whether all units of a check have an account, as in checks of numbers.
 fn rests_on_numbers(check: &Check) -> bool {
     !check.units.is_empty() && check.units.iter().all(|unit| unit.evidence().is_some())
 }
@@ -109,10 +109,10 @@ fn left_out(check: CheckId, place: &str, evidence: &Evidence) -> Finding {
     new(&LEFT_OUT, check, place).with("count", evidence.left_out).with("examples", examples)
 }
 
-/// Coverage of a unit whose check has no rule of its own for it; curves have one.
+/// Finding about the coverage of a unit; curves have a rule of their own.
 fn coverage(check: CheckId, unit: &Unit, evidence: &Evidence) -> Option<Finding> {
     let offered = evidence.offered.saturating_sub(evidence.behind_waived);
-    // Of a dump, what lies behind a waiver was compared and is not judged: it makes up for nothing that is lacking.
+    // In a dump, places behind a waiver were compared but are not judged, so they do not make up for missing ones.
     let unjudged = if matches!(unit, Unit::Dump(_)) { evidence.behind_waived } else { 0 };
     let compared = evidence.compared.saturating_sub(unjudged);
     if offered == 0 || compared >= offered || unit.verdict().blocks() || matches!(unit, Unit::Curve(_)) {

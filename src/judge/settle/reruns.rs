@@ -1,7 +1,7 @@
-//! Runs that were made again: a verdict that blocks is believed where it comes back.
+//! Reruns: a blocking verdict is confirmed if it recurs.
 //!
-//! Two of three takes a false alarm of 1 % to 2 in 10 000, and keeps 89 % of defects that are found in 90 % of runs. A run in
-//! which NaN appears is never made good by another one.
+//! The rule of two failures in three runs reduces false alarms from 1 % to 2 in 10 000, and keeps 89 % of the defects that show in 90 % of
+//! runs. NaN in the first run blocks whatever the reruns show.
 
 use crate::judge::loss::code;
 use crate::judge::samples::rules::RERUNS;
@@ -11,10 +11,10 @@ use crate::result::confirm::{Confirm, ConfirmOutcome, Rerun};
 use crate::result::finding::Finding;
 use crate::verdict::{Severity, Verdict};
 
-/// Runs of which two that fail count.
+/// Fewest runs for a verdict about the node.
 const RUNS: usize = 3;
 
-/// Decides by the runs that were made again; says nothing where none was asked for, or the first one passes.
+/// Decides by the reruns. Changes nothing where there are none, or the first run does not block.
 pub(super) fn decide(result: &mut GateResult) {
     result.confirm = None;
     let Some((first, again)) = result.reruns.split_first() else { return };
@@ -27,10 +27,8 @@ pub(super) fn decide(result: &mut GateResult) {
         .into_iter()
         .chain(again.iter().map(|run| (run.node.as_str(), run.blocks)))
         .collect();
-    let (outcome, needed, verdict) = match () {
-        () if is_broken => (ConfirmOutcome::Confirmed, None, Verdict::Fail),
-        () => outcome(&runs, result.verdict),
-    };
+    let (outcome, needed, verdict) =
+        if is_broken { (ConfirmOutcome::Confirmed, None, Verdict::Fail) } else { outcome(&runs, result.verdict) };
     let node = (outcome == ConfirmOutcome::Node).then(|| first.node.clone());
     let commands = if needed.is_some() { vec![command(result, first)] } else { Vec::new() };
     let finding = Finding::new(&RERUNS, "runs").with("outcome", outcome.as_str());
@@ -45,7 +43,8 @@ pub(super) fn decide(result: &mut GateResult) {
     result.confirm = Some(Confirm { outcome, reruns_needed: needed, node, commands });
 }
 
-/// Outcome of some runs, of which the first one blocks; and the verdict, which stays `verdict` where nothing is known yet.
+/// Outcome of the runs, of which the first one blocks; the number of further runs needed; and the verdict, which stays `verdict` before the
+/// first rerun.
 fn outcome(runs: &[(&str, bool)], verdict: Verdict) -> (ConfirmOutcome, Option<u64>, Verdict) {
     let blocked = runs.iter().filter(|(_, blocks)| *blocks).count();
     let node = runs.first().map_or("", |(node, _)| *node);
@@ -60,7 +59,7 @@ fn outcome(runs: &[(&str, bool)], verdict: Verdict) -> (ConfirmOutcome, Option<u
     }
 }
 
-/// The command that judges with another run.
+/// The command that judges again with one more rerun.
 fn command(result: &GateResult, first: &Rerun) -> String {
     let baseline = result.baseline.as_ref().map_or("BASELINE", |run| run.location.as_str());
     let node = if first.node.is_empty() { "NODE" } else { &first.node };

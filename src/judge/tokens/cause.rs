@@ -1,4 +1,5 @@
-//! Causes of a mismatch, in the order in which they are looked for: the first that holds is told.
+//! Causes of a mismatch of log-probabilities. They are tried in order, and the first that fits is reported. Here a is the engine's
+//! log-probability of a token, and b the trainer's.
 
 use std::collections::BTreeMap;
 
@@ -7,78 +8,79 @@ use super::noise::Level;
 use crate::compare::tokens::{FEWEST_TOKENS, Meter, Sums};
 use crate::read::tokens::Step;
 
-/// Times the noise above which a step is looked into.
+/// Factor over the noise above which a step or position is loud.
 const LOUD: f64 = 2.5;
-/// Part of the level that a shifted array is held to.
+/// Largest remaining difference of a correctly shifted array, relative to the unshifted one.
 const SHIFTED: f64 = 0.2;
-/// Distance of a factor from 1 that says something.
+/// Least distance of a factor from 1 that counts.
 const OFF: f64 = 0.05;
-/// Part of the mean |a| that a factor may leave.
+/// Largest residual after a common factor, relative to the mean |a|.
 const LEFT: f64 = 0.02;
-/// Share of the variance that a parabola explains where a temperature differs.
+/// Least share of the variance that a parabola explains where temperatures differ.
 const EXPLAINED: f64 = 0.6;
-/// Most tokens that lie below where sampling was cut off.
+/// Largest share of tokens below the bound where sampling was truncated.
 const BELOW: f64 = 0.02;
-/// Times the loudest step before that all steps exceed once weights are old, and its least, as a part of the noise.
+/// Factor over the loudest earlier step that all steps with old weights exceed.
 const STALE: f64 = 3.0;
+/// Least level that is assumed for the earlier steps, relative to the noise.
 const LEAST_BEFORE: f64 = 0.2;
 /// Fewest steps with old weights.
 const FEWEST_STALE: usize = 2;
-/// Times the first such step that the last one reaches where the engine keeps its weights.
+/// Least ratio of the last such step to the first where the engine never updates its weights.
 const GROWS: f64 = 1.5;
-/// Fewest positions behind the first that is off.
+/// Fewest positions behind the first loud one.
 const FEWEST_BEHIND: usize = 3;
 
-/// A cause.
+/// The cause of a mismatch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TokenCause {
-    /// The trainer's prompt is another one.
+    /// The trainer's prompt differs from the engine's.
     Prompt,
     /// NaN or infinity.
     Overflow,
     /// An array is shifted: the engine's values belong to the token that many places on.
     Shifted {
-        /// Places.
+        /// Number of positions.
         shift: i64,
     },
-    /// Logarithms to another base.
+    /// The sides use logarithms to different bases.
     LogBase {
         /// The engine's are this many times the trainer's.
         factor: f64,
     },
-    /// A temperature on one side.
+    /// Only one side applies a temperature.
     Temperature,
-    /// Log-probabilities after top-k or top-p.
+    /// The engine's log-probabilities are those after top-k or top-p.
     TruncatedSampling,
-    /// Weights of an earlier step.
+    /// The engine has the weights of an earlier step.
     StaleWeights {
         /// The first step with them.
         first_step: Step,
-        /// Whether the difference grows, as where the engine keeps its weights.
+        /// Whether the difference grows, as it does if the engine never updates its weights.
         grows: bool,
     },
-    /// Positions or mask of padded prompts.
+    /// Positions or the mask of padded prompts are wrong.
     Padding,
     /// One rank has other weights.
     RankWeights {
         /// The rank.
         class: RankClass,
     },
-    /// The row of one token.
+    /// The row of one token in an embedding or output matrix is wrong.
     TokenRow {
         /// The token.
         token: i64,
     },
-    /// Prompts that came from a cache.
+    /// Answers to prompts from a cache differ.
     PrefixCache,
-    /// Some answers.
+    /// Some answers differ, for no known reason.
     Sequences,
-    /// From a position on.
+    /// Answers differ from a position on.
     Position {
         /// The position, from 0.
         first_position: u64,
     },
-    /// Other weights, an adapter, a matrix, a scale.
+    /// Other weights: an adapter, a matrix or a scale.
     OtherWeights,
 }
 
@@ -104,7 +106,7 @@ impl TokenCause {
     }
 }
 
-/// The cause of what was measured, for a noise in nats; `level` is how far the loudest step lies above its limits.
+/// The cause of a mismatch, with the noise in nats; `level` is that of the worst step.
 pub fn cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: Level) -> Option<TokenCause> {
     let loudest = meter.steps.values().filter(|sums| sums.measures().mean_abs > LOUD * noise);
     let loudest = loudest.max_by(|x, y| x.measures().mean_abs.total_cmp(&y.measures().mean_abs));
@@ -120,7 +122,7 @@ pub fn cause(meter: &Meter, loudness: &Loudness<'_>, noise: f64, level: Level) -
         .or_else(|| (level == Level::Fail).then_some(TokenCause::OtherWeights))
 }
 
-/// Causes that show in how a and b lie to each other.
+/// Causes that show in the relation of a and b within the loudest step.
 fn of_shape(sums: &Sums, noise: f64) -> Option<TokenCause> {
     let (measures, moments) = (sums.measures(), &sums.moments);
     if let Some([next, before]) = moments.shifted() {
@@ -142,7 +144,7 @@ fn of_shape(sums: &Sums, noise: f64) -> Option<TokenCause> {
     (moments.share_below() <= BELOW && measures.bias > LOUD * noise).then_some(TokenCause::TruncatedSampling)
 }
 
-/// The first step from which on all are far louder than all before.
+/// Stale weights: the first step from which on all steps are far louder than all before.
 fn stale(steps: &BTreeMap<Step, Sums>, noise: f64) -> Option<TokenCause> {
     let known = steps.iter().map(|(step, sums)| (step, sums.measures().mean_abs)).filter(|(_, mean)| !mean.is_nan());
     let levels: Vec<(&Step, f64)> = known.collect();
@@ -160,7 +162,7 @@ fn stale(steps: &BTreeMap<Step, Sums>, noise: f64) -> Option<TokenCause> {
     None
 }
 
-/// The first position from which on answers are off.
+/// The first position from which on answers are loud.
 fn position(positions: &[(u64, f64)], noise: f64) -> Option<TokenCause> {
     #[allow(clippy::cast_precision_loss, reason = "no run has 2^53 answers")]
     let mean = |(count, sum): &(u64, f64)| (*count >= FEWEST_TOKENS).then(|| sum / *count as f64);
@@ -175,7 +177,7 @@ fn position(positions: &[(u64, f64)], noise: f64) -> Option<TokenCause> {
         }
         #[allow(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
         let level = before.iter().sum::<f64>() / before.len() as f64;
-        // Without a position before it, the first one is where answers begin.
+        // Without an earlier position the level is NaN, and the comparison is false: answers are loud from their beginning.
         return (level < SHIFTED * typical).then_some(TokenCause::Position { first_position: *place as u64 });
     }
     None

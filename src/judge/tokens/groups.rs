@@ -1,37 +1,39 @@
-//! Groups of answers: which are loud, and what parts them from the quiet ones.
+//! Groups of answers: the loud ones, and the property that separates them from the quiet ones. An answer is loud where its mean
+//! difference of log-probabilities is far above the noise.
 //!
-//! A level alone does not do: a damaged row of an embedding leaves a mean that a noisy engine shows too. But the quiet answers of
-//! the same run measure its noise.
+//! A fixed level is not enough: a damaged row of an embedding gives a mean that a noisy engine has too. The quiet answers of the same run
+//! show its actual noise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::tokens::{FEWEST_TOKENS, Sequence};
 use crate::read::tokens::Step;
 
-/// Times the noise that an answer's mean has to exceed to be loud, and that a quiet part's median stays within.
+/// Factor over the noise that the mean of a loud answer exceeds, and that the median of the quiet group stays within.
 const LOUD: f64 = 2.5;
-/// Times the lower quartile of all answers, and times the quiet part's median.
+/// Factor over the lower quartile of all answers, and over the median of the quiet group, that loud answers exceed.
 const APART: f64 = 5.0;
-/// Least lower quartile, as a part of the noise.
+/// Least lower quartile that is assumed, relative to the noise.
 const LEAST_QUARTILE: f64 = 0.2;
-/// Fewest answers of each part.
+/// Fewest answers of each group.
 const FEWEST: usize = 3;
-/// Least share of a part that is loud, most of the other, and least share of the loud ones that are in it.
+/// For a group that separates loud answers: least share of loud answers in it, largest share of loud answers outside of it, and least share
+/// of all loud answers that are in it.
 const SHARES: [f64; 3] = [0.7, 0.1, 0.9];
 
-/// Answers with enough tokens, and which of them are loud.
+/// Answers with enough tokens, each marked as loud or quiet.
 pub struct Loudness<'s> {
     sequences: Vec<&'s Sequence>,
     loud: Vec<bool>,
     noise: f64,
 }
 
-/// Ranks, or every so-manieth answer.
+/// A rank, or a residue class of answer numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankClass {
     /// A rank.
     Rank(u64),
-    /// Answers whose number leaves a remainder.
+    /// Answers whose number leaves `remainder` when divided by `modulus`.
     Class {
         /// Divisor.
         modulus: u64,
@@ -41,11 +43,11 @@ pub enum RankClass {
 }
 
 impl<'s> Loudness<'s> {
-    /// Tells the loud ones of `sequences` for a noise in nats.
+    /// Finds the loud ones of `sequences`, for a noise in nats.
     pub fn of(sequences: &'s [Sequence], noise: f64) -> Self {
         let sequences: Vec<&Sequence> = sequences.iter().filter(|one| one.tokens >= FEWEST_TOKENS).collect();
         let means: Vec<f64> = sequences.iter().map(|one| one.mean).collect();
-        // Where most answers are loud the quartile is one of them, and no noise.
+        // Where most answers are loud, the quartile is loud too and does not measure noise.
         let quartile = quantile(&means, 0.25).min(noise).max(LEAST_QUARTILE * noise);
         let limit = (APART * quartile).max(LOUD * noise);
         let loud = means.iter().map(|mean| *mean > limit).collect();
@@ -62,13 +64,13 @@ impl<'s> Loudness<'s> {
         self.sequences.iter().zip(&self.loud).filter(|(_, loud)| **loud).map(|(sequence, _)| *sequence)
     }
 
-    /// Whether the answers that are not loud are within noise, so that the loud ones stand out.
+    /// Whether the quiet answers are within noise, so that the loud ones stand out.
     pub fn stands_out(&self) -> bool {
         let quiet = self.means_of(&self.loud.iter().map(|loud| !loud).collect::<Vec<_>>());
         quiet.len() >= FEWEST && median(&quiet) <= LOUD * self.noise
     }
 
-    /// Whether a grouping parts the loud answers from the quiet ones.
+    /// Whether the answers marked in `inside` are the loud ones, within [`SHARES`].
     fn splits(&self, inside: &[bool]) -> bool {
         let outside: Vec<bool> = inside.iter().map(|inside| !inside).collect();
         let (loud, quiet) = (self.means_of(inside), self.means_of(&outside));
@@ -96,8 +98,8 @@ impl<'s> Loudness<'s> {
         self.sequences.iter().map(|sequence| of(sequence)).collect()
     }
 
-    /// Whether the loud ones are those with padding on the left. A record without padding tells it by its prompts: those shorter
-    /// than the longest of their batch were padded in it.
+    /// Whether the loud answers are those whose prompt was padded on the left. Where padding was not recorded, prompts shorter than the longest
+    /// of their step and rank count as padded.
     pub fn is_padding(&self) -> bool {
         let mut longest: BTreeMap<(&Step, Option<u64>), u64> = BTreeMap::new();
         for sequence in &self.sequences {
@@ -110,7 +112,7 @@ impl<'s> Loudness<'s> {
         }))
     }
 
-    /// The rank, or every so-manieth answer, that the loud ones are.
+    /// The rank, or the residue class of answer numbers, that holds the loud answers.
     pub fn rank(&self) -> Option<RankClass> {
         let ranks: BTreeSet<u64> = self.sequences.iter().filter_map(|sequence| sequence.rank).collect();
         let is_rank = |rank: &&u64| self.splits(&self.group(|sequence| sequence.rank == Some(**rank)));
@@ -123,7 +125,7 @@ impl<'s> Loudness<'s> {
         classes.next().map(|(modulus, remainder)| RankClass::Class { modulus, remainder })
     }
 
-    /// The token that stands in every loud answer or its prompt, and in no quiet one; `None` where several do.
+    /// The only token that is in every loud answer or its prompt and separates them from the quiet ones; `None` where there are several.
     pub fn token(&self) -> Option<i64> {
         let mut shared: Option<BTreeSet<i64>> = None;
         for loud in self.loud() {
@@ -141,7 +143,7 @@ impl<'s> Loudness<'s> {
         let shared = shared?;
         let quiet = || self.sequences.iter().zip(&self.loud).filter(|(_, loud)| !**loud).map(|(one, _)| *one);
         let splits = |id: i64| self.splits(&self.group(|sequence| has(sequence, id)));
-        // In no quiet one, or in few: behind its last token an answer is not read again.
+        // Tokens in no quiet answer come first. The last token of an answer is not read again, so it can occur in a few quiet ones.
         let in_none = shared.iter().copied().filter(|id| !quiet().any(|one| has(one, *id)) && splits(*id));
         let in_none: Vec<i64> = in_none.collect();
         let found = if in_none.is_empty() { shared.into_iter().filter(|id| splits(*id)).collect() } else { in_none };
@@ -151,18 +153,18 @@ impl<'s> Loudness<'s> {
         }
     }
 
-    /// Whether the loud ones are those whose prompt came from a cache.
+    /// Whether the loud answers are those whose prompt came from a cache.
     pub fn is_cached(&self) -> bool {
         self.splits(&self.group(|sequence| sequence.cached > 0))
     }
 }
 
-/// The median; NaN of nothing.
+/// The median; NaN for an empty list.
 pub(super) fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// A quantile, between two values in proportion; NaN of nothing.
+/// A quantile, interpolated linearly between two values; NaN for an empty list.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

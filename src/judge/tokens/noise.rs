@@ -1,4 +1,4 @@
-//! Noise: what rounding explains, and limits in units of it.
+//! Noise: the mean difference of log-probabilities that rounding explains, and limits in units of it.
 //!
 //! bf16 against fp32 moves a log-probability by 0.009 nats on average (0.0079 to 0.0101 in 48 runs of four small models, at a
 //! temperature of 0.7 up to 0.0143); fp16 by 0.0011, another kernel or a cache in fp32 by 4e-7. docs/tokens.md has the runs.
@@ -7,16 +7,15 @@ use crate::compare::tokens::Measures;
 use crate::policy::tokens::{TokenNoise, TokensPolicy};
 use crate::result::unit::NoiseSource;
 
-/// Bounds of noise that is taken from the baseline: a broken one must not widen limits, and a precise one must not narrow them
-/// below rounding of bf16.
+/// Least noise that is taken from the baseline, in nats: a precise baseline must not narrow the limits below the rounding of bf16.
 const LEAST: f64 = 0.012;
-/// The noise where nothing tells it, and the most.
+/// Noise where none is known, in nats. It is also the most that is taken from the baseline: a broken one must not widen the limits.
 const MOST: f64 = 0.02;
-/// Mean difference of probabilities that warns, and that fails: the limits of the metric `rollout_probs_diff_mean` in curves.
+/// Mean differences of probabilities that warn and that fail: the limits of the metric `rollout_probs_diff_mean` in curves.
 const PROB_MEAN: [f64; 2] = [0.01, 0.02];
-/// Least difference of probabilities that a baseline's is taken for.
+/// Least mean difference of probabilities that is assumed for a baseline.
 const LEAST_PROB: f64 = 2e-4;
-/// Times the baseline's difference of probabilities that warns, and that fails, where nothing else is known.
+/// Factors over the baseline's mean difference of probabilities that warn and that fail, where nothing else is known.
 const PROB_TIMES: [f64; 2] = [4.0, 10.0];
 
 /// Noise in nats.
@@ -29,7 +28,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The noise by the policy, else by the mean difference of the baseline's own engine and trainer, else that of bf16.
+    /// The noise from the policy, else from the mean difference of the baseline's own engine and trainer, else the default for bf16.
     pub fn of(policy: &TokensPolicy, baseline: Option<f64>) -> Self {
         match (policy.noise, baseline.filter(|mean| mean.is_finite())) {
             (TokenNoise::Nats(nats), _) => Self { nats: nats.get(), source: NoiseSource::Policy },
@@ -39,10 +38,10 @@ impl Noise {
     }
 }
 
-/// Distance of measures from their limits.
+/// Level that a measure exceeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Within.
+    /// Within all limits.
     #[default]
     Quiet,
     /// Above the limit that warns.
@@ -54,13 +53,13 @@ pub enum Level {
 /// A measure above its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exceeded {
-    /// Its distance.
+    /// The level that it exceeds.
     pub level: Level,
     /// Its name in results.
     pub measure: &'static str,
     /// Its value.
     pub value: f64,
-    /// The limit that it exceeds; that of the warning where none.
+    /// The limit that it exceeds; the limit of the warning where it exceeds none.
     pub limit: f64,
 }
 
@@ -73,7 +72,7 @@ pub struct TokenLimits {
 }
 
 impl TokenLimits {
-    /// The limits by the policy; `baseline_prob` is the baseline's mean difference of probabilities, where those alone are known.
+    /// The limits from the policy; `baseline_prob` is the baseline's mean difference of probabilities, where only differences are recorded.
     pub fn of(policy: &TokensPolicy, noise: f64, baseline_prob: Option<f64>) -> Self {
         let mean_abs = [policy.warn.get() * noise, policy.fail.get() * noise];
         let prob_mean = baseline_prob.map_or(PROB_MEAN, |baseline| {
@@ -85,7 +84,7 @@ impl TokenLimits {
         Self { mean_abs, k3: [policy.k3.warn(), policy.k3.fail()], prob_mean }
     }
 
-    /// The measure that lies farthest above its limits, else the mean difference.
+    /// The first measure with the highest level; the first known one where all are within limits.
     pub fn exceeded(&self, measures: &Measures) -> Exceeded {
         let all = [
             ("mean_abs", measures.mean_abs, self.mean_abs),
@@ -94,15 +93,16 @@ impl TokenLimits {
         ];
         let known = all.into_iter().filter(|(_, value, _)| !value.is_nan());
         let exceeded = known.map(|(measure, value, [warn, fail])| {
-            let level = match () {
-                () if value > fail => Level::Fail,
-                () if value > warn => Level::Warn,
-                () => Level::Quiet,
+            let level = if value > fail {
+                Level::Fail
+            } else if value > warn {
+                Level::Warn
+            } else {
+                Level::Quiet
             };
             Exceeded { level, measure, value, limit: if level == Level::Fail { fail } else { warn } }
         });
         let none = Exceeded { level: Level::Quiet, measure: "mean_abs", value: f64::NAN, limit: f64::NAN };
-        // The first of those that lie as far.
         exceeded.fold(none, |worst, one| if worst.value.is_nan() || one.level > worst.level { one } else { worst })
     }
 }

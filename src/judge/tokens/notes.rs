@@ -1,4 +1,4 @@
-//! Findings about aligning answers, which come before any number.
+//! Findings about the alignment of answers, which come before all numeric ones.
 
 use super::noise::Noise;
 use super::rules;
@@ -9,14 +9,14 @@ use crate::result::finding::Finding;
 use crate::result::unit::LogprobsSide;
 use crate::verdict::Severity;
 
-/// Fewest tokens whose equal bits say something.
+/// Fewest tokens for which equal bits are suspicious.
 const FEWEST_EQUAL: u64 = 64;
-/// Times the loudest step before that a step rises by where its old weights show.
+/// Factor over the loudest earlier step that a step exceeds where its old weights show.
 const RISES: f64 = 3.0;
-/// Least level before, as a part of the noise.
+/// Least level that is assumed for earlier steps, relative to the noise.
 const LEAST_BEFORE: f64 = 0.2;
 
-/// Findings of a comparison called `name`. What is wrong with the baseline's own records warns.
+/// Findings of a comparison called `name`. Faults in the baseline's own records only warn.
 pub(super) fn findings(name: &str, side: LogprobsSide, measured: &Measured, noise: Noise) -> Vec<Finding> {
     let notes = &measured.notes;
     let mut all = Vec::new();
@@ -74,7 +74,7 @@ fn first<T>(noted: &Noted<T>) -> Option<(&(String, T), u64)> {
     Some((noted.first.as_ref()?, noted.count))
 }
 
-/// A step as a place.
+/// A step as the place of a finding.
 pub(super) fn place_of(step: &Step) -> String {
     match step {
         Step::Number(step) => format!("step {step}"),
@@ -95,7 +95,7 @@ fn prompt(finding: Finding, difference: PromptDifference) -> Finding {
     }
 }
 
-/// Steps of which no token is left, for no reason that another finding names.
+/// Finding about steps without a token to judge, unless another finding explains them.
 fn nothing_judged(name: &str, measured: &Measured) -> Option<Finding> {
     let notes = &measured.notes;
     let noted = [notes.lengths.count, notes.positive.count, notes.unreadable.count, notes.constant.len() as u64];
@@ -111,7 +111,7 @@ fn nothing_judged(name: &str, measured: &Measured) -> Option<Finding> {
     Some(Finding::new(&rules::NOTHING_JUDGED, place).with("count", empty.len()).with("masked", measured.meter.masked))
 }
 
-/// The first step whose weight version lags more than the first step's; it fails where its level rises too.
+/// Finding about the first step whose weight version lags more than the first step's. It fails where the level rises too.
 fn version_behind(measured: &Measured, noise: f64) -> Option<Finding> {
     let lags = &measured.notes.lags;
     let (_, usual) = lags.first_key_value()?;
@@ -130,7 +130,7 @@ fn version_behind(measured: &Measured, noise: f64) -> Option<Finding> {
     )
 }
 
-/// Whether all bits are equal, over tokens enough to say so.
+/// Whether all bits are equal, over enough tokens to be suspicious.
 pub(super) fn has_equal_bits(tokens: u64, equal: u64) -> bool {
     tokens >= FEWEST_EQUAL && equal == tokens
 }

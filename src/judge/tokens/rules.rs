@@ -9,7 +9,7 @@ rules! {
     DIVERGE = "tokens-diverge", Fail;
     /// A few answers differ where the others agree.
     SEQUENCES_OFF = "tokens-sequences-off", Fail;
-    /// The trainer's prompt is another one than the engine's.
+    /// The trainer's prompt differs from the engine's.
     PROMPT_DIFFERS = "tokens-prompt-differs", Fail;
     /// A log-probability is NaN or infinite where it is judged.
     NON_FINITE = "tokens-non-finite", Fail;
@@ -27,7 +27,7 @@ rules! {
     OTHER_PRECISION = "tokens-other-precision", Info;
     /// Both sides answered the same prompts differently.
     RESAMPLED = "tokens-resampled", Info;
-    /// Arrays of an answer have other lengths.
+    /// Arrays of an answer have different lengths.
     LENGTH_DIFFERS = "tokens-length-differs", Incomplete absence;
     /// Values are no log-probabilities.
     NOT_LOG_PROBABILITIES = "tokens-not-log-probabilities", Incomplete absence;
@@ -35,7 +35,7 @@ rules! {
     CONSTANT = "tokens-constant", Incomplete absence;
     /// No token is left to judge.
     NOTHING_JUDGED = "tokens-nothing-judged", Incomplete absence;
-    /// No answer of one side is one of the other's.
+    /// The sides have no answer in common.
     NOT_COMPARABLE = "tokens-not-comparable", Incomplete absence;
     /// Answers of a record could not be read.
     ANSWERS_DAMAGED = "tokens-answers-damaged", Incomplete absence;

@@ -10,16 +10,16 @@ use crate::read::tokens::Step;
 use crate::result::finding::Finding;
 use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit};
 
-/// Loud answers that are named.
+/// Most loud answers that a finding names.
 const NAMED: usize = 5;
 
-/// The step that lies farthest above its limits.
+/// The step that exceeds its limits most.
 pub(super) struct Worst {
     pub(super) step: Step,
     pub(super) exceeded: Exceeded,
 }
 
-/// Whether a side is held against itself, or against the other.
+/// Name of the two compared parties in findings: engine and trainer of one side, or both sides.
 pub(super) fn between(side: LogprobsSide) -> &'static str {
     if side == LogprobsSide::Across { "sides" } else { "engines" }
 }
@@ -76,7 +76,7 @@ fn with_cause(finding: Finding, cause: &TokenCause) -> Finding {
     }
 }
 
-/// The finding that some answers are loud where the others are not; `None` where none is.
+/// The finding that some answers differ far more than the others; `None` where none does.
 pub(super) fn sequences_off(unit: &LogprobsUnit, loudness: &Loudness<'_>, noise: f64) -> Option<Finding> {
     let mut loud: Vec<_> = loudness.loud().collect();
     loud.sort_by(|x, y| y.mean.total_cmp(&x.mean));

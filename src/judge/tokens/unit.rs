@@ -1,4 +1,4 @@
-//! One comparison of log-probabilities, judged.
+//! Judges one comparison of log-probabilities.
 
 use super::cause::{TokenCause, cause};
 use super::groups::{Loudness, RankClass};
@@ -14,31 +14,32 @@ use crate::result::number::Number;
 use crate::result::unit::{AnyUnit, LogprobsSide, LogprobsUnit, LoudToken, MapRow, RankLevel, StepLevel};
 use crate::verdict::Severity;
 
-/// Answers of the picture.
+/// Most answers in the picture.
 const DRAWN: usize = 48;
 /// Mean difference above which the baseline's own engine and trainer disagree, in nats.
 const BASELINE_OFF: f64 = 0.05;
-/// Times the baseline's own mean difference, and the least, from which on a candidate is less precise.
+/// Factor over the baseline's own mean difference from which on a candidate is less precise.
 const LESS_PRECISE: f64 = 10.0;
+/// Least mean difference of such a candidate, in nats.
 const LEAST_LESS_PRECISE: f64 = 0.003;
 
-/// Policy and noise that a comparison is judged by.
+/// Policy, noise and reference for judging a comparison.
 #[derive(Clone, Copy)]
 pub struct TokensContext<'a> {
     /// The policy.
     pub policy: &'a TokensPolicy,
     /// The noise.
     pub noise: Noise,
-    /// The baseline's own comparison; `None` where it has none.
+    /// The comparison of the baseline's own engine and trainer; `None` where it has none.
     pub reference: Option<Reference<'a>>,
 }
 
-/// The baseline's own comparison.
+/// The comparison of the baseline's own engine and trainer.
 #[derive(Clone, Copy)]
 pub struct Reference<'a> {
     /// Its measures.
     pub measures: Measures,
-    /// Its answers.
+    /// Notes about its answers.
     pub notes: &'a Notes,
 }
 
@@ -50,7 +51,7 @@ pub struct JudgedTokens {
     pub findings: Vec<Finding>,
 }
 
-/// Judges a side's own comparison.
+/// Judges the comparison of a side's engine with its trainer.
 pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext<'_>) -> JudgedTokens {
     let mut judged = judge(LogprobsUnit::empty(side, (context.noise.nats, context.noise.source)), measured, context);
     let evidence = &mut judged.unit.evidence;
@@ -66,33 +67,37 @@ pub fn judge_own(side: LogprobsSide, measured: &Measured, context: TokensContext
     judged
 }
 
-/// Judges what both sides have; `is_beside` where the candidate's own comparison carries the verdict.
+/// Judges the comparison of the candidate with the baseline. `is_beside` says that the candidate's own comparison decides the verdict.
 pub fn judge_across(across: &Across, is_beside: bool, context: TokensContext<'_>) -> JudgedTokens {
     let mut unit = LogprobsUnit::empty(LogprobsSide::Across, (context.noise.nats, context.noise.source));
-    let [ours, theirs] = across.quantities;
-    unit.quantity =
-        if ours == theirs { ours.as_str().to_owned() } else { format!("{}-{}", ours.as_str(), theirs.as_str()) };
+    let [candidate, baseline] = across.quantities;
+    unit.quantity = if candidate == baseline {
+        candidate.as_str().to_owned()
+    } else {
+        format!("{}-{}", candidate.as_str(), baseline.as_str())
+    };
     let context = TokensContext { reference: None, ..context };
     let mut judged = judge(unit, &across.measured, context);
-    let [ours, theirs] = across.answers;
+    let [candidate, baseline] = across.answers;
     let evidence = &mut judged.unit.evidence;
-    // Where each side is held against itself, answers that only one of them sampled lack nothing.
-    evidence.offered = if is_beside { across.shared } else { ours.max(theirs) };
-    let [of_theirs, of_ours] = &mut evidence.one_sided;
-    (*of_theirs, *of_ours) = (theirs.saturating_sub(across.shared), ours.saturating_sub(across.shared));
+    // Where each side is compared with itself, answers that only one side sampled are not missing.
+    evidence.offered = if is_beside { across.shared } else { candidate.max(baseline) };
+    let [baseline_alone, candidate_alone] = &mut evidence.one_sided;
+    (*baseline_alone, *candidate_alone) =
+        (baseline.saturating_sub(across.shared), candidate.saturating_sub(across.shared));
     judged
 }
 
-/// Answers that either side names: step by step where both number their steps, else together. The candidate may run on.
-fn offered(ours: &Notes, theirs: Option<&Notes>) -> u64 {
-    let (ours, theirs) = (ours.by_step(), theirs.map(Notes::by_step).unwrap_or_default());
-    let all_ours: u64 = ours.values().sum();
-    let is_numbered = ours.keys().chain(theirs.keys()).all(|step| step.number().is_some());
-    if !is_numbered || !ours.keys().any(|step| theirs.contains_key(step)) {
-        return all_ours.max(theirs.values().sum());
+/// Number of answers that either side has: step by step where both number their steps, else in total. The candidate may have more steps.
+fn offered(candidate: &Notes, baseline: Option<&Notes>) -> u64 {
+    let (candidate, baseline) = (candidate.by_step(), baseline.map(Notes::by_step).unwrap_or_default());
+    let all_of_candidate: u64 = candidate.values().sum();
+    let is_numbered = candidate.keys().chain(baseline.keys()).all(|step| step.number().is_some());
+    if !is_numbered || !candidate.keys().any(|step| baseline.contains_key(step)) {
+        return all_of_candidate.max(baseline.values().sum());
     }
-    let missing = theirs.iter().map(|(step, count)| count.saturating_sub(ours.get(step).copied().unwrap_or(0)));
-    all_ours + missing.sum::<u64>()
+    let missing = baseline.iter().map(|(step, count)| count.saturating_sub(candidate.get(step).copied().unwrap_or(0)));
+    all_of_candidate + missing.sum::<u64>()
 }
 
 fn judge(mut unit: LogprobsUnit, measured: &Measured, context: TokensContext<'_>) -> JudgedTokens {
@@ -212,7 +217,7 @@ fn known(value: f64) -> Option<Number> {
     (!value.is_nan()).then_some(Number(value))
 }
 
-/// The step that lies farthest above its limits; of several that lie as far, the loudest.
+/// The step that exceeds its limits most: by level, then by value.
 fn worst(meter: &Meter, limits: &TokenLimits) -> Option<Worst> {
     let steps = meter.steps.iter().filter(|(_, sums)| sums.tokens > 0);
     let steps = steps.map(|(step, sums)| Worst { step: step.clone(), exceeded: limits.exceeded(&sums.measures()) });
@@ -224,7 +229,7 @@ fn worst(meter: &Meter, limits: &TokenLimits) -> Option<Worst> {
     })
 }
 
-/// The cause that aligning found.
+/// The cause that findings from the alignment show.
 fn of_findings(findings: &[Finding]) -> Option<TokenCause> {
     let has = |rule| findings.iter().any(|finding| finding.is(rule));
     if has(&rules::PROMPT_DIFFERS) {
@@ -248,7 +253,7 @@ fn note_cause(unit: &mut LogprobsUnit, cause: Option<&TokenCause>) {
     }
 }
 
-/// Whether bits are equal where that is suspicious, or differ where they may not.
+/// Finding about bits that are equal where that is suspicious, or that differ where the policy demands equal ones.
 fn bits(unit: &LogprobsUnit, meter: &Meter, policy: &TokensPolicy, is_quiet: bool) -> Option<Finding> {
     let sums = meter.all();
     if policy.bitwise {
@@ -261,16 +266,17 @@ fn bits(unit: &LogprobsUnit, meter: &Meter, policy: &TokensPolicy, is_quiet: boo
     is_equal.then(|| Finding::new(&rules::EQUAL_BITS, unit.name()).with("tokens", sums.tokens))
 }
 
-/// Whether the candidate's engine is less precise than the baseline's, within limits.
+/// Finding about a candidate whose engine is less precise than the baseline's, although within limits.
 fn precision(unit: &LogprobsUnit, reference: Reference<'_>, policy: &TokensPolicy) -> Option<Finding> {
-    let (ours, theirs) = (unit.mean_abs?.0, reference.measures.mean_abs);
-    let is_less = ours > LESS_PRECISE * theirs && ours > LEAST_LESS_PRECISE;
+    let (candidate, baseline) = (unit.mean_abs?.0, reference.measures.mean_abs);
+    let is_less = candidate > LESS_PRECISE * baseline && candidate > LEAST_LESS_PRECISE;
     let severity = if policy.strict { Severity::Fail } else { Severity::Info };
-    let finding = Finding::new(&rules::OTHER_PRECISION, unit.name()).with("value", ours).with("baseline", theirs);
+    let finding =
+        Finding::new(&rules::OTHER_PRECISION, unit.name()).with("value", candidate).with("baseline", baseline);
     is_less.then(|| finding.with_severity(severity))
 }
 
-/// The answers of the picture: the loud ones first, then the loudest of the others.
+/// Fills the picture with the answers of the largest mean difference, the largest first.
 fn map(unit: &mut LogprobsUnit, meter: &Meter, loudness: &Loudness<'_>) {
     let is_loud =
         |sequence: &Sequence| loudness.stands_out() && loudness.loud().any(|loud| std::ptr::eq(loud, sequence));

@@ -54,20 +54,20 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn run(&mut self, bench: &[Distinct], cmp: &[Distinct]) -> Result<(), Exception> {
         for entry in bench {
-            let (ours, count) = (stack(entry)?, count(entry)?);
-            match first_match(ours, cmp)? {
-                Some(other) => self.row(Some(ours), Some(stack(other)?), [count, self::count(other)?]),
-                None => self.row(Some(ours), None, [count, 0]),
+            let (baseline, count) = (stack(entry)?, count(entry)?);
+            match first_match(baseline, cmp)? {
+                Some(other) => self.row(Some(baseline), Some(stack(other)?), [count, self::count(other)?]),
+                None => self.row(Some(baseline), None, [count, 0]),
             }
         }
         for entry in cmp {
-            let theirs = stack(entry)?;
+            let candidate = stack(entry)?;
             let mut matched = false;
             for other in bench {
-                matched = matched || stacks_match(stack(other)?, theirs);
+                matched = matched || stacks_match(stack(other)?, candidate);
             }
             if !matched {
-                self.row(None, Some(theirs), [0, count(entry)?]);
+                self.row(None, Some(candidate), [0, count(entry)?]);
             }
         }
         Ok(())

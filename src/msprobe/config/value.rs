@@ -26,7 +26,7 @@ pub(super) fn equal(a: &Json, b: &Json, nested: bool) -> bool {
     }
 }
 
-/// Equality of two numbers; `nested` as in [`equal`].
+/// Equality of two numbers in Python; inside a container (`nested`) NaN equals NaN.
 #[allow(clippy::float_cmp, reason = "Python compares exactly")]
 pub(super) fn same_number(a: f64, b: f64, nested: bool) -> bool {
     a == b || (nested && a.is_nan() && b.is_nan())

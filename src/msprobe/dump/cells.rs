@@ -174,7 +174,7 @@ fn statistic(value: &Json) -> Cell<'static> {
     }
 }
 
-/// The statistics of a value, as [`Half::of`] has them.
+/// The statistics of a value, as in its half of a row.
 pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell<'_>; 4] {
     match leaf.value {
         Value::Tensor(record) => tensor_statistics(&record),
@@ -182,7 +182,7 @@ pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell<'_>; 4] {
     }
 }
 
-/// The element type of a value, as [`Half::of`] has it.
+/// The element type of a value, as in its half of a row.
 pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
     match leaf.value {
         Value::Tensor(record) => record.dtype.into(),
@@ -202,8 +202,8 @@ fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell<'static>; 4] {
 
 /// Repeats what pandas does to the four statistics of one side when it makes columns of them.
 ///
-/// A column of whole and other numbers becomes one of floats. Where all four columns are numeric and any value is
-/// a float, all become floats. So every row has to be [seen](Self::of) before it is [applied](Self::apply) to one.
+/// A column of whole and other numbers becomes one of floats. If all four columns are numeric and any value is a float, all become
+/// floats. The kinds of every row therefore have to be joined before they are [applied](Self::apply) to one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Inference([ColumnKind; 4]);
 

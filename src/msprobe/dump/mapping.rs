@@ -67,14 +67,14 @@ pub fn parse_interfaces(name: &str, text: &str) -> Result<Vec<RenamedOperation>>
         let mut places = Vec::new();
         for (part, keys) in PLACES {
             let listed = |side: &str| keys.iter().find_map(|key| entry.get(format!("{side}_{key}"))).map(list);
-            if let (Some(ours), Some(theirs)) = (listed("ms"), listed("pt")) {
-                if ours.len() != theirs.len() {
+            if let (Some(candidate), Some(baseline)) = (listed("ms"), listed("pt")) {
+                if candidate.len() != baseline.len() {
                     return Err(wrong(format!(
                         "entry {}, {from}: lists of `{part}` have different lengths",
                         index + 1
                     )));
                 }
-                places.push((part.to_owned(), ours.into_iter().zip(theirs).collect()));
+                places.push((part.to_owned(), candidate.into_iter().zip(baseline).collect()));
             }
         }
         Ok(RenamedOperation { from, to, places })

@@ -1,5 +1,5 @@
-//! Two checkpoints under common names: prefixes taken off, the policy's names applied, the pieces of ranks put together, fused
-//! tensors taken apart, padded vocabularies cut, and the output layer of tied embeddings held against the embedding.
+//! Bringing two checkpoints under common names: prefixes are removed, the policy's names applied, the pieces of ranks joined,
+//! fused tensors split, padded vocabularies cut, and the output layer of tied embeddings compared with the embedding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ pub fn aligned(baseline: Checkpoint, candidate: Checkpoint, rules: &[NameRule]) 
     aligned
 }
 
-/// Two checkpoints of which a configuration says that the output layer is the embedding: one that stores both holds copies, and
-/// the copy that the other lacks is not missing. They stay as they are where no configuration says so.
+/// Handles tied embeddings where a configuration declares them: a side that stores both tensors holds copies, and a copy that
+/// the other side lacks does not count as missing. Without such a configuration both checkpoints stay as they are.
 pub fn untied(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoint>, Vec<Replica>) {
     let mut aligned = Aligned { checkpoints: PerSide { baseline, candidate }, ..Aligned::default() };
     if aligned.checkpoints.each().any(|side| side.facts.is_tied == Some(true)) {
@@ -67,7 +67,7 @@ pub fn untied(baseline: Checkpoint, candidate: Checkpoint) -> (PerSide<Checkpoin
 }
 
 impl Aligned {
-    /// Takes off what all names of a side begin with, where the other side's names then fit better.
+    /// Removes the prefix that all names of a side share, where the names of both sides then agree better.
     fn without_prefixes(&mut self) {
         for is_moment in [false, true] {
             let names = PerSide::of(|side| names_of(&self.checkpoints[side], is_moment));
@@ -112,7 +112,7 @@ impl Aligned {
         }
     }
 
-    /// Cuts embedding and output layer to the vocabulary. It is known from a configuration; else the side with fewer rows has it.
+    /// Cuts embedding and output layer to the size of the vocabulary: that of a configuration, else the smaller number of rows.
     fn cut_vocabulary(&mut self) {
         let known = self.checkpoints.each().filter_map(|side| side.facts.vocabulary).min();
         let names: Vec<String> =
@@ -125,7 +125,7 @@ impl Aligned {
             let (Some(b), Some(c)) = (rows.baseline, rows.candidate) else { continue };
             let fewer = b.min(c);
             let vocabulary = match known {
-                // A side that lacks tokens is told by its shape.
+                // A side with fewer rows than the vocabulary is reported by its shape.
                 Some(known) if known > fewer => continue,
                 Some(known) => known,
                 None => fewer,
@@ -150,7 +150,8 @@ impl Aligned {
         }
     }
 
-    /// An output layer that only one side stores is the embedding of the other, unless that says that it is not.
+    /// Treats an output layer that only one side stores as a copy of the embedding, unless the other side's configuration denies
+    /// tied embeddings.
     fn untie(&mut self) {
         for (embedding, output) in [
             ("model.embed_tokens.weight", "lm_head.weight"),
@@ -183,7 +184,7 @@ impl Aligned {
         }
     }
 
-    /// Moments that only one side stores are counted, not missed: a converted model has none.
+    /// Removes optimizer moments that only one side stores, and counts them: a converted model has none.
     fn drop_one_sided_moments(&mut self) {
         let has = PerSide::of(|side| self.checkpoints[side].parameters.keys().any(|name| name.contains('@')));
         for side in [Side::Baseline, Side::Candidate] {
@@ -210,12 +211,12 @@ fn names_of(checkpoint: &Checkpoint, is_moment: bool) -> Vec<String> {
     checkpoint.parameters.keys().filter(|name| name.contains('@') == is_moment).cloned().collect()
 }
 
-/// The prefixes of both sides without which most names are common; where none are, those without which most are known.
+/// The prefixes of both sides whose removal makes most names common, and then most names known ones.
 fn better_prefixes(baseline: &[String], candidate: &[String]) -> PerSide<String> {
-    let (ours, theirs) = (prefixes(baseline), prefixes(candidate));
+    let (baseline_prefixes, candidate_prefixes) = (prefixes(baseline), prefixes(candidate));
     let mut best = ((0, 0), PerSide::default());
-    for own in &ours {
-        for other in &theirs {
+    for own in &baseline_prefixes {
+        for other in &candidate_prefixes {
             let left = without(baseline, own);
             let right = without(candidate, other);
             let common = left.intersection(&right).count();
@@ -228,7 +229,7 @@ fn better_prefixes(baseline: &[String], candidate: &[String]) -> PerSide<String>
     best.1
 }
 
-/// Beginnings that all names share, up to a dot, the shortest first.
+/// Prefixes up to a dot that all names share, the shortest first, beginning with the empty one.
 fn prefixes(names: &[String]) -> Vec<String> {
     let mut prefixes = vec![String::new()];
     let Some(first) = names.first() else { return prefixes };
@@ -246,7 +247,7 @@ fn without<'a>(names: &'a [String], prefix: &str) -> BTreeSet<&'a str> {
     names.iter().filter_map(|name| name.strip_prefix(prefix)).collect()
 }
 
-/// Whether a name is one of a model by itself.
+/// Whether a name begins as names of a model without any wrapper do.
 fn is_known(name: &str) -> bool {
     const BEGINNINGS: [&str; 7] =
         ["model.layers.", "model.embed_tokens.", "model.norm.", "lm_head.", "decoder.", "embedding.", "output_layer."];

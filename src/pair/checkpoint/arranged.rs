@@ -1,5 +1,5 @@
-//! Checkpoints of both sides as they are held against each other: file by file where both wrote the same files, else each
-//! folder of ranks as one, and of several iterations the last.
+//! Choice of what is compared of both sides' checkpoints: file by file where both wrote the same files, else each folder of
+//! ranks as one checkpoint, and the last of several iterations.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::verdict::PerSide;
 pub struct Arranged {
     /// Checkpoints that are compared.
     pub places: PerSide<Vec<CheckpointPlace>>,
-    /// Earlier iterations, the latest last; they tell what is stale.
+    /// Earlier iterations, the latest last; they show stale tensors.
     pub earlier: PerSide<Vec<CheckpointPlace>>,
-    /// Files of an optimizer beside a whole model, which no folder of ranks has a partner for.
+    /// Optimizer files beside a whole model, which have no partner in a folder of ranks.
     pub optimizers: PerSide<Vec<CheckpointPlace>>,
-    /// Whether tensors are put together and brought under common names before they are compared.
+    /// Whether the pieces of ranks are joined and names translated before tensors are compared.
     pub is_aligned: bool,
 }
 
@@ -46,7 +46,7 @@ pub fn arranged(baseline: &[CheckpointPlace], candidate: &[CheckpointPlace], is_
     }
 }
 
-/// The checkpoints without files of an optimizer that lie beside a model, and those: `optimizer.pt` as `transformers` writes it.
+/// Splits off optimizer files that lie beside a model (`optimizer.pt`, as `transformers` writes it): the others, and those.
 fn without_optimizers(places: Vec<CheckpointPlace>) -> (Vec<CheckpointPlace>, Vec<CheckpointPlace>) {
     let folder =
         |place: &CheckpointPlace| place.path.rsplit_once('/').map_or(String::new(), |(above, _)| above.to_owned());
@@ -59,7 +59,7 @@ fn without_optimizers(places: Vec<CheckpointPlace>) -> (Vec<CheckpointPlace>, Ve
     (rest, aside)
 }
 
-/// The checkpoints without earlier ones of the same run, and those.
+/// Splits off earlier checkpoints of the same run: the others, and the earlier ones.
 fn latest(places: Vec<CheckpointPlace>) -> (Vec<CheckpointPlace>, Vec<CheckpointPlace>) {
     let mut run: Vec<CheckpointPlace> = in_order(&places).into_iter().map(|(_, place)| place.clone()).collect();
     run.pop();

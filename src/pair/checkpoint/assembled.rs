@@ -1,4 +1,4 @@
-//! Pieces of tensor-parallel ranks to whole tensors, and fused tensors to their parts, by the place that Megatron gives each.
+//! Joining the pieces of tensor-parallel ranks into whole tensors, and splitting fused tensors, as Megatron places them.
 //!
 //! Columns of a module are cut along the first axis of its weight, rows along the second; norms and routers are copies. The
 //! fused queries, keys and values stand in groups: for each head of the keys its heads of the queries, then the key, then the
@@ -26,7 +26,7 @@ pub struct Replica {
     pub copies: [TensorData; 2],
 }
 
-/// Tensors of one side, put together.
+/// Whole tensors of one side, joined from the pieces of its ranks.
 #[derive(Debug, Default)]
 pub(super) struct Assembled {
     /// By the names that both sides are compared under.
@@ -63,7 +63,7 @@ fn placement(name: &str) -> Option<Placement> {
     })
 }
 
-/// Puts the tensors of a side together under the names of `spelling`. What has no name of Megatron stays as it is.
+/// Joins the tensors of a side under the names of `spelling`. Tensors without a Megatron name stay as they are.
 pub(super) fn assembled(
     side: Side,
     parameters: BTreeMap<String, Parameter>,
@@ -90,7 +90,7 @@ pub(super) fn assembled(
     assembly.out
 }
 
-/// Whether the first projection of a layer holds a gate: it has twice the rows that the second has columns.
+/// Whether the first projection of a layer includes a gate: it then has twice as many rows as the second has columns.
 fn is_gated(name: &str, parameters: &BTreeMap<String, Parameter>) -> bool {
     if placement(name) != Some(Placement::FusedGate) {
         return false;
@@ -119,7 +119,7 @@ struct Assembly<'a> {
     out: Assembled,
 }
 
-/// Parts of a fused tensor, or why it has none.
+/// Parts of a fused tensor, each with its pieces in the order of ranks; or the reason why there are none.
 type Parts = Result<Vec<(Part, Vec<TensorData>)>, String>;
 
 impl Assembly<'_> {
@@ -127,7 +127,7 @@ impl Assembly<'_> {
         self.out.parameters.insert(name, parameter);
     }
 
-    /// A tensor that cannot be read: under the names that its parts have.
+    /// Adds an unreadable tensor under the names of its parts.
     fn unread(&mut self, name: &str, reason: &str) {
         let parts: &[Part] = match placement(name) {
             Some(Placement::FusedAttention) => &[Part::Query, Part::Key, Part::Value],
@@ -139,7 +139,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Puts a tensor together.
+    /// Joins the pieces of a tensor.
     fn take(&mut self, name: &str, pieces: Pieces, placement: Placement) {
         let of = pieces.of;
         let own = self.without_copies(name, pieces);
@@ -181,7 +181,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// One piece of each rank; the copies that other ranks hold become replicas.
+    /// One piece per tensor-parallel rank; further copies of it become replicas.
     fn without_copies(&mut self, name: &str, pieces: Pieces) -> Vec<Piece> {
         let mut own: BTreeMap<u32, Piece> = BTreeMap::new();
         for piece in pieces.pieces {
@@ -211,12 +211,12 @@ impl Assembly<'_> {
         Ok(vec![(Part::Whole, vec![first.tensor])])
     }
 
-    /// Queries, keys and values.
+    /// Splits a fused attention tensor into queries, keys and values.
     fn attention(&mut self, name: &str, own: Vec<Piece>) -> Parts {
         let ranks = own.len() as u64;
         let (Some(heads), Some(kv_heads)) = (self.facts.heads, self.facts.kv_heads) else {
             return match self.spelling {
-                // Both sides are fused alike, unless keys are copied.
+                // Without the number of heads the tensor stays fused; both sides are fused alike, unless keys are copied.
                 Spelling::Megatron => Ok(vec![(Part::Whole, tensors(own))]),
                 Spelling::HuggingFace { .. } => {
                     Err("the number of heads is not known; put the model's config.json beside the checkpoint".into())
@@ -249,7 +249,7 @@ impl Assembly<'_> {
         Ok(vec![(Part::Query, queries), (Part::Key, all(keys)), (Part::Value, all(values))])
     }
 
-    /// Keeps the first copy of a head; another is a replica.
+    /// Keeps the first copy of a head; a further copy becomes a replica.
     fn keep(
         &mut self,
         name: &str,
@@ -275,7 +275,7 @@ fn tensors(own: Vec<Piece>) -> Vec<TensorData> {
     own.into_iter().map(|piece| piece.tensor).collect()
 }
 
-/// Gate and up of each rank.
+/// Splits the piece of each rank into the gate and the half that the gate multiplies.
 fn halves(own: Vec<Piece>) -> Parts {
     let (mut gates, mut ups) = (Vec::new(), Vec::new());
     for piece in own {

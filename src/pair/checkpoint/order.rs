@@ -8,7 +8,7 @@ use crate::read::checkpoint::{CheckpointPlace, Format};
 pub fn in_order(places: &[CheckpointPlace]) -> Vec<(u64, &CheckpointPlace)> {
     let mut runs: BTreeMap<String, BTreeMap<u64, &CheckpointPlace>> = BTreeMap::new();
     for place in places {
-        // The number of a folder of ranks is its own, not that of a folder above it.
+        // A folder of ranks has its number in its own name, so a file name is appended to make it a folder of the path.
         let path = match place.format {
             Format::Whole => place.path.clone(),
             _ => format!("{}/ranks", place.path),
@@ -21,7 +21,7 @@ pub fn in_order(places: &[CheckpointPlace]) -> Vec<(u64, &CheckpointPlace)> {
     run.into_iter().collect()
 }
 
-/// The number at the end of a folder's name, or of the file's where no folder has one, and the path without it.
+/// The path without the number of its step, and the number: that at the end of a folder's name, else of the file's.
 fn step_of(path: &str) -> Option<(String, u64)> {
     let parts: Vec<&str> = path.split('/').collect();
     let (file, folders) = parts.split_last()?;

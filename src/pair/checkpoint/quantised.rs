@@ -1,4 +1,4 @@
-//! Scales that lie beside the codes of quantised weights: found by name and shape, and taken out of the list of parameters.
+//! Scales stored beside the codes of quantised weights: found by name and shape, and removed from the list of parameters.
 //!
 //! A code means nothing without its scale. Writers name it `weight_scale_inv` (fp8 in blocks of 128, to be multiplied with),
 //! `weight_scale`, `scale`, or `SCB` (the largest number of a row, which 127 stands for).
@@ -18,7 +18,7 @@ const LARGEST_INT8: f32 = 127.0;
 /// Name of a scale that is the largest number of a row.
 const PER_ROW_MAXIMUM: &str = "SCB";
 
-/// Takes the scales and zero points of quantised weights out of the parameters and puts them beside their weights.
+/// Moves the scales and zero points of quantised weights from the parameters to the weights' scales.
 pub fn take_scales(checkpoint: &mut Checkpoint) {
     let quantised: Vec<String> = checkpoint
         .parameters
@@ -38,7 +38,7 @@ fn holds_codes(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::I8 | Dtype::U8 | Dtype::F8E4M3 | Dtype::F8E5M2)
 }
 
-/// The scale of a weight, and the names that it is made of.
+/// The scale of a weight, and the names of the tensors that it consists of.
 fn scale_of(name: &str, parameters: &BTreeMap<String, Parameter>) -> Option<(Scale, Vec<String>)> {
     let codes = tensor(parameters, name)?;
     let module = name.rsplit_once('.').map_or("", |(module, _)| module);

@@ -1,4 +1,5 @@
-//! Names of a policy: what the baseline's tensors are called on the candidate's side, split, joined and transposed.
+//! The policy's mapping of tensor names: renames the baseline's tensors to the candidate's names, and splits, joins and
+//! transposes them.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ impl NameRule {
 /// Parts of a name, by the captures that stand for them.
 type Captured = Vec<(String, String)>;
 
-/// Renames the baseline's tensors, each by the first rule that fits; gives the rules back that fitted none.
+/// Renames the baseline's tensors, each by the first rule that fits. Returns the `from` patterns of unused rules too.
 pub(super) fn renamed(
     mut parameters: BTreeMap<String, Parameter>,
     rules: &[NameRule],
@@ -69,13 +70,12 @@ pub(super) fn renamed(
     (done, unused)
 }
 
-/// The name of a weight, and what makes it that of a moment.
+/// Splits the mark of an optimizer moment (`@exp_avg`) off a name: the weight's name, and the mark.
 fn with_moment(name: &str) -> (&str, &str) {
     name.split_at(name.find('@').unwrap_or(name.len()))
 }
 
-/// The parts of a name that the captures of a pattern stand for; `None` where it does not fit. A capture stands for letters up
-/// to the next dot.
+/// The values of a pattern's captures in a name; `None` where the name does not fit. A capture matches up to the next dot.
 fn captured(pattern: &str, name: &str) -> Option<Captured> {
     let (mut text, mut rest, mut names) = (String::from("^"), pattern, Vec::new());
     while let Some((before, behind)) = rest.split_once('{') {
@@ -91,7 +91,7 @@ fn captured(pattern: &str, name: &str) -> Option<Captured> {
     let found = found.captures(name)?;
     let parts = found.iter().skip(1).flatten().map(|part| part.as_str().to_owned());
     let captured: Captured = names.into_iter().map(str::to_owned).zip(parts).collect();
-    // A capture that stands twice stands for the same text.
+    // A capture that occurs twice has to match the same text.
     (filled(pattern, &captured) == name).then_some(captured)
 }
 
@@ -100,13 +100,13 @@ fn filled(pattern: &str, captured: &Captured) -> String {
     captured.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(&format!("{{{name}}}"), part))
 }
 
-/// The tensors under their new names; one that cannot be made is unread, and one that does not divide keeps its shape.
+/// The tensors under their new names. Tensors that cannot be computed become unread; one that does not divide stays whole.
 fn moved(taken: Vec<Parameter>, targets: Vec<String>, rule: &NameRule) -> Vec<(String, Parameter)> {
     let mut tensors = Vec::new();
     for parameter in taken {
         match parameter {
             Parameter::Tensor(tensor) => tensors.push(tensor),
-            // Pieces of ranks are put together under a name that is known.
+            // Pieces of ranks are joined later, under a name whose placement is known.
             other if targets.len() == 1 && !rule.transpose => {
                 return targets.into_iter().map(|target| (target, again(&other))).collect();
             }

@@ -30,7 +30,7 @@ pub(super) enum Spelling {
 }
 
 impl Spelling {
-    /// The name of a tensor, or of a part of it, whose Megatron name is `name`. A moment keeps its mark.
+    /// The name, in this spelling, of a tensor or a part of it whose Megatron name is `name`. A moment keeps its mark.
     pub(super) fn name(self, name: &str, part: Part) -> String {
         let (weight, moment) = name.split_at(name.find('@').unwrap_or(name.len()));
         let spelled = match self {
@@ -69,7 +69,7 @@ fn hugging_face(name: &str, part: Part, is_mixtral: bool) -> String {
     spelled.map_or_else(|| Spelling::Megatron.name(name, part), |(layer, rest)| format!("model.layers.{layer}.{rest}"))
 }
 
-/// The name inside of a layer; `None` where there is no such one.
+/// The Hugging Face name within a layer; `None` where there is none.
 fn inside_of_layer(rest: &str, part: Part, is_mixtral: bool) -> Option<String> {
     if let Some(expert) = rest.strip_prefix("mlp.experts.local_experts.") {
         let (number, inside) = expert.split_once('.')?;

@@ -1,4 +1,4 @@
-//! Step with step, window with window.
+//! Pairing of values: step with step, or window with window.
 //!
 //! A loss logged every k steps is the mean over the window since the last log line. Where two runs log at
 //! different intervals, equal step numbers mean different windows; then neighbouring windows are joined until
@@ -18,7 +18,7 @@ pub enum PairedBy {
     Step,
     /// Windows of steps, joined until both sides cover the same.
     Window,
-    /// The position, as a source has no step numbers.
+    /// The position, because a source has no step numbers.
     Position,
 }
 
@@ -55,9 +55,9 @@ pub struct Aligned<'a> {
 /// Meaning of the values of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
-    /// Whether each is the mean over the steps since the last; else it is of its step alone.
+    /// Whether each value is the mean over the steps since the last record; else it is the value of its step.
     pub are_means: bool,
-    /// Whether the data showed it; else the form of the file did.
+    /// Whether this follows from the data; else it follows from the file's format.
     pub by_data: bool,
 }
 
@@ -67,7 +67,7 @@ impl Values {
         if self.are_means { "mean" } else { "sample" }
     }
 
-    /// The name of what showed it, in results.
+    /// The name in results of the evidence for it.
     pub fn source(self) -> &'static str {
         if self.by_data { "data" } else { "form" }
     }
@@ -97,7 +97,7 @@ pub struct Coverage {
     pub beyond: u64,
     /// Steps from the first to the last one of the baseline.
     pub span: u64,
-    /// Ranges of baseline steps without a candidate value (first and last step), at most [`Coverage::RANGES`].
+    /// Ranges of baseline steps without a candidate value (first and last step), at most [`Self::RANGES`].
     pub missing: Vec<(u64, u64)>,
 }
 
@@ -157,16 +157,16 @@ impl<'a> Aligned<'a> {
     }
 }
 
-/// Reason for which no value of one side belongs to one of the other.
+/// Reason why two series cannot be paired at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// Their points are numbered by different counters, or on one side only.
     Counters,
-    /// Neither side has numbers, and the two have not equally many points: a line that one lacks shifts all behind it.
+    /// Neither side has step numbers, and their lengths differ: a missing line would shift all points after it.
     Lengths,
 }
 
-/// The reason for which two series cannot be paired at all.
+/// The reason why two series cannot be paired; `None` where they can.
 pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<Obstacle> {
     if baseline.steps.is_numbered() || candidate.steps.is_numbered() {
         return (!baseline.counter.is_comparable(candidate.counter)).then_some(Obstacle::Counters);
@@ -174,7 +174,7 @@ pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<Obstacle> {
     (baseline.steps.len() != candidate.steps.len()).then_some(Obstacle::Lengths)
 }
 
-/// Pairs the values of two sources of a metric that is `kept` in one way.
+/// Pairs the values of two sources; `kept` is the manner in which the metric is logged.
 pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, kept: Kept) -> Aligned<'a> {
     let numbered = baseline.series.steps.is_numbered() && candidate.series.steps.is_numbered();
     if obstacle(&baseline.series, &candidate.series).is_some() {
@@ -189,7 +189,7 @@ pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, kept: Kept) -> A
         return at_other_intervals(baseline, candidate);
     }
     let mut aligned = by_step(baseline, candidate);
-    // Of two files of which one holds samples, a record of either stands for its step alone.
+    // Where only one of the two files may hold window means, each record counts for its own step only.
     let is_alike = baseline.logged.may_be_windows() == candidate.logged.may_be_windows() && kept != Kept::Evaluated;
     let (longest, other) = if is_alike { (longest(baseline), longest(candidate)) } else { (1, 1) };
     aligned.coverage = coverage(windows_up_to(baseline, longest), windows_up_to(candidate, other));
@@ -199,7 +199,7 @@ pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, kept: Kept) -> A
     aligned
 }
 
-/// Pairs a loss that the two sides log at different intervals, as samples or as means: by what the data show, else by the form
+/// Pairs a loss that the two sides log at different intervals, as samples or as means. The data decide which, else the format
 /// of the files.
 fn at_other_intervals<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
     let is_windowed = |source: &Source<'_>| source.logged == Logged::Windows;
@@ -213,7 +213,7 @@ fn at_other_intervals<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Alig
     let values = Values { are_means: shown.unwrap_or_else(by_form), by_data: shown.is_some() };
     let mut aligned = if values.are_means { means } else { samples };
     if !values.are_means {
-        // Where both sides meet, samples cover what lies between: their number is the interval's.
+        // With regular samples at common steps, the steps between them are covered too: only the interval differs.
         aligned.coverage = match aligned.len() >= COMMON && is_regular(baseline) && is_regular(candidate) {
             true => range_coverage(&aligned, baseline),
             false => coverage(windows_up_to(baseline, 1), windows_up_to(candidate, 1)),
@@ -226,7 +226,7 @@ fn at_other_intervals<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Alig
     aligned
 }
 
-/// Common steps that tell anything.
+/// Number of common steps from which a comparison means anything.
 const COMMON: usize = 5;
 
 /// Whether a source logs at its interval nearly always: what is missing from it was never logged.
@@ -237,7 +237,8 @@ fn is_regular(source: &Source<'_>) -> bool {
     steps.len() as u64 * 10 >= promised * 9
 }
 
-/// Whether values are means, as the data show: one way of pairing leaves less than half of the other's typical difference.
+/// Whether the data show that values are means. One way of pairing must leave at most half of the other's typical difference;
+/// `None` where neither does.
 fn told_by_data(samples: &Aligned<'_>, means: &Aligned<'_>) -> Option<bool> {
     const TIMES: f64 = 2.0;
     let typical = |aligned: &Aligned<'_>| {
@@ -246,10 +247,12 @@ fn told_by_data(samples: &Aligned<'_>, means: &Aligned<'_>) -> Option<bool> {
         if differences.len() < COMMON { None } else { median(differences) }
     };
     let (as_samples, as_means) = (typical(samples)?, typical(means)?);
-    match () {
-        () if TIMES * as_samples <= as_means => Some(false),
-        () if TIMES * as_means <= as_samples => Some(true),
-        () => None,
+    if TIMES * as_samples <= as_means {
+        Some(false)
+    } else if TIMES * as_means <= as_samples {
+        Some(true)
+    } else {
+        None
     }
 }
 
@@ -301,7 +304,7 @@ fn by_step<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
     aligned
 }
 
-/// A value over the steps `start ..= end - 1`; so step 0 has a window as well.
+/// A value over the steps `start ..= end - 1`, so that step 0 can have a window too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     start: u64,
@@ -315,7 +318,7 @@ impl Window {
         (self.end - self.start) as f64
     }
 
-    /// Joins the window behind this one to it, where it follows at once.
+    /// Extends this window by the next one, where that follows without a gap.
     fn join(&mut self, next: Option<Self>) -> bool {
         let Some(next) = next.filter(|next| next.start == self.end) else { return false };
         self.value = (self.value * self.len() + next.value * next.len()) / (self.len() + next.len());
@@ -324,12 +327,13 @@ impl Window {
     }
 }
 
-/// Steps that a record stands for at most.
+/// Largest number of steps that a record may cover.
 fn longest(source: &Source<'_>) -> u64 {
     if source.logged.may_be_windows() { source.interval } else { 1 }
 }
 
-/// The windows of a source: from the last log line on, and never longer than `longest`, so that a gap in the log stays a gap.
+/// The windows of a source. Each begins after the previous record and covers at most `longest` steps, so that a gap in the
+/// log stays a gap.
 fn windows_up_to<'s>(source: &'s Source<'_>, longest: u64) -> impl Iterator<Item = Window> + 's {
     source.series.points().scan(None::<u64>, move |last, (step, value)| {
         let end = step.saturating_add(1);
@@ -356,7 +360,7 @@ fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>, [longest, other]
             }
             continue;
         }
-        // Windows of equal beginning grow until they end together; a gap in one of them ends the attempt.
+        // Windows with the same start are extended until they end together; a gap in one of them drops both.
         let whole = match b.end.cmp(&c.end) {
             std::cmp::Ordering::Less => b.join(baselines.next_if(|next| next.start == b.end)),
             std::cmp::Ordering::Greater => c.join(candidates.next_if(|next| next.start == c.end)),

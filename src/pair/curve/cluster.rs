@@ -1,4 +1,4 @@
-//! Choice of the file of a side that a metric is read from.
+//! Choice of the file from which a metric of a side is read.
 //!
 //! A run often logs one metric several times: `trainer_state.json`, a side log, event files. Sources that agree
 //! on every shared step tell one story and form a [`Cluster`]; of a cluster one source is used and the others are
@@ -35,7 +35,7 @@ pub(super) type CurveId = (String, Option<u64>);
 pub struct Cluster<'a>(Vec<StoredSource<'a>>);
 
 impl<'a> Cluster<'a> {
-    /// The best source by itself.
+    /// The best source, without regard to the other side.
     pub(super) fn best(&self) -> &StoredSource<'a> {
         self.0.iter().min_by(|a, b| a.rank().cmp(&b.rank())).expect("invariant: a cluster is made around a source")
     }
@@ -44,7 +44,7 @@ impl<'a> Cluster<'a> {
         self.0.iter().any(|source| other.0.iter().any(|candidate| candidate.path == source.path))
     }
 
-    /// Takes out the source at `index`, goes on with the steps that only others have, and names the rest.
+    /// Returns the source at `index`, completed by steps that only other sources have; the remaining sources become duplicates.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -68,8 +68,8 @@ impl<'a> Cluster<'a> {
         Ok(chosen)
     }
 
-    /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so. Runs that a
-    /// tracker tells apart are different stories, equal values or not.
+    /// Whether a source holds the same values as all members. Runs that a tracker distinguishes never agree, even with equal
+    /// values.
     fn agrees(&self, source: &StoredSource<'_>) -> Result<bool> {
         for member in &self.0 {
             let same_run = member.run.is_none() || source.run.is_none() || member.run == source.run;
@@ -135,7 +135,7 @@ fn sources(files: &[CurveFile]) -> Result<Vec<(String, StoredSource<'_>)>> {
                 .iter()
                 .skip(start)
                 .any(|(metric, other)| *metric == canonical && other.series.rank() == series.rank());
-            // Two spellings of one metric in one file are two metrics: the file means something by it.
+            // Two spellings of one metric in one file are two metrics, because the file distinguishes them.
             let name = if taken { series.name().to_owned() } else { canonical };
             let source = source_of(file, series);
             let is_same = |(metric, earlier): &(String, StoredSource<'_>)| {
@@ -169,27 +169,27 @@ fn source_of<'a>(file: &'a CurveFile, series: &'a StoredSeries) -> StoredSource<
 /// The series of `chosen` with the steps that `other`, which agrees with it, has before its first and behind its last, and where both
 /// log at one interval also between; `None` where there are none.
 ///
-/// A run is all its files: what one of them lacks is not missing, and what one of them has is to be compared.
+/// A run consists of all its files: a step that one file lacks and another has is not missing, and is compared.
 fn completed(chosen: &StoredSource<'_>, other: &StoredSource<'_>) -> Result<Option<StoredSeries>> {
-    let (ours, theirs) = (chosen.series.shape(), other.series.shape());
-    let (Some((first, last)), Some((start, end))) = (ours.ends, theirs.ends) else { return Ok(None) };
-    let is_finer = ours.interval == theirs.interval && theirs.len > 1;
+    let (chosen_shape, other_shape) = (chosen.series.shape(), other.series.shape());
+    let (Some((first, last)), Some((start, end))) = (chosen_shape.ends, other_shape.ends) else { return Ok(None) };
+    let is_finer = chosen_shape.interval == other_shape.interval && other_shape.len > 1;
     let reaches_further = start < first || end > last;
     let comparable = chosen.series.counter().is_comparable(other.series.counter());
-    let is_numbered = ours.is_numbered && theirs.is_numbered && comparable;
+    let is_numbered = chosen_shape.is_numbered && other_shape.is_numbered && comparable;
     if !(is_numbered && (reaches_further || is_finer && may_have_gaps(chosen))) {
         return Ok(None);
     }
-    let (ours, theirs) = (chosen.series.load()?, other.series.load()?);
-    let known: BTreeSet<u64> = ours.steps.iter().collect();
+    let (chosen_points, other_points) = (chosen.series.load()?, other.series.load()?);
+    let known: BTreeSet<u64> = chosen_points.steps.iter().collect();
     let is_new = |step: &u64| (*step < first || *step > last || is_finer) && !known.contains(step);
-    if !theirs.steps.iter().any(|step| is_new(&step)) {
+    if !other_points.steps.iter().any(|step| is_new(&step)) {
         return Ok(None);
     }
-    chosen.series.with_points(theirs.points().filter(|(step, _)| is_new(step))).map(Some)
+    chosen.series.with_points(other_points.points().filter(|(step, _)| is_new(step))).map(Some)
 }
 
-/// Whether a series has fewer points than its ends and its interval promise.
+/// Whether a series has fewer points than its first step, last step and interval imply.
 fn may_have_gaps(source: &StoredSource<'_>) -> bool {
     let shape = source.series.shape();
     let promised = |(first, last): (u64, u64)| (last - first) / shape.interval.unwrap_or(1).max(1) + 1;

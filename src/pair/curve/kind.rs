@@ -1,7 +1,7 @@
 //! Kind of training of the runs that were paired: supervised, or reinforcement learning.
 //!
-//! The metrics of the baseline tell. Those of a candidate alone never do: nothing that it logs beside them may choose the
-//! rules that it is judged by.
+//! The metrics of the baseline decide. Those of the candidate alone never do, because a candidate must not choose the rules by
+//! which it is judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::kind::Role;
 use crate::read::curve::CurveFile;
 use crate::read::metric;
 
-/// Roles of a run of reinforcement learning, in the order of blame: what is set, what the engines disagree in, what was
-/// learned, and then the rest.
+/// Roles in reinforcement learning in the order in which they are blamed: settings, mismatch of the engines, results of
+/// learning, then the rest.
 const BLAME: [Role; 6] =
     [Role::Constant, Role::LearningRate, Role::Mismatch, Role::Reward, Role::EvalScore, Role::GradNorm];
 
@@ -48,7 +48,7 @@ impl CurvePairing<'_> {
         }
     }
 
-    /// Takes all runs for such of reinforcement learning, or none of them.
+    /// Treats all runs as reinforcement learning, or none of them.
     #[must_use]
     pub fn declared(mut self, is_rl: bool) -> Self {
         self.pairs.iter_mut().for_each(|pair| pair.set_kind(is_rl));
@@ -64,8 +64,8 @@ impl CurvePairing<'_> {
         self.pairs.iter().any(|pair| pair.is_rl) || self.unpaired.iter().any(one_sided)
     }
 
-    /// Sorts so that the plain loss leads, as it is what a report shows first; in reinforcement learning what is to blame
-    /// first.
+    /// Sorts the pairs: the plain loss comes first, because a report shows it first; in reinforcement learning, in the order of
+    /// blame.
     fn sort(&mut self) {
         self.pairs.sort_by(|a, b| {
             let blame = |pair: &PairedSources<'_>| {

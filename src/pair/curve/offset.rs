@@ -1,8 +1,8 @@
 //! Counters that agree but for an offset: one run counts its steps from 0, the other from 1.
 //!
-//! Shifted by the right number of steps, two records of one computation agree to noise; as they stand, they differ by what a
-//! loss changes within that many steps, and that is more by far. Only a loss tells: a learning rate or a norm may hardly change
-//! from step to step.
+//! Shifted by the right number of steps, two records of one computation agree up to noise. Unshifted, they differ by the
+//! change of the loss within that many steps, which is far more. Only a loss shows this: a learning rate or a norm may hardly
+//! change from step to step.
 
 use crate::median::median;
 use crate::read::curve::series::Series;
@@ -15,7 +15,7 @@ const TIMES: f64 = 10.0;
 /// Typical relative difference up to which shifted values agree to noise: ten times what one forward pass in bf16 allows.
 const NOISE: f64 = 1e-2;
 
-/// Steps to add to the candidate's, so that both sides agree; `None` where they agree best as they stand.
+/// Number to add to the candidate's steps so that both sides agree; `None` where they agree best unshifted.
 pub fn find(baseline: &Series, candidate: &Series) -> Option<i64> {
     if !baseline.counter.is_comparable(candidate.counter) || !baseline.steps.is_numbered() {
         return None;
@@ -23,7 +23,7 @@ pub fn find(baseline: &Series, candidate: &Series) -> Option<i64> {
     let as_they_stand = difference(baseline, candidate, 0);
     let starts = signed(baseline.steps.get(0)?)? - signed(candidate.steps.get(0)?)?;
     let met = common(baseline, candidate, 0);
-    // What pairs fewer steps than none does hides the others.
+    // A shift that pairs fewer steps than no shift would hide the unpaired ones; one step fewer is allowed.
     let shifts =
         [starts, 1, -1].into_iter().filter(|shift| *shift != 0 && common(baseline, candidate, *shift) + 1 >= met);
     let best = shifts.filter_map(|shift| {

@@ -1,14 +1,14 @@
-//! Steps for which a file holds values that differ: those count that lie worst.
+//! Steps for which a file holds several different values: the worst of them counts.
 //!
-//! Nothing says which of them the run computed. Each value looks for the nearest one of the other side at its step; the pair
-//! that is worst then stands in both series. Two files that hold the same two values therefore agree.
+//! The file does not show which value the run computed. Each value is paired with the nearest one of the other side at its
+//! step, and the worst pair enters both series. Two files that hold the same two values therefore agree.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::curve::series::Series;
 
-/// Lets the worst values stand at the steps with several of them; `more_is_better` where the metric has a better direction.
+/// Puts the worst pair of values at each step that has several; `more_is_better` is known where one direction is better.
 pub(super) fn take_worst(
     baseline: &mut Cow<'_, Series>,
     candidate: &mut Cow<'_, Series>,
@@ -19,11 +19,11 @@ pub(super) fn take_worst(
     if steps.is_empty() {
         return;
     }
-    let (ours, theirs) = (Values::new(baseline, &steps), Values::new(candidate, &steps));
+    let (baseline_values, candidate_values) = (Values::new(baseline, &steps), Values::new(candidate, &steps));
     let mut worst: [BTreeMap<u64, f64>; 2] = Default::default();
     for step in steps {
         let [for_baseline, for_candidate] = &mut worst;
-        let (b, c) = worst_pair(&ours.at(step), &theirs.at(step), more_is_better);
+        let (b, c) = worst_pair(&baseline_values.at(step), &candidate_values.at(step), more_is_better);
         for_baseline.extend(b.map(|value| (step, value)));
         for_candidate.extend(c.map(|value| (step, value)));
     }
@@ -57,15 +57,15 @@ impl Values {
     }
 }
 
-/// The worst pair of a value with the nearest one of the other side; of equally bad ones the pair that is not finite, else the
-/// largest.
-fn worst_pair(ours: &[f64], theirs: &[f64], more_is_better: Option<bool>) -> (Option<f64>, Option<f64>) {
-    let of_ours = ours.iter().filter_map(|b| Some((*b, nearest(*b, theirs)?)));
-    let of_theirs = theirs.iter().filter_map(|c| Some((nearest(*c, ours)?, *c)));
+/// The worst pair of a value with the nearest one of the other side. Among equally bad pairs, one that is not finite wins, then
+/// the largest.
+fn worst_pair(baseline: &[f64], candidate: &[f64], more_is_better: Option<bool>) -> (Option<f64>, Option<f64>) {
+    let by_baseline = baseline.iter().filter_map(|b| Some((*b, nearest(*b, candidate)?)));
+    let by_candidate = candidate.iter().filter_map(|c| Some((nearest(*c, baseline)?, *c)));
     let rank =
         |(b, c): &(f64, f64)| (badness(*b, *c, more_is_better), if c.is_finite() { c.abs() } else { f64::INFINITY });
     let higher = |a: &(f64, f64), b: &(f64, f64)| rank(a).0.total_cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1));
-    let worst = of_ours.chain(of_theirs).max_by(higher);
+    let worst = by_baseline.chain(by_candidate).max_by(higher);
     worst.map_or((None, None), |(b, c)| (Some(b), Some(c)))
 }
 
@@ -73,7 +73,7 @@ fn nearest(value: f64, others: &[f64]) -> Option<f64> {
     others.iter().copied().min_by(|a, b| badness(value, *a, None).total_cmp(&badness(value, *b, None)))
 }
 
-/// Distance of a candidate's value from the baseline's, in the worse direction; infinite where one of them alone is finite.
+/// Relative distance of a candidate's value from the baseline's, in the worse direction; infinite where only one is finite.
 fn badness(baseline: f64, candidate: f64, more_is_better: Option<bool>) -> f64 {
     match (baseline.is_finite(), candidate.is_finite()) {
         (true, true) => {
@@ -85,7 +85,7 @@ fn badness(baseline: f64, candidate: f64, more_is_better: Option<bool>) -> f64 {
     }
 }
 
-/// Puts values at their steps; those that the series does not have stay away.
+/// Replaces the series' values at the given steps; steps that the series lacks are ignored.
 fn replace(series: &mut Cow<'_, Series>, worst: &BTreeMap<u64, f64>) {
     let changed = series.points().enumerate().filter_map(|(place, (step, value))| {
         worst.get(&step).filter(|worst| worst.to_bits() != value.to_bits()).map(|worst| (place, *worst))
@@ -104,12 +104,12 @@ fn replace(series: &mut Cow<'_, Series>, worst: &BTreeMap<u64, f64>) {
 mod tests {
     use super::*;
 
-    fn worst(ours: &[(u64, f64)], theirs: &[(u64, f64)], more_is_better: Option<bool>) -> [Vec<f64>; 2] {
+    fn worst(baseline: &[(u64, f64)], candidate: &[(u64, f64)], more_is_better: Option<bool>) -> [Vec<f64>; 2] {
         let series = |points: &[(u64, f64)]| Series::by_step("loss", points.iter().copied());
-        let (ours, theirs) = (series(ours), series(theirs));
-        let (mut ours, mut theirs) = (Cow::Borrowed(&ours), Cow::Borrowed(&theirs));
-        take_worst(&mut ours, &mut theirs, more_is_better);
-        [ours.values.clone(), theirs.values.clone()]
+        let (baseline, candidate) = (series(baseline), series(candidate));
+        let (mut baseline, mut candidate) = (Cow::Borrowed(&baseline), Cow::Borrowed(&candidate));
+        take_worst(&mut baseline, &mut candidate, more_is_better);
+        [baseline.values.clone(), candidate.values.clone()]
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     fn sides_with_the_same_values_agree() {
         let twice = [(1, 2.0), (1, 3.0), (2, 1.0)];
         let swapped = [(1, 3.0), (1, 2.0), (2, 1.0)];
-        let [ours, theirs] = worst(&twice, &swapped, None);
-        assert_eq!(ours, theirs);
+        let [baseline, candidate] = worst(&twice, &swapped, None);
+        assert_eq!(baseline, candidate);
     }
 }

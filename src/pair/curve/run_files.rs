@@ -8,8 +8,8 @@ use crate::read::curve::stored::StoredSeries;
 /// Traits that files of one run share: folder, format, run of a tracker, metrics.
 type Alike<'a> = (&'a str, &'a str, Option<&'a str>, BTreeSet<&'a str>);
 
-/// All files of a side in an order in which a file stands behind the one it continues, and the paths of each run of several
-/// files.
+/// All files of a side, ordered so that a file comes after the one that it continues, and the paths of each run that consists
+/// of several files.
 ///
 /// Files of one folder, one format and one run of a tracker that log the same metrics, at steps that ascend from file to file and have none in
 /// common, are one run.

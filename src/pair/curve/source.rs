@@ -66,7 +66,7 @@ impl<S: Clone> SourceOf<'_, S> {
         PRECISION.iter().position(|format| *format == self.format).unwrap_or(PRECISION.len())
     }
 
-    /// The same file with another form of its series.
+    /// The same source with another form of its series.
     fn with<'s, T: Clone>(&self, series: Cow<'s, T>) -> SourceOf<'s, T> {
         SourceOf {
             path: self.path.clone(),
@@ -83,7 +83,7 @@ impl<S: Clone> SourceOf<'_, S> {
 }
 
 impl StoredSource<'_> {
-    /// The same with its points, where they are not in memory.
+    /// Loads the points, where they are not in memory.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -91,7 +91,7 @@ impl StoredSource<'_> {
         Ok(self.with(self.series.load()?))
     }
 
-    /// The file alone.
+    /// The source with an empty series.
     pub(super) fn without_points(&self) -> Source<'static> {
         self.with(Cow::Owned(Series::by_step(self.series.name().to_owned(), [])))
     }

@@ -8,8 +8,8 @@ use crate::read::curve::CurveFile;
 use crate::read::curve::series::Series;
 use crate::read::curve::updates::{Update, Updates, updates_of};
 
-/// Updates by the files of a side: files that follow one another make one run; of others the one counts that skipped
-/// most.
+/// Updates of a side: files that follow one another form one run; among several runs, the one with most skipped updates
+/// counts.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.

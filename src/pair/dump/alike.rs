@@ -16,11 +16,11 @@ pub(super) struct Sequence<'a> {
     pub(super) keys: Vec<u64>,
 }
 
-/// Like calls are looked for this many places away; a gap's edge is near.
+/// Distance within which alike calls are searched; the edge of a gap is near.
 const REACH: usize = 64;
 
-/// Moves the gap among like calls to where the recorded values fit best. `partners` maps this side's indices to the
-/// other side's.
+/// Moves gaps among alike calls to where the recorded values fit best. `partners` maps this side's indices to the other
+/// side's.
 pub(super) fn slide(side: &Sequence<'_>, other: &Operations, partners: &mut HashMap<usize, usize, RandomState>) {
     for position in 0..side.indices.len() {
         for forward in [true, false] {

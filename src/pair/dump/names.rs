@@ -1,4 +1,4 @@
-//! Names of two dumps in one language: the candidate's translated into the baseline's, before anything is paired.
+//! Translation of the candidate's names into the baseline's, before anything is paired.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,23 +10,23 @@ use crate::read::dump::name::OpName;
 /// Names of two dumps as they are paired.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// A prefix that was found by itself.
+    /// A prefix that was found without a rule for it.
     pub prefix: Prefix,
     pub(super) baseline: Option<Translated>,
     pub(super) candidate: Option<Translated>,
 }
 
-/// Names of one side's operations as they are paired, and those of what they ran in.
+/// Translated names of one side's operations, and of the modules that they ran in.
 #[derive(Clone, Debug)]
 pub(super) struct Translated {
     pub(super) names: Vec<String>,
     pub(super) parents: Vec<Option<String>>,
-    /// Records of the wrapper itself, which the other side has not: it adds nothing to what it wraps.
+    /// Indices of the wrapper's own records, which the other side lacks; a wrapper computes nothing itself.
     pub(super) wrappers: HashSet<usize>,
 }
 
 impl Names {
-    /// Reads the names of two dumps by rules, and by a prefix that alone explains what then still differs.
+    /// Translates the names of two dumps by rules, and by a prefix, where one alone explains the remaining differences.
     pub fn of(baseline: &Dump, candidate: &Dump, renaming: &Renaming) -> Self {
         let is_mindspore = |dump: &Dump| dump.framework == "mindspore";
         let across = is_mindspore(baseline) != is_mindspore(candidate);
@@ -85,7 +85,7 @@ impl Side {
         modules.map(|name| name.path).filter(|path| !path.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Leaves a prefix out; a path that is there without it keeps its own.
+    /// Removes a prefix from all paths, except where the shorter path already exists.
     fn cut(&mut self, reading: &Reading) {
         let known = self.paths();
         let own = reading.from.trim_end_matches('.');
@@ -100,7 +100,7 @@ impl Side {
             }
         }
         if !wrapped.is_empty() {
-            // What wraps an inner module stands at the path that the wrapped one has now.
+            // The wrapper of an inner module has the path that the wrapped module gets here.
             let of_wrapper = |(from, to): &(&String, &String)| {
                 from == to && ModuleName::parse(to).is_some_and(|name| name.path == wrapped)
             };
@@ -108,7 +108,7 @@ impl Side {
         }
     }
 
-    /// Gives modules the class that the baseline has at their path: renamed modules are of renamed classes.
+    /// Gives modules the class that the baseline has at the same path, because renamed modules may have renamed classes.
     fn adopt_classes(&mut self, baseline: &Self) {
         let mut classes: HashMap<String, Option<String>> = HashMap::new();
         for name in baseline.bases.values().filter_map(|base| ModuleName::parse(base)) {

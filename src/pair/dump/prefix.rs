@@ -1,20 +1,20 @@
 //! A prefix that all module names of one side carry: the trace of a wrapper such as `DistributedDataParallel`.
 //!
-//! A reading of the names leaves one run of parts out, at one place of the path: `module.` at the top, or `model.module.` for
-//! `model.`. It is taken where it alone explains the names that differ; of several readings none is.
+//! A reading of the names leaves out consecutive parts at one place of the path: `module.` at the top, or `model.module.` for
+//! `model.`. It is used where it alone explains the differing names; if several readings do, none is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Module paths of a side that are looked at; a model of more has no wrapper that is found by itself.
+/// Most differing module paths of a side for which a wrapper is searched.
 const MOST_NAMES: usize = 1 << 17;
-/// Parts of a path at which a wrapper is looked for.
+/// Parts of a path at which a wrapper is searched.
 const MOST_PARTS: usize = 24;
 /// Names from which readings are made; a wrapper's own record explains none.
 const SAMPLES: usize = 3;
-/// Readings that are held against all names.
+/// Readings that are tried on all names.
 const MOST_READINGS: usize = 64;
 
-/// A prefix of one side's module paths, and what stands for it on the other.
+/// A prefix of one side's module paths, and its replacement on the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Whether the candidate's names carry it, not the baseline's.
@@ -42,8 +42,8 @@ pub enum Prefix {
 }
 
 impl Reading {
-    /// A path of the side that carries the prefix, without it; `None` where it does not begin with it. The wrapper's own path is
-    /// that of what it wraps, and empty at the top.
+    /// A path with the prefix replaced; `None` where it does not begin with the prefix. The wrapper's own path becomes that of the
+    /// module that it wraps, which is empty at the top.
     pub(super) fn cut(&self, path: &str) -> Option<String> {
         if path == self.from.trim_end_matches('.') {
             return Some(self.to.trim_end_matches('.').to_owned());
@@ -115,12 +115,12 @@ fn between(path: &str, wanted: &str) -> Vec<(String, String)> {
     let equal = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(one, other)| one == other).count();
     let at_start = equal(&mut path.iter().zip(&wanted));
     let at_end = equal(&mut path.iter().rev().zip(wanted.iter().rev()));
-    // What is left out ends before the last part.
+    // The parts left out never include the last one.
     let starts = wanted.len().saturating_sub(at_end)..=at_start.min(wanted.len().saturating_sub(1));
     if left_out == 0 { Vec::new() } else { starts.map(|start| reading_of(&path, start, start + left_out)).collect() }
 }
 
-/// The prefix that ends before part `end`, and what is left of it without the parts from `start` on.
+/// The prefix that ends before part `end`, and its replacement without the parts from `start` on.
 fn reading_of(parts: &[&str], start: usize, end: usize) -> (String, String) {
     let join = |end: usize| parts.iter().take(end).map(|part| format!("{part}.")).collect::<String>();
     (join(end), join(start))
@@ -132,8 +132,8 @@ fn explained(reading: &Reading, long: &BTreeSet<String>, short: &BTreeSet<String
     long.iter().filter_map(pair).collect()
 }
 
-/// Whether a reading explains the names of one side: all but the wrapper's own, or all of the other. One name alone is enough
-/// only where each side has no other and the prefix stands at the top.
+/// Whether a reading explains all long names except the wrapper's own, or all short names. A single name is enough only where
+/// each side has no other name and the prefix is at the top.
 fn explains(
     reading: &Reading,
     pairs: &BTreeMap<String, String>,

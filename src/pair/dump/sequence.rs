@@ -1,15 +1,15 @@
 //! Alignment of two sequences of keys, in time that grows little faster than their length.
 //!
-//! A diff takes time proportional to the length times the number of keys that differ, which is quadratic where two runs
-//! have nothing in common. It is used as long as few keys differ; then the keys that only one side has are left out; and
-//! where even the rest differs too much, the n-th occurrence of a key is compared with the n-th on the other side.
+//! A diff takes time proportional to the length times the number of differing keys, which is quadratic where two runs have
+//! nothing in common. It is used while few keys differ. Otherwise the keys that only one side has are removed first. Where
+//! even the rest differs too much, the n-th occurrence of a key is paired with the n-th on the other side.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Most keys of both sides together that a diff may leave without partner: its time grows with their square.
+/// Most keys of both sides together that a diff may leave without a partner; its time grows with the square of it.
 const MOST_EDITS: usize = 4000;
 
 /// A stretch of both sequences.
@@ -52,8 +52,8 @@ fn diff(left: &[u64], right: &[u64]) -> Vec<Stretch> {
     steps.map(stretch).collect()
 }
 
-/// Whether a diff leaves no more than [`MOST_EDITS`] keys without partner: the furthest place that is reached on every
-/// diagonal, edit by edit (Myers 1986).
+/// Whether a diff leaves at most [`MOST_EDITS`] keys without a partner. It computes the furthest place on every diagonal, edit
+/// by edit (Myers 1986).
 fn differs_little(left: &[u64], right: &[u64]) -> bool {
     if left.len() + right.len() <= MOST_EDITS {
         return true;

@@ -1,4 +1,4 @@
-//! Arguments of a call, bound to its signature: by position or by name, and the default where one is not given.
+//! Binding of a call's arguments to its signature: by position, by name, or by default.
 //!
 //! A dump holds a call as it was written. `sum(x, -1)` and `sum(x, dim=-1)` are the same call, `gelu(x)` and
 //! `gelu(x, approximate="tanh")` are not, and `sum(x)` and `sum(x, -1)` are calls of two overloads. The signatures are those of a
@@ -23,7 +23,7 @@ pub(super) struct Signature {
 #[derive(Debug)]
 struct Parameter {
     name: &'static str,
-    /// Its value where none is given, and whether that is known; `None` where one has to be given.
+    /// Default value; `Some(None)` for a default that is not known, `None` for a required parameter.
     default: Option<Option<Json>>,
 }
 
@@ -58,7 +58,7 @@ impl Signature {
         }
     }
 
-    /// Whether a call may be one of this overload: it knows every argument, and every one that has to be given is.
+    /// Whether a call fits this overload: the overload has every given argument, and every required one is given.
     fn accepts(&self, given: &BTreeSet<&str>) -> bool {
         let names: Option<BTreeSet<&str>> =
             given.iter().map(|place| self.parameter(place).map(|parameter| parameter.name)).collect();
@@ -69,14 +69,14 @@ impl Signature {
     }
 }
 
-/// Whether both are calls of one function, and its overloads, where they are known.
+/// The known overloads of the function that both calls are of; `None` for calls of different or unknown functions.
 fn overloads(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static [Signature]> {
     let [left, right] = [baseline, candidate].map(|operation| OpName::parse(operation.name));
     let is_call = left.base == right.base && [left.direction, right.direction] == [Some(Direction::Forward); 2];
     SIGNATURES.get(left.base.as_str()).filter(|_| is_call).map(Vec::as_slice)
 }
 
-/// The overload that both calls are of; `None` where there is none, or their function is not known.
+/// The overload that fits both calls; `None` where there is none, or their function is not known.
 pub(super) fn common(baseline: Operation<'_>, candidate: Operation<'_>) -> Option<&'static Signature> {
     let [left, right] = [baseline, candidate].map(given);
     let both = |signature: &&Signature| signature.accepts(&left) && signature.accepts(&right);
@@ -84,7 +84,7 @@ pub(super) fn common(baseline: Operation<'_>, candidate: Operation<'_>) -> Optio
 }
 
 impl Signature {
-    /// A place inside of a call with its argument by name: `input.1.0` is `input.dim.0`.
+    /// Rewrites a place within a call so that its argument has a name: `input.1.0` becomes `input.dim.0`.
     pub(super) fn named(&self, place: String) -> String {
         let Some(rest) = place.strip_prefix("input.") else { return place };
         let (argument, below) = rest.split_once('.').map_or((rest, ""), |(argument, below)| (argument, below));
@@ -112,8 +112,8 @@ fn argument(row: &str) -> Option<&str> {
 /// Arguments that a call lacks, by row, with their values.
 type Defaults = Vec<(String, Json)>;
 
-/// The operations of both sides, of which `pairs` holds indices, with the arguments that only the other side gives: their
-/// defaults, or nothing where the two are calls of different overloads. `None` where there is none.
+/// Adds to paired calls the arguments that only the other side gives: their defaults, or null for calls of different
+/// overloads. `pairs` are indices of the operations; `None` where no argument was added.
 pub fn bound(
     baseline: &Dump,
     candidate: &Dump,
@@ -121,16 +121,19 @@ pub fn bound(
 ) -> Option<[Operations; 2]> {
     let (mut of_baseline, mut of_candidate) = (BTreeMap::new(), BTreeMap::new());
     for (left, right) in pairs {
-        let (Some(ours), Some(theirs)) = (baseline.operations.get(left), candidate.operations.get(right)) else {
+        let (Some(baseline_call), Some(candidate_call)) =
+            (baseline.operations.get(left), candidate.operations.get(right))
+        else {
             continue;
         };
-        if ours.leaves.len() == theirs.leaves.len() {
+        if baseline_call.leaves.len() == candidate_call.leaves.len() {
             continue;
         }
-        let Some(overloads) = overloads(ours, theirs) else { continue };
-        for (own, other, place, defaults) in
-            [(ours, theirs, left, &mut of_baseline), (theirs, ours, right, &mut of_candidate)]
-        {
+        let Some(overloads) = overloads(baseline_call, candidate_call) else { continue };
+        for (own, other, place, defaults) in [
+            (baseline_call, candidate_call, left, &mut of_baseline),
+            (candidate_call, baseline_call, right, &mut of_candidate),
+        ] {
             let lacking = lacking(own, other, overloads);
             if !lacking.is_empty() {
                 defaults.insert(place, lacking);
@@ -141,19 +144,20 @@ pub fn bound(
         .then(|| [baseline.operations.with(&of_baseline), candidate.operations.with(&of_candidate)])
 }
 
-/// Arguments that only the other call is given.
+/// Arguments that only the other call is given, with their values for this one.
 fn lacking(own: Operation<'_>, other: Operation<'_>, overloads: &[Signature]) -> Defaults {
-    let (ours, theirs) = (given(own), given(other));
-    let signature = overloads.iter().find(|signature| signature.accepts(&ours) && signature.accepts(&theirs));
+    let (own_arguments, other_arguments) = (given(own), given(other));
+    let signature =
+        overloads.iter().find(|signature| signature.accepts(&own_arguments) && signature.accepts(&other_arguments));
     let is_known = |place: &str| {
-        overloads.iter().any(|signature| signature.accepts(&theirs) && signature.parameter(place).is_some())
+        overloads.iter().any(|signature| signature.accepts(&other_arguments) && signature.parameter(place).is_some())
     };
     let has = |place: &str| match signature {
         Some(signature) => {
             let name = signature.parameter(place).map(|parameter| parameter.name);
-            ours.iter().any(|own| signature.parameter(own).map(|parameter| parameter.name) == name)
+            own_arguments.iter().any(|own| signature.parameter(own).map(|parameter| parameter.name) == name)
         }
-        None => ours.contains(place),
+        None => own_arguments.contains(place),
     };
     let mut lacking = Vec::new();
     for leaf in other.leaves.iter().filter(|leaf| leaf.kind == TensorKind::Input && leaf.record().is_none()) {
@@ -162,7 +166,7 @@ fn lacking(own: Operation<'_>, other: Operation<'_>, overloads: &[Signature]) ->
         let value = match signature.map(|signature| signature.parameter(place).and_then(|known| known.default.as_ref()))
         {
             Some(Some(Some(default))) => item_of(default, row),
-            // A default that is no plain value is not known: the argument stays missing.
+            // The default is not a plain value, so the argument stays missing.
             Some(_) => continue,
             None => Json::Null,
         };
@@ -171,7 +175,7 @@ fn lacking(own: Operation<'_>, other: Operation<'_>, overloads: &[Signature]) ->
     lacking
 }
 
-/// The part of a default that a row stands for: a number stands for each item of a list.
+/// The part of a default that a row stands for: the item at its index for a list, else the whole value.
 fn item_of(default: &Json, row: &str) -> Json {
     let index = row.rsplit_once('.').and_then(|(_, last)| last.parse::<usize>().ok());
     match (default, index) {

@@ -1,4 +1,4 @@
-//! Generation records: files by name, records by the keys that both sides share, or by line.
+//! Pairing of generation records: files by name, records by keys that both sides share, or by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,35 +27,36 @@ pub struct PairedGenerations<'a> {
     pub failed: u64,
 }
 
-/// Pairs files of both sides: by path, by name, and one on each side whatever its name. With them the files of one side only.
+/// Pairs files of both sides by path, then by name; a single file on each side is always a pair. Also returns the files of one
+/// side only.
 pub fn generations<'a>(
     baseline: &'a [Generations],
     candidate: &'a [Generations],
 ) -> (Vec<PairedGenerations<'a>>, Vec<(Side, String)>) {
-    let mut ours: Vec<&Generations> = baseline.iter().collect();
-    let mut theirs: Vec<&Generations> = candidate.iter().collect();
+    let mut baseline_files: Vec<&Generations> = baseline.iter().collect();
+    let mut candidate_files: Vec<&Generations> = candidate.iter().collect();
     let mut pairs = Vec::new();
     let by_path = |file: &Generations| file.path.clone();
     let by_task = |file: &Generations| file.task.clone();
-    take(&mut ours, &mut theirs, by_path, &mut pairs);
-    take(&mut ours, &mut theirs, by_task, &mut pairs);
-    if let ([our], [their], true) = (ours.as_slice(), theirs.as_slice(), pairs.is_empty()) {
+    take(&mut baseline_files, &mut candidate_files, by_path, &mut pairs);
+    take(&mut baseline_files, &mut candidate_files, by_task, &mut pairs);
+    if let ([our], [their], true) = (baseline_files.as_slice(), candidate_files.as_slice(), pairs.is_empty()) {
         pairs.push((*our, *their));
-        (ours, theirs) = (Vec::new(), Vec::new());
+        (baseline_files, candidate_files) = (Vec::new(), Vec::new());
     }
     pairs.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
     let alone = |files: Vec<&Generations>, side| -> Vec<(Side, String)> {
         files.into_iter().map(|file| (side, file.task.clone())).collect()
     };
-    let mut missing = alone(ours, Side::Baseline);
-    missing.extend(alone(theirs, Side::Candidate));
-    (pairs.into_iter().map(|(ours, theirs)| records(ours, theirs)).collect(), missing)
+    let mut missing = alone(baseline_files, Side::Baseline);
+    missing.extend(alone(candidate_files, Side::Candidate));
+    (pairs.into_iter().map(|(baseline, candidate)| records(baseline, candidate)).collect(), missing)
 }
 
-/// Moves files whose names are the only ones of their kind on both sides to the pairs.
+/// Moves files whose names are unique on both sides to the pairs.
 fn take<'a>(
-    ours: &mut Vec<&'a Generations>,
-    theirs: &mut Vec<&'a Generations>,
+    baseline: &mut Vec<&'a Generations>,
+    candidate: &mut Vec<&'a Generations>,
     name: impl Fn(&Generations) -> String,
     pairs: &mut Vec<(&'a Generations, &'a Generations)>,
 ) {
@@ -66,16 +67,16 @@ fn take<'a>(
         }
         by_name
     };
-    let other = unique(theirs);
+    let other = unique(candidate);
     let mut taken = BTreeSet::new();
-    for (name, files) in unique(ours) {
+    for (name, files) in unique(baseline) {
         if let ([our], Some([their])) = (files.as_slice(), other.get(&name).map(Vec::as_slice)) {
             pairs.push((our, their));
             taken.insert(name);
         }
     }
-    ours.retain(|file| !taken.contains(&name(file)));
-    theirs.retain(|file| !taken.contains(&name(file)));
+    baseline.retain(|file| !taken.contains(&name(file)));
+    candidate.retain(|file| !taken.contains(&name(file)));
 }
 
 /// Identity of a record within its file.
@@ -97,11 +98,11 @@ fn records<'a>(baseline: &'a Generations, candidate: &'a Generations) -> PairedG
         file.records.iter().filter_map(|record| record.key.as_deref()).collect()
     };
     let (our_names, their_names) = (names(baseline), names(candidate));
-    // One id for all records is none.
+    // An id that most records share does not identify them.
     let are_many = |file: &Generations, names: &BTreeSet<&str>| 2 * names.len() > file.records.len();
     let is_shared =
         !our_names.is_disjoint(&their_names) && are_many(baseline, &our_names) && are_many(candidate, &their_names);
-    let (ours, theirs) = (keyed(baseline, is_shared), keyed(candidate, is_shared));
+    let (baseline_keyed, candidate_keyed) = (keyed(baseline, is_shared), keyed(candidate, is_shared));
     let mut paired = PairedGenerations {
         baseline,
         candidate,
@@ -109,13 +110,14 @@ fn records<'a>(baseline: &'a Generations, candidate: &'a Generations) -> PairedG
         names: Vec::new(),
         prompts: 0,
         only_baseline: 0,
-        only_candidate: theirs.places.keys().filter(|key| !ours.places.contains_key(key)).count() as u64,
-        contradictory: ours.contradictory + theirs.contradictory,
+        only_candidate: candidate_keyed.places.keys().filter(|key| !baseline_keyed.places.contains_key(key)).count()
+            as u64,
+        contradictory: baseline_keyed.contradictory + candidate_keyed.contradictory,
         failed: 0,
     };
     let mut found = Vec::new();
-    for (key, our) in &ours.places {
-        match (our, theirs.places.get(key)) {
+    for (key, our) in &baseline_keyed.places {
+        match (our, candidate_keyed.places.get(key)) {
             (Some(our), Some(Some(their))) => found.push((*our, *their, key)),
             (_, None) => paired.only_baseline += 1,
             _ => {}

@@ -21,8 +21,8 @@ pub struct PairedMetric {
     pub baseline: Option<Score>,
     /// The candidate's score of the whole task.
     pub candidate: Option<Score>,
-    /// Whether samples stand on both sides, be it without a value of their own, as of a metric of the whole corpus; where
-    /// not, only the scores are compared.
+    /// Whether both sides have samples, even without values of their own (a metric of the whole corpus). Otherwise only the scores
+    /// are compared.
     pub has_samples: bool,
     /// Numbers of samples that each score covers, for a rate without a standard error.
     pub counts: (Option<u64>, Option<u64>),
@@ -68,7 +68,7 @@ pub struct LeftOut {
     pub failed: u64,
 }
 
-/// Way to join the samples of a task.
+/// Settings for joining the samples of a task.
 pub(super) struct Join {
     /// The harness of both runs.
     pub(super) harness: Harness,
@@ -86,7 +86,7 @@ struct Joined {
     union: u64,
 }
 
-/// Samples that stand on one side only.
+/// Cursor over the samples of one side, which are in order of id.
 struct OneSide<'a> {
     samples: &'a [Sample],
     at: usize,
@@ -103,13 +103,13 @@ struct SameId {
 }
 
 /// The metrics of both sides under each filter, and those that one side lacks.
-pub(super) fn metrics(join: &Join, ours: &Task, theirs: &Task) -> (Vec<PairedMetric>, Vec<(Side, String)>) {
-    let (our_names, their_names) = (names(ours), names(theirs));
+pub(super) fn metrics(join: &Join, baseline: &Task, candidate: &Task) -> (Vec<PairedMetric>, Vec<(Side, String)>) {
+    let (baseline_names, candidate_names) = (names(baseline), names(candidate));
     let mut missing = Vec::new();
     let mut joined: BTreeMap<&Option<String>, Joined> = BTreeMap::new();
     let mut paired = Vec::new();
-    for name in our_names.union(&their_names) {
-        let side = match (our_names.contains(name), their_names.contains(name)) {
+    for name in baseline_names.union(&candidate_names) {
+        let side = match (baseline_names.contains(name), candidate_names.contains(name)) {
             (true, true) => None,
             (true, false) => Some(Side::Candidate),
             _ => Some(Side::Baseline),
@@ -118,9 +118,9 @@ pub(super) fn metrics(join: &Join, ours: &Task, theirs: &Task) -> (Vec<PairedMet
             missing.push((side, title(name)));
             continue;
         }
-        let (ours_of, theirs_of) = (of_filter(ours, name), of_filter(theirs, name));
-        let joined = joined.entry(&name.filter).or_insert_with(|| join.samples(ours_of, theirs_of));
-        paired.push(metric(name, joined, (ours, ours_of), (theirs, theirs_of)));
+        let (baseline_samples, candidate_samples) = (of_filter(baseline, name), of_filter(candidate, name));
+        let joined = joined.entry(&name.filter).or_insert_with(|| join.samples(baseline_samples, candidate_samples));
+        paired.push(metric(name, joined, (baseline, baseline_samples), (candidate, candidate_samples)));
     }
     (paired, missing)
 }
@@ -151,17 +151,19 @@ fn of_filter<'a>(task: &'a Task, name: &ScoreName) -> &'a [Sample] {
 fn metric(
     name: &ScoreName,
     joined: &Joined,
-    (ours, our_samples): (&Task, &[Sample]),
-    (theirs, their_samples): (&Task, &[Sample]),
+    (baseline_task, baseline_samples): (&Task, &[Sample]),
+    (candidate_task, candidate_samples): (&Task, &[Sample]),
 ) -> PairedMetric {
-    let (baseline, candidate) = (ours.scores.get(name).copied(), theirs.scores.get(name).copied());
+    let (baseline, candidate) = (baseline_task.scores.get(name).copied(), candidate_task.scores.get(name).copied());
     let says = |score: Option<Score>| score.and_then(|score| score.higher_is_better);
     let is_measured =
         |samples: &[Sample]| samples.iter().any(|sample| sample.is_failed || sample.values.contains_key(&name.metric));
     let mut left_out = joined.left_out;
     let mut pairs = Vec::new();
     for (our_place, their_place) in joined.both.iter().copied().filter(|_| left_out.contradictory == 0) {
-        let (Some(our), Some(their)) = (our_samples.get(our_place), their_samples.get(their_place)) else { continue };
+        let (Some(our), Some(their)) = (baseline_samples.get(our_place), candidate_samples.get(their_place)) else {
+            continue;
+        };
         let values = our.values.get(&name.metric).zip(their.values.get(&name.metric));
         let Some((baseline, candidate)) = values else {
             left_out.failed += 1;
@@ -181,8 +183,8 @@ fn metric(
         higher_is_better: says(baseline).or(says(candidate)).or_else(|| higher_is_better(&name.metric)),
         baseline,
         candidate,
-        has_samples: is_measured(our_samples) && is_measured(their_samples),
-        counts: (ours.asked, theirs.asked),
+        has_samples: is_measured(baseline_samples) && is_measured(candidate_samples),
+        counts: (baseline_task.asked, candidate_task.asked),
         samples: joined.union,
         pairs,
         left_out,
@@ -191,9 +193,9 @@ fn metric(
 
 impl Join {
     /// Joins samples that are in order of id.
-    fn samples(&self, ours: &[Sample], theirs: &[Sample]) -> Joined {
+    fn samples(&self, baseline: &[Sample], candidate: &[Sample]) -> Joined {
         let mut joined = Joined::default();
-        let (mut our, mut their) = (OneSide { samples: ours, at: 0 }, OneSide { samples: theirs, at: 0 });
+        let (mut our, mut their) = (OneSide { samples: baseline, at: 0 }, OneSide { samples: candidate, at: 0 });
         loop {
             let order = match (our.next(), their.next()) {
                 (Some(one), Some(other)) => one.id.cmp(&other.id),
@@ -209,22 +211,22 @@ impl Join {
                 joined.left_out.contradictory += same.contradictory;
             }
             match (one, other) {
-                (Some(one), Some(other)) => self.add(&mut joined, (ours, one.place), (theirs, other.place)),
+                (Some(one), Some(other)) => self.add(&mut joined, (baseline, one.place), (candidate, other.place)),
                 (Some(_), None) => joined.left_out.only_baseline += 1,
                 _ => joined.left_out.only_candidate += 1,
             }
         }
         self.excuse(&mut joined.left_out);
-        // Samples that a side lacks altogether are missing, and not unpaired.
-        if ours.is_empty() || theirs.is_empty() {
+        // A side without any samples has missing samples, not unpaired ones.
+        if baseline.is_empty() || candidate.is_empty() {
             (joined.left_out.only_baseline, joined.left_out.only_candidate) = (0, 0);
         }
         joined
     }
 
-    /// Adds the samples of an id that both sides have, or why they leave the test.
-    fn add(&self, joined: &mut Joined, ours: (&[Sample], usize), theirs: (&[Sample], usize)) {
-        let (Some(our), Some(their)) = (ours.0.get(ours.1), theirs.0.get(theirs.1)) else { return };
+    /// Adds the samples of an id that both sides have, or counts the reason why they are left out.
+    fn add(&self, joined: &mut Joined, baseline: (&[Sample], usize), candidate: (&[Sample], usize)) {
+        let (Some(our), Some(their)) = (baseline.0.get(baseline.1), candidate.0.get(candidate.1)) else { return };
         let differs = |our: Option<u64>, their: Option<u64>| our.zip(their).is_some_and(|(our, their)| our != their);
         let documents = differs(our.document, their.document);
         let prompts = differs(our.prompt, their.prompt);
@@ -236,15 +238,15 @@ impl Join {
             _ if prompts => left_out.prompts += 1,
             _ if documents => left_out.documents += 1,
             _ if our.is_failed || their.is_failed => left_out.failed += 1,
-            _ => joined.both.push((ours.1, theirs.1)),
+            _ => joined.both.push((baseline.1, candidate.1)),
         }
     }
 
-    /// Takes out what a smaller limit explains.
+    /// Subtracts the samples that one side lacks because of its smaller limit.
     fn excuse(&self, left_out: &mut LeftOut) {
-        let Some((ours, theirs)) = self.limits else { return };
-        left_out.only_baseline = left_out.only_baseline.saturating_sub(ours.saturating_sub(theirs));
-        left_out.only_candidate = left_out.only_candidate.saturating_sub(theirs.saturating_sub(ours));
+        let Some((baseline, candidate)) = self.limits else { return };
+        left_out.only_baseline = left_out.only_baseline.saturating_sub(baseline.saturating_sub(candidate));
+        left_out.only_candidate = left_out.only_candidate.saturating_sub(candidate.saturating_sub(baseline));
     }
 }
 
@@ -253,7 +255,7 @@ impl<'a> OneSide<'a> {
         self.samples.get(self.at)
     }
 
-    /// Passes over the samples of the next id.
+    /// Consumes the samples of the next id, and counts them.
     fn take(&mut self) -> Option<SameId> {
         let first = self.next()?;
         let mut same = SameId { place: self.at, twice: 0, contradictory: 0 };
@@ -270,7 +272,7 @@ impl<'a> OneSide<'a> {
     }
 }
 
-/// Whether two lines say the same of one sample.
+/// Whether two records of one sample are the same.
 fn is_same(one: &Sample, other: &Sample) -> bool {
     let bits = |value: &Value| match value {
         Value::Number(number) => (0, number.to_bits(), 0),

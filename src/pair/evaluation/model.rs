@@ -1,4 +1,4 @@
-//! Models and tasks: which belong together, and what makes another question of a task.
+//! Pairing of models and tasks, and the settings that make a task incomparable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +51,8 @@ pub struct PairedTask {
     pub metrics_missing: Vec<(Side, String)>,
 }
 
-/// Pairs the runs of both sides: of one harness by the model's name, and one on each side whatever its name. With them the
-/// models of one side only.
+/// Pairs the runs of each harness by the model's name; a single run on each side is always a pair. Also returns the models of
+/// one side only.
 pub fn models<'a>(baseline: &'a [Run], candidate: &'a [Run]) -> (Vec<PairedModel<'a>>, Vec<(Side, String)>) {
     let mut pairs = Vec::new();
     let mut alone = Vec::new();
@@ -61,16 +61,17 @@ pub fn models<'a>(baseline: &'a [Run], candidate: &'a [Run]) -> (Vec<PairedModel
         let of = |runs: &'a [Run]| -> BTreeMap<&'a str, &'a Run> {
             runs.iter().filter(|run| run.harness == harness).map(|run| (run.model.as_str(), run)).collect()
         };
-        let (ours, mut theirs) = (of(baseline), of(candidate));
-        let is_one = ours.len() == 1 && theirs.len() == 1;
-        for (name, baseline) in ours {
-            let found = if is_one { theirs.pop_first().map(|(_, run)| run) } else { theirs.remove(name) };
+        let (baseline_runs, mut candidate_runs) = (of(baseline), of(candidate));
+        let is_one = baseline_runs.len() == 1 && candidate_runs.len() == 1;
+        for (name, baseline) in baseline_runs {
+            let found =
+                if is_one { candidate_runs.pop_first().map(|(_, run)| run) } else { candidate_runs.remove(name) };
             match found {
                 Some(candidate) => pairs.push(model(baseline, candidate)),
                 None => alone.push((Side::Baseline, name.to_owned())),
             }
         }
-        alone.extend(theirs.into_keys().map(|name| (Side::Candidate, name.to_owned())));
+        alone.extend(candidate_runs.into_keys().map(|name| (Side::Candidate, name.to_owned())));
     }
     (pairs, alone)
 }
@@ -78,46 +79,52 @@ pub fn models<'a>(baseline: &'a [Run], candidate: &'a [Run]) -> (Vec<PairedModel
 fn model<'a>(baseline: &'a Run, candidate: &'a Run) -> PairedModel<'a> {
     let mut missing = Vec::new();
     let mut tasks = Vec::new();
-    for (name, ours) in &baseline.tasks {
+    for (name, baseline_task) in &baseline.tasks {
         match candidate.tasks.get(name) {
-            Some(theirs) => tasks.push(task(baseline.harness, name, ours, theirs)),
+            Some(candidate_task) => tasks.push(task(baseline.harness, name, baseline_task, candidate_task)),
             None => missing.push((Side::Candidate, name.clone())),
         }
     }
     let only = candidate.tasks.keys().filter(|name| !baseline.tasks.contains_key(*name));
     missing.extend(only.map(|name| (Side::Baseline, name.clone())));
-    // Results that are missing or damaged tell no setting at all.
+    // Missing or damaged results have no settings, which would look like differences.
     let are_known = !baseline.settings.is_empty() && !candidate.settings.is_empty();
     let settings = if are_known { differences(&baseline.settings, &candidate.settings) } else { Vec::new() };
     PairedModel { name: candidate.model.clone(), baseline, candidate, settings, missing, tasks }
 }
 
 /// Differences between two sets of settings, by name.
-fn differences(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<Difference> {
-    let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
-    let differs = names.into_iter().filter(|name| ours.get(*name) != theirs.get(*name));
+fn differences(baseline: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
+    let names: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
+    let differs = names.into_iter().filter(|name| baseline.get(*name) != candidate.get(*name));
     let difference = |name: &String| Difference {
         name: name.clone(),
-        baseline: ours.get(name).cloned(),
-        candidate: theirs.get(name).cloned(),
+        baseline: baseline.get(name).cloned(),
+        candidate: candidate.get(name).cloned(),
     };
     differs.map(difference).collect()
 }
 
-fn task(harness: Harness, name: &str, ours: &Task, theirs: &Task) -> PairedTask {
+fn task(harness: Harness, name: &str, baseline: &Task, candidate: &Task) -> PairedTask {
     let mut unequal = Vec::new();
-    for (name, ours, theirs) in [("version", &ours.version, &theirs.version), ("shots", &ours.shots, &theirs.shots)] {
-        if ours.is_some() && theirs.is_some() && ours != theirs {
-            unequal.push(Difference { name: name.to_owned(), baseline: ours.clone(), candidate: theirs.clone() });
+    for (name, baseline, candidate) in
+        [("version", &baseline.version, &candidate.version), ("shots", &baseline.shots, &candidate.shots)]
+    {
+        if baseline.is_some() && candidate.is_some() && baseline != candidate {
+            unequal.push(Difference {
+                name: name.to_owned(),
+                baseline: baseline.clone(),
+                candidate: candidate.clone(),
+            });
         }
     }
-    unequal.extend(generation(ours, theirs));
-    let limits = ours.asked.zip(theirs.asked).filter(|(ours, theirs)| ours != theirs);
-    let (metrics, metrics_missing) = metric::metrics(&Join { harness, limits }, ours, theirs);
+    unequal.extend(generation(baseline, candidate));
+    let limits = baseline.asked.zip(candidate.asked).filter(|(baseline, candidate)| baseline != candidate);
+    let (metrics, metrics_missing) = metric::metrics(&Join { harness, limits }, baseline, candidate);
     PairedTask {
         name: name.to_owned(),
         unequal,
-        is_sampled: ours.is_sampled || theirs.is_sampled,
+        is_sampled: baseline.is_sampled || candidate.is_sampled,
         limits,
         metrics,
         metrics_missing,
@@ -125,12 +132,12 @@ fn task(harness: Harness, name: &str, ours: &Task, theirs: &Task) -> PairedTask 
 }
 
 /// The settings of generation that differ, in one text per side.
-fn generation(ours: &Task, theirs: &Task) -> Option<Difference> {
-    let (ours, theirs) = (ours.generation.as_ref()?, theirs.generation.as_ref()?);
-    if ours == theirs {
+fn generation(baseline: &Task, candidate: &Task) -> Option<Difference> {
+    let (baseline, candidate) = (baseline.generation.as_ref()?, candidate.generation.as_ref()?);
+    if baseline == candidate {
         return None;
     }
-    let differing = differences(&entries(ours), &entries(theirs));
+    let differing = differences(&entries(baseline), &entries(candidate));
     let text = |value: fn(&Difference) -> Option<&String>| {
         let parts: Vec<String> = differing
             .iter()

@@ -1,4 +1,4 @@
-//! Pairing of rollouts by step and prompt. Several answers to one prompt are a set: the order of lines says nothing.
+//! Pairing of rollouts by step and prompt. Several answers to one prompt are a set, because the order of lines has no meaning.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -33,12 +33,12 @@ pub fn rollout_steps<'a>(baseline: &'a Rollouts, candidate: &'a Rollouts) -> Vec
     let paired = |step: u64| {
         let sides = PerSide { baseline: baseline.steps.get(&step), candidate: candidate.steps.get(&step) };
         let prompts = match (sides.baseline, sides.candidate) {
-            (Some(ours), Some(theirs)) => {
+            (Some(left), Some(right)) => {
                 let pair = |(prompt, baseline): (&u64, &'a Vec<RolloutRecord>)| {
-                    let candidate = theirs.prompts.get(prompt)?;
+                    let candidate = right.prompts.get(prompt)?;
                     Some(PairedPrompt { prompt: *prompt, baseline, candidate })
                 };
-                ours.prompts.iter().filter_map(pair).collect()
+                left.prompts.iter().filter_map(pair).collect()
             }
             _ => Vec::new(),
         };
@@ -62,11 +62,11 @@ impl PairedStep<'_> {
 impl PairedPrompt<'_> {
     /// Number of answers that both runs gave, word by word.
     pub fn equal_texts(&self) -> u64 {
-        let mut ours: HashMap<u64, u64> = HashMap::new();
-        self.baseline.iter().for_each(|answer| *ours.entry(answer.output).or_default() += 1);
+        let mut unmatched: HashMap<u64, u64> = HashMap::new();
+        self.baseline.iter().for_each(|answer| *unmatched.entry(answer.output).or_default() += 1);
         let mut equal = 0;
         for answer in self.candidate {
-            if let Some(left) = ours.get_mut(&answer.output).filter(|left| **left > 0) {
+            if let Some(left) = unmatched.get_mut(&answer.output).filter(|left| **left > 0) {
                 *left -= 1;
                 equal += 1;
             }
@@ -74,14 +74,15 @@ impl PairedPrompt<'_> {
         equal
     }
 
-    /// Whether the candidate's answers are held against other truths. A baseline without any says nothing.
+    /// Whether the candidate's answers are compared with other truths. A baseline without truths does not count.
     pub fn has_other_truth(&self) -> bool {
         let truths = |answers: &[RolloutRecord]| answers.iter().map(|answer| answer.truth).collect::<BTreeSet<_>>();
-        let ours = truths(self.baseline);
-        ours.iter().any(Option::is_some) && ours != truths(self.candidate)
+        let baseline = truths(self.baseline);
+        baseline.iter().any(Option::is_some) && baseline != truths(self.candidate)
     }
 
-    /// The scores of the first answer that both runs gave, to the same truth, with other ones; and the number of such answers.
+    /// Both scores of the first answer that both runs gave to the same truth with different scores, and the number of such
+    /// answers.
     pub fn contradiction(&self) -> Option<([f64; 2], u64)> {
         let scores = |answers: &[RolloutRecord]| {
             let mut of: BTreeMap<(u64, Option<u64>), Vec<f64>> = BTreeMap::new();
@@ -93,21 +94,22 @@ impl PairedPrompt<'_> {
             of.values_mut().for_each(|scores| scores.sort_by(f64::total_cmp));
             of
         };
-        let (ours, theirs) = (scores(self.baseline), scores(self.candidate));
+        let (baseline, candidate) = (scores(self.baseline), scores(self.candidate));
         let (mut first, mut count) = (None, 0_u64);
-        for (answer, theirs) in theirs {
-            let Some(ours) = ours.get(&answer) else { continue };
-            let differs = ours.iter().zip(&theirs).find(|(one, other)| !are_equal(**one, **other));
+        for (answer, candidate) in candidate {
+            let Some(baseline) = baseline.get(&answer) else { continue };
+            let differs = baseline.iter().zip(&candidate).find(|(one, other)| !are_equal(**one, **other));
             if let Some((one, other)) = differs {
                 first.get_or_insert([*one, *other]);
-                count += ours.iter().zip(&theirs).filter(|(one, other)| !are_equal(**one, **other)).count() as u64;
+                count +=
+                    baseline.iter().zip(&candidate).filter(|(one, other)| !are_equal(**one, **other)).count() as u64;
             }
         }
         Some((first?, count))
     }
 }
 
-/// Whether two scores are one, written with other digits.
+/// Whether two scores are equal up to the digits that were written.
 fn are_equal(one: f64, other: f64) -> bool {
     /// Part of a score by which two writings of it may differ.
     const ROUNDING: f64 = 1e-6;
@@ -124,20 +126,21 @@ mod tests {
 
     #[test]
     fn repeats_of_a_prompt_are_a_set() {
-        let (ours, theirs) = ([answer(1, 0.0), answer(2, 1.0)], [answer(2, 1.0), answer(1, 0.0), answer(1, 0.0)]);
-        let pair = PairedPrompt { prompt: 0, baseline: &ours, candidate: &theirs };
+        let (baseline, candidate) =
+            ([answer(1, 0.0), answer(2, 1.0)], [answer(2, 1.0), answer(1, 0.0), answer(1, 0.0)]);
+        let pair = PairedPrompt { prompt: 0, baseline: &baseline, candidate: &candidate };
         assert_eq!((pair.equal_texts(), pair.contradiction(), pair.has_other_truth()), (2, None, false));
     }
 
     #[test]
     fn an_equal_answer_with_another_score_contradicts() {
-        let (ours, theirs) = ([answer(1, 1.0), answer(2, 1.0)], [answer(1, 100.0), answer(3, 0.0)]);
-        let pair = PairedPrompt { prompt: 0, baseline: &ours, candidate: &theirs };
+        let (left, right) = ([answer(1, 1.0), answer(2, 1.0)], [answer(1, 100.0), answer(3, 0.0)]);
+        let pair = PairedPrompt { prompt: 0, baseline: &left, candidate: &right };
         assert_eq!(pair.contradiction(), Some(([1.0, 100.0], 1)));
         let other = [RolloutRecord { truth: None, ..answer(1, 0.0) }];
         let pair = PairedPrompt { candidate: &other, ..pair };
         assert_eq!((pair.contradiction(), pair.has_other_truth()), (None, true));
-        let pair = PairedPrompt { baseline: &other, candidate: &ours, prompt: 0 };
+        let pair = PairedPrompt { baseline: &other, candidate: &left, prompt: 0 };
         assert!(!pair.has_other_truth());
     }
 }

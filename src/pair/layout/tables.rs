@@ -7,7 +7,7 @@ use crate::kind::MonitorKind;
 use crate::layout::placement::ModuleKind;
 use crate::read::monitor::{Keyed, RankTables};
 
-/// Steps whose rows are looked through: moments stand one step before everything else.
+/// Steps whose rows are read: moments are recorded one step before everything else.
 const FIRST_STEPS: usize = 2;
 
 impl Signs {
@@ -23,7 +23,7 @@ impl Signs {
             has_ends |= of_rank.has_end;
             signs.add_modules(&of_rank.modules);
         }
-        // Stages show where the ends of the model are recorded.
+        // Stages can be counted only where the first or last layer of the model is recorded.
         if !has_ends {
             signs.modules.clear();
         }

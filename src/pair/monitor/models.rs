@@ -1,8 +1,7 @@
-//! Models that one process monitors, told from starts of one model.
+//! Distinction between several models that one process monitors and several starts of one model.
 //!
-//! Each monitor writes a folder of its own, and so does each start. Two folders of one rank are two models where they record the
-//! same steps and contradict each other in shapes, or where both sides have as many of them: a restart repeats a few steps, and
-//! not those of the other side.
+//! Each monitor writes its own folder, and so does each start. Two folders of one rank are two models where they record the same
+//! steps and differ in shapes, or where both sides have the same number of such folders: a restart repeats only a few steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use crate::kind::{MonitorKind, Statistic};
 use crate::read::monitor::{RankTables, Row};
 use crate::verdict::{PerSide, Side};
 
-/// Folders of a rank that are told apart; more are starts.
+/// Most folders of a rank that may be different models; more are taken for starts.
 const MOST: usize = 16;
 
 /// A folder, as its first step shows it.
@@ -35,7 +34,7 @@ impl Folder {
         }
     }
 
-    /// Whether it records most of the steps that the other one does, of the shorter of both.
+    /// Whether both folders share at least half of the steps of the shorter one.
     fn overlaps(&self, other: &Self) -> bool {
         let shared = self.steps.intersection(&other.steps).count();
         shared > 0 && 2 * shared >= self.steps.len().min(other.steps.len())
@@ -45,7 +44,7 @@ impl Folder {
     fn contradicts(&self, other: &Self) -> bool {
         let differs = |(name, shape): (&(MonitorKind, Arc<str>), &Option<Arc<str>>)| {
             let other = other.shapes.get(name).and_then(Option::as_ref);
-            name.0 != MonitorKind::Comm && shape.as_ref().zip(other).is_some_and(|(ours, theirs)| ours != theirs)
+            name.0 != MonitorKind::Comm && shape.as_ref().zip(other).is_some_and(|(left, right)| left != right)
         };
         self.shapes.iter().any(differs)
     }
@@ -103,7 +102,7 @@ fn are_models(folders: &[Folder]) -> bool {
     pairs.into_iter().any(|(one, other)| one.overlaps(other) && one.contradicts(other))
 }
 
-/// Each folder a model of its own, but for later starts of one, which record other steps of the same shapes.
+/// Numbers the models: each folder is one, except later starts, which record other steps with the same shapes.
 fn numbered(folders: &[Folder]) -> BTreeMap<String, u64> {
     let mut models: Vec<&Folder> = Vec::new();
     let mut numbers = BTreeMap::new();
@@ -118,12 +117,12 @@ fn numbered(folders: &[Folder]) -> BTreeMap<String, u64> {
     numbers
 }
 
-/// The candidate's folders with the numbers of those of the baseline that they are most like; others get numbers of their own.
-fn matched(ours: &[Folder], theirs: &[Folder], numbers: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let mut free: Vec<&Folder> = ours.iter().collect();
+/// Numbers of the candidate's folders: that of the most similar folder of the baseline, else a new one.
+fn matched(baseline: &[Folder], candidate: &[Folder], numbers: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut free: Vec<&Folder> = baseline.iter().collect();
     let mut next = numbers.values().max().map_or(0, |most| most + 1);
     let mut found = BTreeMap::new();
-    for folder in theirs {
+    for folder in candidate {
         let like = |one: &&Folder| one.likeness(folder);
         let best = free.iter().enumerate().rev().max_by_key(|(_, one)| like(one)).map(|(place, _)| place);
         let number = best.map(|place| free.remove(place)).and_then(|one| numbers.get(&one.name).copied());

@@ -54,7 +54,7 @@ impl MetricScale {
 }
 
 impl Margins {
-    /// The margin of a metric of a task by name, with the key that gives it; `task/metric` goes before the metric.
+    /// The margin of a metric of a task by name, with its key; `task/metric` takes precedence over the metric.
     pub fn named(&self, task: &str, metric: &str) -> Option<(&str, Margin)> {
         let key = format!("{task}/{metric}");
         let entry = self.named.get_key_value(&key).or_else(|| self.named.get_key_value(metric));
@@ -191,7 +191,7 @@ fn relative(text: &str) -> Result<Margin, String> {
     }
 }
 
-/// The shortest number of percent that is read as `part`: of the products nearby, the one whose hundredth it is.
+/// The percentage that is read back as exactly `part`: of the nearby products, the one whose hundredth is `part`.
 fn percent(part: f64) -> f64 {
     let product = part * 100.0;
     let near = [product, product.next_down(), product.next_up()];

@@ -1,4 +1,4 @@
-//! Expectations of a key in words and as an example, from the JSON Schema of its type.
+//! Description of the values that a key accepts, in words and as an example, from the JSON Schema of its type.
 
 use serde_json::Value;
 
@@ -11,9 +11,9 @@ const SHOWN_KEYS: usize = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     root: &'a Value,
-    /// The schema where the key is declared, whose examples are closer than those of its type.
+    /// The schema where the key is declared; its examples take precedence over those of its type.
     declared: &'a Value,
-    /// The schema of its type, behind references and `null`.
+    /// The schema of its type, with references resolved and `null` removed.
     node: &'a Value,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Expected<'a> {
         options.filter(|option| option.get("type").and_then(Value::as_str) != Some("null")).collect()
     }
 
-    /// Each of several forms that the value may have; itself where there is one.
+    /// The alternative forms that the value may have; the expectation itself where there is only one.
     pub(super) fn forms(self) -> Vec<Self> {
         let options = self.options(self.node);
         if options.is_empty() { vec![self] } else { options.into_iter().map(|option| self.of(option)).collect() }
@@ -71,7 +71,7 @@ impl<'a> Expected<'a> {
         })
     }
 
-    /// The keys of a section; none where any name is one.
+    /// The keys of a section; empty where any name is allowed.
     pub(super) fn keys(self) -> Vec<&'a str> {
         let known = self.node.get("properties").and_then(Value::as_object);
         known.into_iter().flat_map(|known| known.keys()).map(String::as_str).collect()
@@ -170,7 +170,7 @@ impl<'a> Expected<'a> {
         let bound = |name| self.node.get(name).filter(|bound| bound.is_number());
         let least = bound("minimum").map(|least| format!(" of at least {least}"));
         let above = bound("exclusiveMinimum").map(|above| format!(" above {above}"));
-        // The largest number of a type is no bound that people meant.
+        // The largest number of an integer type is not a meaningful bound.
         let most = bound("maximum").filter(|most| most.as_f64() < Some(f64::from(u16::MAX)));
         let most = most.map(|most| format!(" and at most {most}"));
         [least, above, most].into_iter().flatten().collect()
@@ -236,7 +236,7 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// A text in YAML, in quotes where its signs would mean something.
+/// A text as a YAML scalar, in quotes where its characters would have a meaning.
 fn scalar(text: &str) -> String {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-' | '_' | '/' | ' ');
     let starts_plain = text.starts_with(|sign: char| sign.is_ascii_alphanumeric());

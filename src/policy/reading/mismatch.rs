@@ -1,5 +1,5 @@
-//! First place of a policy whose form is not what its schema expects: a kind of value, an unknown key, a missing key, a
-//! word that is none of those to choose from.
+//! Search for the first place of a policy that does not fit its schema: a wrong kind of value, an unknown or missing key, or a
+//! word that is not among the choices.
 
 use serde_yaml::Value;
 
@@ -7,7 +7,7 @@ use super::expected::{Expected, Kind, joined};
 use super::path::{Path, Step};
 use crate::nearest::{nearest, question};
 
-/// Signs of a text that a message quotes.
+/// Most characters of a text that a message quotes.
 const QUOTED: usize = 40;
 
 /// A place, what is wrong there, and an example of what is right.
@@ -120,7 +120,7 @@ fn found(path: &Path, message: String, expected: Expected<'_>) -> Mismatch {
     Mismatch { path: path.clone(), message, example: Some(path.example(&expected.sample())) }
 }
 
-/// Whether a value is of a kind, or becomes one when it is read.
+/// Whether a value is of a kind, or is converted to it when it is read.
 fn is(kind: Kind, value: &Value) -> bool {
     match (kind, value) {
         (Kind::Section, Value::Mapping(_)) | (Kind::List, Value::Sequence(_)) | (Kind::Switch, Value::Bool(_)) => true,
@@ -132,7 +132,7 @@ fn is(kind: Kind, value: &Value) -> bool {
     }
 }
 
-/// Paths of sections that have the key, wherever a name alone leads to them.
+/// Paths at which sections elsewhere in the policy have the key.
 fn elsewhere(expected: Expected<'_>, key: &str, path: &Path) -> Vec<Path> {
     let inside = expected.keys().into_iter().flat_map(|name| {
         let below = path.key(name);

@@ -21,7 +21,7 @@ impl Path {
         Self(steps.to_vec())
     }
 
-    /// The path of an error, as far as it is known.
+    /// The path of an error, up to the first unknown segment.
     pub(super) fn of(path: &serde_path_to_error::Path) -> Self {
         let step = |segment: &Segment| match segment {
             Segment::Seq { index } => Some(Step::Index(*index)),
@@ -39,7 +39,7 @@ impl Path {
         &self.0
     }
 
-    /// Whether it is `other`, or leads through it.
+    /// Whether the path equals `other` or lies below it.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
@@ -120,7 +120,7 @@ pub(super) fn bare(error: &serde_path_to_error::Error<serde_yaml::Error>) -> Str
     rest.unwrap_or(&said).to_owned()
 }
 
-/// Search for the place of a path: the parser gives an error the place at which it was made.
+/// Search for the place of a path. It raises an error there on purpose, because the parser adds the place to errors.
 struct Seek<'a> {
     steps: &'a [Step],
 }
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     }
 }
 
-/// Whether a key is the wanted one; the last one of a path ends the search with its place.
+/// Comparison of a key with the wanted one; at the last key of a path it ends the search with an error.
 struct Key<'a> {
     wanted: &'a str,
     is_last: bool,
@@ -191,7 +191,7 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// Value that ends the search with its place.
+/// Value that ends the search with an error, to which the parser adds its place.
 struct Here;
 
 impl<'de> Visitor<'de> for Here {

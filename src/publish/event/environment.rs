@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Environment variables by name.
 pub type Environment = BTreeMap<String, String>;
 
-/// A variable that is set; an empty one counts as unset.
+/// The value of a variable; an empty one counts as unset.
 pub fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
     environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
@@ -20,7 +20,7 @@ pub(super) fn is_gitea(environment: &Environment) -> bool {
     is_true(environment, "GITEA_ACTIONS") || is_true(environment, "FORGEJO_ACTIONS")
 }
 
-/// A text of an event or variable; empty where it is not there.
+/// A text of an event; empty if it is absent or not a text.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! GitHub Actions, and Gitea's and Forgejo's actions made after it.
+//! GitHub Actions, and the compatible actions of Gitea and Forgejo.
 //!
 //! The commit to report on is the head of the pull request: `GITHUB_SHA` is a throw-away merge commit there, where
 //! nobody sees a check.
@@ -23,7 +23,7 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     let repository = get("GITHUB_REPOSITORY");
     let id = get("GITHUB_RUN_ID");
     let name = get("GITHUB_EVENT_NAME");
-    // An event of another repository tells nothing of this one.
+    // An event of another repository says nothing about this one.
     let of_event = text(&event["repository"]["full_name"]);
     let is_foreign = !of_event.is_empty() && !of_event.eq_ignore_ascii_case(&repository);
     let origin = if is_foreign || queue(&name, event).is_some() { Origin::Unknown } else { origin(&name, event) };
@@ -65,7 +65,8 @@ fn target(name: &str, event: &Value) -> Target {
     found.unwrap_or_default()
 }
 
-/// `pull_request` and its kin (`_target`, `_review`, `_review_comment`), which describe the pull request alike.
+/// Whether an event is `pull_request` or a related one (`_target`, `_review`, `_review_comment`), with the same description of the
+/// pull request.
 fn is_pull_request(name: &str) -> bool {
     name.starts_with("pull_request")
 }
@@ -74,7 +75,7 @@ fn is_on_pull_request(event: &Value) -> bool {
     event["issue"]["pull_request"].is_object()
 }
 
-/// A new comment; a text that somebody edits later may be another one's.
+/// The text of a new comment. Edits do not count, since another person than the author may make them.
 pub(super) fn said(name: &str, event: &Value) -> Option<Said> {
     let comment = &event["comment"];
     let is_new = name == "issue_comment" && event["action"] == "created" && is_on_pull_request(event);
@@ -86,7 +87,7 @@ pub(super) fn said(name: &str, event: &Value) -> Option<Said> {
     })
 }
 
-/// The pull request of a finished workflow: the event names it only where it comes from the same repository.
+/// The pull request of a finished workflow, which the event names only if it comes from the same repository.
 fn workflow_run(run: &Value, repository: &Value) -> Option<Target> {
     let head = &run["head_repository"];
     if !text(&run["event"]).starts_with("pull_request") {
@@ -108,7 +109,7 @@ fn commit(name: &str, event: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Commits that the event names: its own, and both ends of a pull request.
+/// Commits that the event names: its own commit, and both ends of a pull request.
 fn commits(own: &str, event: &Value) -> Vec<String> {
     let pull = &event["pull_request"];
     let named = [
@@ -137,8 +138,8 @@ fn target_branch(name: &str, event: &Value) -> String {
     branch.strip_prefix("refs/heads/").map_or_else(|| branch.clone(), str::to_owned)
 }
 
-/// The entry of a merge queue that the job is for: `12-0123abcd`, pull request and commit. The queue's branches start `push`
-/// events too.
+/// The entry of a merge queue that the job is for, with pull request and commit: `12-0123abcd`. The queue's branches also cause
+/// `push` events.
 fn queue(name: &str, event: &Value) -> Option<String> {
     let reference = match name {
         "merge_group" => text(&event["merge_group"]["head_ref"]),
@@ -149,7 +150,7 @@ fn queue(name: &str, event: &Value) -> Option<String> {
     Some(branch.rsplit_once("/pr-").map_or_else(String::new, |(_, entry)| entry.to_owned()))
 }
 
-/// Whose commit is judged, as far as the event tells.
+/// Owner of the judged commit, as far as the event tells.
 fn origin(name: &str, event: &Value) -> Origin {
     match told(name) {
         Told::Own => Origin::Own,
@@ -167,7 +168,7 @@ fn origin(name: &str, event: &Value) -> Origin {
     }
 }
 
-/// Whose `head` is, seen from the repository `own`; that of a fork which was deleted is null.
+/// Owner of `head` from the view of the repository `own`; the repository of a deleted fork is null.
 fn origin_of(head: &Value, own: &Value) -> Origin {
     let (head_name, own_name) = (&head["full_name"], &own["full_name"]);
     match (own_name.as_str(), head_name.as_str()) {

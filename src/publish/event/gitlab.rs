@@ -20,7 +20,7 @@ pub(super) fn locate(environment: &Environment) -> Place {
     Place {
         forge: Some(ForgeKind::Gitlab),
         api: get("CI_API_V4_URL"),
-        // The merge request of a fork lives in the target project, and the fork's job has no token for it.
+        // The merge request of a fork belongs to the target project, and the fork's job has no token for it.
         read_only: (origin == Origin::Fork && own != project).then_some(ReadOnly::Fork),
         repository: project,
         event: get("CI_PIPELINE_SOURCE"),
@@ -31,7 +31,7 @@ pub(super) fn locate(environment: &Environment) -> Place {
         commits: ["CI_COMMIT_SHA", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"].map(get).into_iter().collect(),
         elsewhere: None,
         asked: None,
-        // `CI_MERGE_REQUEST_DIFF_BASE_SHA` is no base to trust: the change chooses it by where it branches off.
+        // `CI_MERGE_REQUEST_DIFF_BASE_SHA` cannot be trusted as a base: the author of the change chooses where it branches off.
         target_branch: ["CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME"]
             .into_iter()
             .find_map(|name| variable(environment, name))
@@ -44,15 +44,15 @@ pub(super) fn locate(environment: &Environment) -> Place {
     }
 }
 
-/// The answer that the person gave who started the job; the word that begins every instruction may be left out. Who that is
-/// no variable tells: whoever starts a job by hand may set `GITLAB_USER_ID` as well.
+/// The answer of the person who started the job; the word that begins every instruction may be left out. Variables cannot identify
+/// the person, since whoever starts a job by hand may set `GITLAB_USER_ID` as well.
 pub(super) fn said(environment: &Environment) -> Option<Said> {
     let text = variable(environment, ANSWER)?.trim_start();
     let text = if text.starts_with(COMMAND) { text.to_owned() } else { format!("{COMMAND} {text}") };
     Some(Said { text, ..Said::default() })
 }
 
-/// Whose commit is judged.
+/// Owner of the judged commit.
 fn origin(environment: &Environment, own: &str, target: &Target) -> Origin {
     let get = |name| variable(environment, name);
     let of = |head: Option<&str>, own: Option<&str>| match (head, own) {
@@ -67,7 +67,7 @@ fn origin(environment: &Environment, own: &str, target: &Target) -> Origin {
     if let Some(source) = get("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY") {
         return of(Some(source), get("CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY"));
     }
-    // A branch of this project, whose merge request may go to another one: then this one is the fork.
+    // The merge request of a branch of this project may go to another project: then this project is the fork.
     let open = get("CI_OPEN_MERGE_REQUESTS").and_then(|list| list.split(',').next()?.rsplit_once('!'));
     match (target, open, get("CI_PROJECT_PATH")) {
         (Target::Pull(_), Some((project, _)), Some(path)) if project != path => Origin::Fork,

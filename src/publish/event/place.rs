@@ -6,39 +6,39 @@ use crate::publish::trust::Origin;
 /// Place of a job: forge, repository, pull request and commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The forge; `None` on a machine outside of CI.
+    /// The forge; `None` outside of CI.
     pub forge: Option<ForgeKind>,
     /// Base address of its interface: `https://api.github.com`.
     pub api: String,
     /// `owner/name`; at GitLab a project's path or number.
     pub repository: String,
-    /// The event that started the job, as the forge spells it.
+    /// Name of the event that started the job, as the forge spells it.
     pub event: String,
-    /// The pull requests that a comment belongs to.
+    /// The pull requests that get a comment.
     pub target: Target,
-    /// The commit that is judged; empty where it is not known.
+    /// The commit that is judged; empty if it is not known.
     pub commit: String,
-    /// Whose commit it is.
+    /// Owner of the commit.
     pub origin: Origin,
-    /// Commits that the event itself names: a checkout of another one is not the event's.
+    /// Commits that the event itself names; a checkout of any other commit does not belong to the event.
     pub commits: Vec<String>,
-    /// The commit that is checked out, where it is none that the event names; empty where it cannot be told.
+    /// The commit that is checked out, if the event does not name it; an empty text if that commit is unknown.
     pub elsewhere: Option<String>,
-    /// The pull request that tells the origin where the event does not, and that no comment belongs to: a merge queue's.
+    /// Pull request of a merge queue, from which the origin is found because the event does not tell it. It gets no comment.
     pub asked: Option<u64>,
-    /// The branch that a change goes to; empty where the event is about none, or does not say.
+    /// The target branch of the change; empty if the event is not about a change or does not name the branch.
     pub target_branch: String,
-    /// The repository's default branch; empty where it is not known.
+    /// The repository's default branch; empty if it is not known.
     pub default_branch: String,
     /// The job's page.
     pub run_url: String,
-    /// Tells this attempt of the job from every other one.
+    /// Identifier of this attempt of the job.
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
-    /// Reason why nothing can be written, where that is known beforehand.
+    /// Reason why nothing can be written, if that is known in advance.
     pub read_only: Option<ReadOnly>,
-    /// The job's workspace, with the checked-out repository in it; empty where it is not known.
+    /// The job's workspace, which contains the checked-out repository; empty if it is not known.
     pub workspace: String,
 }
 
@@ -48,8 +48,8 @@ impl Place {
         !self.target_branch.is_empty() || self.origin != Origin::Own
     }
 
-    /// Notes which commit is checked out, empty where that cannot be told: whose a commit is that the event does not name, the
-    /// event cannot tell either. Outside of a CI system that is known there is no event, and flags name the commit.
+    /// Records the commit that is checked out, an empty text if it is unknown. If the event does not name that commit, the event cannot
+    /// tell its origin either. Outside of the known CI systems there is no event, and flags name the commit.
     pub fn check_out(&mut self, commit: String) {
         if !self.commits.is_empty() && !self.commits.contains(&commit) {
             self.elsewhere = Some(commit);
@@ -57,8 +57,8 @@ impl Place {
         }
     }
 
-    /// Notes that a flag names another commit than the event is about: whose it is, the event does not tell. Without a forge
-    /// there is nobody to ask, and nothing to post to.
+    /// Records that the event cannot tell the origin, because a flag names another commit than the event. Without a forge nothing
+    /// changes, since there is nobody to ask and no place to publish to.
     pub fn doubt(&mut self) {
         if self.origin == Origin::Own && self.forge.is_some() {
             self.origin = Origin::Unknown;
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-/// The pull requests that a comment belongs to.
+/// The pull requests that get a comment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// None: a schedule, a tag, a merge queue.

@@ -1,18 +1,18 @@
-//! Words that the gate is asked to answer.
+//! Messages of people that the gate answers.
 
-/// Somebody's new words on a pull request.
+/// A person's new message about a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The text.
     pub text: String,
-    /// The person, as the forge is asked about people: a login at GitHub, a number at GitLab. Empty where the forge has to be
-    /// asked who it was.
+    /// Identifier of the person in the forge's API: a login at GitHub, a number at GitLab. Empty if the forge has to be asked for the
+    /// person.
     pub by: String,
-    /// The person's name, for people.
+    /// The person's name for display.
     pub name: String,
-    /// Time of the comment, as the forge writes it; empty for a job that somebody started.
+    /// Time of the comment, as the forge writes it; empty for a job that a person started.
     pub at: String,
 }
 
-/// Variable in which a job that somebody starts is told what to answer.
+/// Variable that holds the message for a job that a person starts by hand.
 pub const ANSWER: &str = "PRECISION_GATE_ANSWER";

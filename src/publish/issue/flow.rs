@@ -18,7 +18,7 @@ use crate::report::writer::Writer;
 struct Words {
     title: String,
     body: String,
-    /// The comment, where something changed.
+    /// The comment, if something changed.
     remark: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Desk {
                     let state = change.and_then(Change::state_change);
                     self.rewrite(tracker, number, &words.body, state).await?;
                 }
-                // After the state: what the issue shows decides whether there is a change to tell of.
+                // The comment comes after the update, since the next run compares with the facts in the issue to find a change.
                 if let Some(remark) = &words.remark {
                     self.tell_of(tracker, number, remark).await?;
                 }
@@ -74,17 +74,17 @@ impl Desk {
         };
         let call = tracker.create_issue(&words.title, &words.body);
         let issue = self.client.create(&call, |answer| shown(tracker, answer, &words.body), look).await?;
-        // Without its label the next run would not find it.
+        // Without its label, the next run would not find the issue.
         if !issue.labelled && !self.client.is_dry() {
             self.client.send(&tracker.label_issue(issue.number)).await?;
         }
-        // The answer knows for sure who opened it.
+        // The answer names the author reliably.
         let author = Some(issue.author.as_str()).filter(|author| !author.is_empty());
         let own = self.own_issues(tracker, author.unwrap_or(me)).await?;
         self.close(tracker, own.get(1..).unwrap_or_default(), words).await
     }
 
-    /// Closes issues too many.
+    /// Closes superfluous issues.
     async fn close(&self, tracker: &dyn Tracker, others: &[Issue], words: &Words) -> Result<(), Failure> {
         for other in others.iter().filter(|issue| issue.open) {
             self.rewrite(tracker, other.number, &words.body, Some(StateChange::Closed)).await?;
@@ -92,7 +92,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Replaces an issue's text and state; the answer has to show them.
+    /// Replaces an issue's text and state, and checks that the answer shows them.
     async fn rewrite(
         &self,
         tracker: &dyn Tracker,
@@ -163,7 +163,7 @@ impl Desk {
     }
 }
 
-/// The issue of an answer, where it says `body`.
+/// Reads the issue of an answer, which must have the text `body`.
 fn shown(tracker: &dyn Tracker, answer: &Answer, body: &str) -> Read<Issue> {
     let issue = tracker.read_issue(answer)?;
     if is_same_text(&issue.body, body) { Ok(issue) } else { Err("with a text other than the one sent".to_owned()) }

@@ -1,8 +1,8 @@
 //! An archive as a folder: zip, and tar, also packed by gzip, Zstandard or xz.
 //!
-//! Stored members are ranges of the archive, wherever that lies, and cost no space. What is compressed is expanded once it
-//! is asked for, into memory or a nameless file, under the run's disk limit; more than `RATIO` times the packed size is
-//! taken for a bomb.
+//! Stored members are ranges of the archive and cost no space. A compressed member is expanded when it is first read, into
+//! memory or a nameless file, under the run's disk limit. An expanded size of more than `RATIO` times the packed size is
+//! treated as a decompression bomb.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -14,13 +14,14 @@ use super::{Archive, Cursor, Limits, Member, tar};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
 
-/// Largest ratio of an archive's expanded size to its own. Deflate reaches 1032; real dumps 20, and their zeros more.
+/// Largest allowed ratio of an archive's expanded size to its packed size. Deflate can reach 1032; real dumps reach 20, and more
+/// where they hold many zeros.
 const RATIO: u64 = 200;
-/// Bytes that may be expanded whatever the ratio to the archive's size.
+/// Bytes that may always be expanded, whatever the ratio is.
 const FREE: u64 = 256 << 20;
-/// Bytes at the start of a compressed member that are had without expanding all of it.
+/// Bytes at the start of a compressed member that can be read without expanding all of it.
 const HEAD: usize = 64 << 10;
-/// Members of a zip archive.
+/// Most members of a zip archive.
 const MAX_MEMBERS: usize = 2_000_000;
 
 /// The members of an archive.
@@ -44,25 +45,26 @@ struct Zip {
     disk: Arc<Disk>,
 }
 
-/// Place of a member.
+/// Location of a member's bytes.
 #[derive(Clone, Copy)]
 enum Place {
     Range(tar::Range),
-    /// Number of the member in the zip archive, and its length.
+    /// A compressed member: its index in the zip archive, and its expanded length in bytes.
     Deflated(usize, u64),
 }
 
-/// Whether a file that starts with `head` is an archive of a kind that is opened as a folder.
+/// Whether a file that starts with `head` is an archive that can be opened as a folder.
 pub fn recognise(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || is_compressed(head) || tar::recognise(head)
 }
 
-/// Whether a file begins as one that gzip, zstd or xz packed.
+/// Whether a file starts with the magic bytes of gzip, zstd or xz.
 pub(crate) fn is_compressed(head: &[u8]) -> bool {
     [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic))
 }
 
-/// Whether a compressed file holds text alone, as a log that was packed after its run: it is a file, no folder.
+/// Whether a compressed file holds only text, for example a log that was packed after its run. Such a file is read as one file,
+/// not as a folder.
 pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
     if !is_compressed(head) {
         return false;
@@ -73,7 +75,7 @@ pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
     is_readable && !first.is_empty() && !first.contains(&0) && !tar::recognise(&first)
 }
 
-/// Whether a reader failed because its bytes end too early, and not because they are wrong.
+/// Whether a reader failed because its input ends too early, not because the bytes are wrong.
 pub(crate) fn ends_early(error: &io::Error) -> bool {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return true;
@@ -91,14 +93,14 @@ pub(crate) fn ends_early(error: &io::Error) -> bool {
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
-/// KiB that xz may ask for; its strongest setting takes 65 MiB.
+/// Memory limit of the xz decoder, in KiB. The strongest xz setting needs 65 MiB.
 const XZ_MEMORY: u32 = 128 << 10;
 
-/// Opens the archive `source`, found at `location`; what has to be expanded goes to `disk`.
+/// Opens the archive `source`, which was found at `location`. Expanded data goes to `disk`.
 ///
 /// # Errors
-/// `Corrupt` where it is cut short, `Unsupported` where what was compressed is no tar archive, `LimitExceeded` for a bomb
-/// or where the run may not use that much disk.
+/// `Corrupt` if the archive is cut short, `Unsupported` if a compressed file does not hold a tar archive, `LimitExceeded` for a
+/// decompression bomb or if the run may not use that much disk.
 pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
     let head = head(&source)?;
     if is_compressed(&head) {
@@ -123,7 +125,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Reader of the expanded bytes of a file that gzip, zstd or xz packed.
+/// Returns a reader of the expanded bytes of a file packed by gzip, zstd or xz.
 pub(crate) fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
     let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
     if head.starts_with(GZIP) {
@@ -239,7 +241,7 @@ impl ByteSource for Part {
     }
 }
 
-/// A compressed member: its first bytes, or all of them once more is asked for.
+/// A compressed member. Its first bytes are expanded first, and all of it once a later byte is read.
 struct Deflated {
     name: String,
     zip: Arc<Zip>,

@@ -1,7 +1,7 @@
 //! Tar archives, read in place.
 //!
-//! Only headers are read to list one; a member's bytes are a range of the archive. Nothing is unpacked, so that no name in
-//! it can reach a file: links, devices, and names that lead out of the archive are left out with the reason.
+//! Listing an archive reads only the headers; a member's bytes are a range of the archive. Nothing is unpacked to disk, so no
+//! member name can overwrite a file. Links, devices, and names that lead out of the archive are skipped, each with a reason.
 
 use std::io;
 use std::path::Component;
@@ -12,19 +12,19 @@ use super::{Cursor, Refused};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
-/// Most members.
+/// Most members of an archive.
 const MAX_MEMBERS: usize = 2_000_000;
-/// Offset in bytes of the format's magic word, and the word.
+/// Offset of the format's magic word in bytes, and the word itself.
 const MAGIC: (usize, &[u8]) = (257, b"ustar");
 
-/// Place of a member in its archive, in bytes.
+/// Range of a member's bytes in its archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) offset: u64,
     pub(super) len: u64,
 }
 
-/// Whether a file that starts with `head` is a tar archive (POSIX or GNU; the format before 1988 has no mark).
+/// Whether a file that starts with `head` is a tar archive (POSIX or GNU; the format before 1988 has no magic word).
 pub(super) fn recognise(head: &[u8]) -> bool {
     head.get(MAGIC.0..).is_some_and(|rest| rest.starts_with(MAGIC.1))
 }
@@ -32,9 +32,9 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 /// Directory of a tar archive.
 #[derive(Default)]
 pub(super) struct Listed {
-    /// Members by name, in the archive's order; of a repeated name the last one counts.
+    /// Members with their names, in the archive's order. If a name is repeated, the last member counts.
     pub(super) members: Vec<(String, Range)>,
-    /// Members left out, each with its reason.
+    /// Skipped members, each with the reason.
     pub(super) refused: Vec<Refused>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn list(source: &Source) -> Result<Listed> {
     Ok(listed)
 }
 
-/// Reason why an entry is not read; `None` where it is.
+/// Reason for skipping an entry; `None` if it is read.
 fn refusal(name: &str, kind: EntryType) -> Option<&'static str> {
     match kind {
         EntryType::Regular | EntryType::Continuous => {}
@@ -93,7 +93,7 @@ fn refusal(name: &str, kind: EntryType) -> Option<&'static str> {
     }
 }
 
-/// `./a//b` as `a/b`.
+/// Normalizes a path: `./a//b` becomes `a/b`.
 fn plain(name: &str) -> String {
     name.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
 }

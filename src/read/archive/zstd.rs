@@ -1,22 +1,22 @@
-//! Zstandard.
+//! Decoder of Zstandard files that hold several frames.
 
 use std::io::{self, Read};
 
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-/// Zstandard frames, one after the other, as tools that compress in parallel write them.
+/// Reader of Zstandard frames that follow one another, as tools that compress in parallel write them.
 pub struct Zstd<R: Read> {
     frame: Option<Box<StreamingDecoder<R, FrameDecoder>>>,
     rest: Option<R>,
 }
 
 impl<R: io::BufRead> Zstd<R> {
-    /// Reads what is packed in `packed`.
+    /// Creates a reader of the expanded content of `packed`.
     pub fn new(packed: R) -> Self {
         Self { frame: None, rest: Some(packed) }
     }
 
-    /// Begins the next frame; `false` at the end.
+    /// Begins the next frame; returns `false` at the end of the file.
     fn begin(&mut self) -> io::Result<bool> {
         let Some(mut packed) = self.rest.take() else { return Ok(false) };
         if packed.fill_buf()?.is_empty() {

@@ -1,6 +1,6 @@
 //! Facts about a model: from the `config.json` of `transformers` beside a checkpoint, and from the pickled arguments of Megatron.
 //!
-//! Neither is trusted further than this: a number that does not fit the tensors leaves them unread.
+//! Neither source is trusted: if a number does not fit the tensors, these tensors are not read.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::fetch::Files;
 use crate::read::json::{self, Json};
 use crate::read::tensor::Stored;
 
-/// Largest configuration that is read.
+/// Largest configuration file that is read, in bytes.
 const MAX_CONFIGURATION: u64 = 1 << 20;
 
-/// Facts of the `config.json` in `folder`; none where there is no such file, or it tells nothing.
+/// Facts from the `config.json` in `folder`; empty if there is no such file or it says nothing about the model.
 pub(super) fn of_configuration(folder: &str, files: &dyn Files) -> ModelFacts {
     let path = format!("{folder}config.json");
     let entry = files.list().iter().find(|entry| entry.path == path && entry.len <= MAX_CONFIGURATION);
@@ -40,12 +40,12 @@ fn unsigned(value: &Json) -> Option<u64> {
     }
 }
 
-/// Pickled arguments of a run, by name, as Python prints them.
+/// Pickled arguments of a run, by name. The values are in Python's printed form.
 #[derive(Debug, Default)]
 pub(super) struct Arguments(BTreeMap<String, String>);
 
 impl Arguments {
-    /// The arguments among the values of a file.
+    /// Collects the arguments from the values of a file.
     pub(super) fn among(values: &[(String, Stored)]) -> Self {
         let argument = |(name, stored): &(String, Stored)| match (name.strip_prefix("args."), stored) {
             (Some(name), Stored::Plain(value)) => Some((name.to_owned(), value.clone())),
@@ -54,22 +54,22 @@ impl Arguments {
         Self(values.iter().filter_map(argument).collect())
     }
 
-    /// Whether none is known.
+    /// Whether no argument is known.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A number.
+    /// Value of a whole-number argument.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name)?.parse().ok()
     }
 
-    /// A size of the layout.
+    /// Value of a size argument of the layout; `None` if it is absent or 0.
     pub(super) fn size(&self, name: &str) -> Option<u32> {
         self.0.get(name)?.parse().ok().filter(|size| *size > 0)
     }
 
-    /// A truth value.
+    /// Value of a boolean argument.
     pub(super) fn is(&self, name: &str) -> Option<bool> {
         match self.0.get(name)?.as_str() {
             "True" => Some(true),
@@ -78,7 +78,7 @@ impl Arguments {
         }
     }
 
-    /// Facts about the model.
+    /// Facts about the model that the arguments give.
     pub(super) fn facts(&self) -> ModelFacts {
         let heads = self.number("num_attention_heads");
         let groups = self.number("num_query_groups").filter(|_| self.is("group_query_attention") != Some(false));

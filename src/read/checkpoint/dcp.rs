@@ -1,8 +1,8 @@
 //! Distributed checkpoints of torch, and the `torch_dist` format of Megatron, which is one.
 //!
-//! `.metadata` is a pickle of plain classes: for each tensor its size and its chunks, for each chunk the file, the offset and
-//! the length of an archive of `torch.save` that holds it alone. The pickle is followed as data ([`pickle`]); nothing in it is
-//! called. Chunks are put together where they are read.
+//! `.metadata` is a pickle of plain classes. It gives the size and the chunks of each tensor, and for each chunk the file, the
+//! offset and the length of the `torch.save` archive that holds only this chunk. The pickle is parsed as data ([`pickle`]);
+//! nothing in it is called. Chunks are joined when they are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::read::pickle::{Graph, Input, Node, Value, parse};
 use crate::read::tensor::{Stored, TensorData};
 use crate::read::{tensor_file, torch};
 
-/// Classes that the description may name.
+/// Classes that the pickled description may name.
 const CLASSES: [&str; 19] = [
     "torch.distributed.checkpoint.metadata Metadata",
     "torch.distributed.checkpoint.metadata TensorStorageMetadata",
@@ -43,7 +43,7 @@ const CLASSES: [&str; 19] = [
     "pathlib WindowsPath",
 ];
 
-/// Most layers and experts that stacked tensors are taken apart to.
+/// Most tensors (layers times experts) that a stacked tensor is split into.
 const MAX_STACKED: u64 = 1 << 16;
 
 /// Whether the file at `path` that starts with `head` describes a distributed checkpoint.
@@ -53,10 +53,10 @@ pub(super) fn is_description(path: &str, head: &[u8]) -> bool {
     file_of(path) == DESCRIPTION && head.starts_with(b"\x80") && memchr::memmem::find(start, CLASS).is_some()
 }
 
-/// Opens the description and every chunk.
+/// Opens the description and all chunks.
 ///
 /// # Errors
-/// Where the description is missing, damaged, or names what lies outside of the files.
+/// If the description is missing, is damaged, or names data outside of the files.
 pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpoint> {
     let folder = place.folder();
     let path = format!("{folder}{DESCRIPTION}");
@@ -84,7 +84,7 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     Ok(checkpoint)
 }
 
-/// Facts that `common.pt` of Megatron or a `config.json` beside the files tell.
+/// Facts from Megatron's `common.pt`, completed by a `config.json` in the same folder.
 fn facts(folder: &str, files: &dyn Files) -> ModelFacts {
     let path = format!("{folder}common.pt");
     let common = files.list().iter().find(|entry| entry.path == path);
@@ -93,7 +93,7 @@ fn facts(folder: &str, files: &dyn Files) -> ModelFacts {
     told.or(&super::arguments::of_configuration(folder, files))
 }
 
-/// The name of a weight, or of a moment as `weight@exp_avg`; `None` for what else an optimizer keeps.
+/// Name of a weight, or of an optimizer's moment as `weight@exp_avg`; `None` for other states of an optimizer.
 fn weight_name(name: &str) -> Option<String> {
     let state = ["optimizer.state.", "optim.state.", "optimizer.optim.state."];
     let Some(rest) = state.iter().find_map(|prefix| name.strip_prefix(prefix)) else {
@@ -108,7 +108,7 @@ fn weight_name(name: &str) -> Option<String> {
     })
 }
 
-/// Adds a tensor; one that stacks all layers is taken apart.
+/// Adds a tensor. A tensor that stacks all layers is split into one tensor per layer.
 fn insert(parameters: &mut BTreeMap<String, Parameter>, name: &str, parameter: Parameter) {
     let (weight, moment) = name.split_once('@').map_or((name, None), |(weight, moment)| (weight, Some(moment)));
     let Some((has_experts, layer_name)) = of_stack(weight.strip_prefix("model.").unwrap_or(weight)) else {
@@ -139,7 +139,7 @@ fn insert(parameters: &mut BTreeMap<String, Parameter>, name: &str, parameter: P
     }
 }
 
-/// The tensor of one layer, or of one expert of it.
+/// Part of a stacked tensor that belongs to one layer, or to one expert of that layer.
 fn of_stacked(stack: &TensorData, layer: u64, expert: Option<u64>) -> Result<TensorData> {
     let mut part = stack.narrowed(0, layer, 1)?;
     let mut axes = 1;
@@ -151,7 +151,7 @@ fn of_stacked(stack: &TensorData, layer: u64, expert: Option<u64>) -> Result<Ten
     part.reshaped(shape)
 }
 
-/// Puts the chunks of a tensor together. Only what contradicts the files is an error; a file that is missing leaves it unread.
+/// Joins the chunks of a tensor. Only a contradiction to the files is an error; if a file is missing, the tensor is `Unread`.
 fn tensor(
     name: &str,
     size: &[u64],
@@ -176,7 +176,7 @@ fn tensor(
     Ok(grid(name, size, parts).map_or_else(|error| Parameter::Unread(error.message().to_owned()), Parameter::Tensor))
 }
 
-/// The files of chunks, each opened once.
+/// Files with chunks, each opened only once.
 struct Opened<'a> {
     folder: &'a str,
     files: &'a dyn Files,
@@ -189,7 +189,7 @@ impl<'a> Opened<'a> {
         Self { folder, files, sources: BTreeMap::new(), missing: BTreeSet::new() }
     }
 
-    /// The tensor that lies at a place, or why it cannot be read.
+    /// Reads the tensor at a place, or returns the reason why it cannot be read.
     fn chunk(&mut self, at: &StorageInfo) -> Result<std::result::Result<TensorData, String>> {
         let path = format!("{}{}", self.folder, at.file);
         if !self.sources.contains_key(&path) {
@@ -224,7 +224,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Bytes of a source from one offset on.
+/// Part of another source, from an offset on.
 struct Part {
     source: Source,
     offset: u64,
@@ -252,14 +252,14 @@ impl ByteSource for Part {
     }
 }
 
-/// Place of a chunk.
+/// Place of a chunk: file, and offset and length in bytes.
 struct StorageInfo {
     file: String,
     offset: u64,
     len: u64,
 }
 
-/// A tensor as it is described: its name, its size, and offset and size of each chunk.
+/// Description of a tensor: its name, its size, and the offset and size of each chunk.
 type Described = (String, Vec<u64>, Vec<(Vec<u64>, Vec<u64>)>);
 
 /// The pickled description.
@@ -269,7 +269,7 @@ struct Description<'a> {
 }
 
 impl Description<'_> {
-    /// Every tensor.
+    /// Descriptions of all tensors.
     fn tensors(&self) -> Result<Vec<Described>> {
         let all = self.field(self.graph.root(), "state_dict_metadata").and_then(|value| self.items(value));
         let mut tensors = Vec::new();
@@ -292,7 +292,7 @@ impl Description<'_> {
         Some((name.to_string(), size, chunks.iter().map(chunk).collect::<Option<_>>()?))
     }
 
-    /// The place of every chunk, by the tensor's name and the chunk's offset.
+    /// Places of all chunks, by the tensor's name and the chunk's offset.
     fn stored(&self) -> Result<BTreeMap<(String, Vec<u64>), StorageInfo>> {
         let all = self.field(self.graph.root(), "storage_data").and_then(|value| self.items(value));
         let mut stored = BTreeMap::new();
@@ -317,7 +317,7 @@ impl Description<'_> {
         Some(((name.to_string(), offset), StorageInfo { file: file.to_string(), offset: at, len }))
     }
 
-    /// A field of an instance: in its state, a dictionary, alone or as the second of a pair.
+    /// Value of a field of an instance. The state of the instance is a dictionary, or a pair whose second part is one.
     fn field(&self, instance: &Value, name: &str) -> Option<&Value> {
         let Node::Call { state: Some(state), .. } = self.graph.node(instance)? else { return None };
         let state = match self.graph.sequence(state) {

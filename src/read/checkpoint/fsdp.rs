@@ -1,7 +1,8 @@
-//! Files of trainers that save the state of each FSDP rank by itself, as verl does: a dictionary of parts of tensors
+//! Files of trainers that save the state of each FSDP rank separately, as verl does. Each file holds a dictionary of tensor parts
 //! (`model_world_size_W_rank_R.pt`).
 //!
-//! Each part tells the size of the whole, the mesh of devices and how it is cut. Parts are put together where they are read.
+//! Each part records the size of the whole tensor, the mesh of devices, and how the tensor is cut. Parts are joined when they are
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,10 @@ use crate::read::tensor_file;
 
 use super::gathered::{file_of, number_behind};
 
-/// Opens the file of every rank and puts the parts together.
+/// Opens the file of every rank and joins the parts.
 ///
 /// # Errors
-/// Where a file cannot be opened.
+/// If a file cannot be opened.
 pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut whole: BTreeMap<String, Parts> = BTreeMap::new();
@@ -53,20 +54,20 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
     Ok(checkpoint)
 }
 
-/// Most ranks that a file's name may count, so that what is missing can be listed.
+/// Most ranks that a file's name may claim, so that the missing files can be listed.
 const MAX_RANKS: u32 = 65_536;
 
-/// The rank that a file's name ends in; 0 where it names none.
+/// Rank at the end of a file's name; 0 if the name has none.
 fn rank_of(file: &str) -> u32 {
     number_behind(file, "rank_").unwrap_or(0)
 }
 
-/// The parts of one tensor that are there.
+/// Parts of one tensor that were found.
 struct Parts {
     shape: Vec<u64>,
-    /// Parts by where they begin; copies of other ranks are the same.
+    /// Parts by their start index along each axis. Copies on other ranks are equal and kept once.
     parts: BTreeMap<Vec<u64>, TensorData>,
-    /// Reason why they do not make a whole.
+    /// Reason why the parts cannot be joined.
     fault: Option<String>,
 }
 

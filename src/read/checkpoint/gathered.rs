@@ -1,10 +1,10 @@
-//! Files of one checkpoint, put together by their names: Megatron's ranks, torch's distributed files, DeepSpeed's partitions.
+//! Grouping of the files of one checkpoint by their names: Megatron's ranks, torch's distributed files, DeepSpeed's partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::place::{CheckpointPlace, Format};
 
-/// Takes out the single files that are shards of an index beside them.
+/// Removes the single files that are shards of an index in the list.
 pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
     let shards: BTreeSet<String> = places
         .iter()
@@ -14,7 +14,7 @@ pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
     places.into_iter().filter(|place| !shards.contains(&place.path)).collect()
 }
 
-/// Puts the files of each folder whose `format` is wanted together to one checkpoint; the others stay as they are.
+/// Combines the files of each folder into one checkpoint if their format `is_wanted`; all others stay as they are.
 pub fn gathered(places: Vec<CheckpointPlace>, is_wanted: impl Fn(Format) -> bool) -> Vec<CheckpointPlace> {
     let partitioned: BTreeSet<String> = places
         .iter()
@@ -44,8 +44,8 @@ pub fn gathered(places: Vec<CheckpointPlace>, is_wanted: impl Fn(Format) -> bool
     gathered
 }
 
-/// Whether a file of this name is one of a distributed checkpoint, whatever it holds: the description, or what tells the shapes
-/// of partitions.
+/// Whether a file of this name describes a distributed checkpoint, whatever it holds: torch's description, or the file with the
+/// shapes of DeepSpeed's partitions.
 pub(super) fn is_description(path: &str) -> bool {
     let file = file_of(path);
     file == DESCRIPTION || (file.contains("zero_pp_rank_") && file.ends_with("_model_states.pt"))
@@ -54,7 +54,7 @@ pub(super) fn is_description(path: &str) -> bool {
 /// Name of the file that describes a distributed checkpoint of torch.
 pub(super) const DESCRIPTION: &str = ".metadata";
 
-/// The format that a file belongs to by its name, and the folder of the checkpoint.
+/// Format that a file belongs to by its name, and the folder of the checkpoint.
 fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(Format, String)> {
     let (folder, file) = (folder_of(path), file_of(path));
     if file == DESCRIPTION || is_chunk_file(file) {
@@ -68,7 +68,7 @@ fn format_of(path: &str, partitioned: &BTreeSet<String>) -> Option<(Format, Stri
     (is_part && partitioned.contains(folder)).then(|| (Format::Zero, folder.to_owned()))
 }
 
-/// The path without rank, number of ranks and ending: `actor/model` of `actor/model_world_size_8_rank_0.pt`.
+/// Path without the rank, the number of ranks and the file extension: `actor/model` of `actor/model_world_size_8_rank_0.pt`.
 fn without_rank(path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').map_or(("", path), |(folder, file)| (folder, file));
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
@@ -77,35 +77,35 @@ fn without_rank(path: &str) -> String {
     if folder.is_empty() { stem.to_owned() } else { format!("{folder}/{stem}") }
 }
 
-/// `__R_N.distcp`.
+/// Whether a file name has the form `__R_N.distcp`.
 fn is_chunk_file(file: &str) -> bool {
     file.starts_with("__") && file.ends_with(".distcp")
 }
 
-/// `[bf16_]zero_pp_rank_R_mp_rank_TT_optim_states.pt`.
+/// Whether a file name has the form `[bf16_]zero_pp_rank_R_mp_rank_TT_optim_states.pt`.
 fn is_partition(file: &str) -> bool {
     file.contains("zero_pp_rank_") && file.ends_with("_optim_states.pt")
 }
 
-/// The numbers of a folder `mp_rank_TT[_PPP][_EEE]`.
+/// Numbers in the name of a folder `mp_rank_TT[_PPP][_EEE]`.
 pub(super) fn rank_numbers(folder: &str) -> Option<Vec<u32>> {
     let numbers: Option<Vec<u32>> = folder.strip_prefix("mp_rank_")?.split('_').map(|part| part.parse().ok()).collect();
     numbers.filter(|numbers| (1..=3).contains(&numbers.len()))
 }
 
-/// The number behind `word` in a file's name.
+/// Number that follows `word` in a file's name.
 pub(super) fn number_behind(file: &str, word: &str) -> Option<u32> {
     let rest = file.split(word).nth(1)?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
     rest.get(..end)?.parse().ok()
 }
 
-/// The folder of a path; empty where there is none.
+/// Folder of a path; empty if the path has none.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The last part of a path.
+/// Last part of a path.
 pub(super) fn file_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, file)| file)
 }

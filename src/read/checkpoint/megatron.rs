@@ -1,8 +1,8 @@
 //! Folders of Megatron: a file for each tensor-parallel, pipeline and expert rank.
 //!
 //! `mp_rank_TT[_PPP][_EEE]/*.pt` holds `model`, or `model0`, `model1` for the chunks of a virtual pipeline, and the pickled
-//! arguments of the run. Layers and experts are counted on each rank from 0; here they get their numbers in the whole model.
-//! States of the optimizer are not read: they are flat buffers whose order only Megatron knows.
+//! arguments of the run. Each rank counts its layers and experts from 0; this module gives them their numbers in the whole model.
+//! States of the optimizer are not read, because they are flat buffers whose order only Megatron knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use crate::layout::{Layout, LayoutSource};
 use crate::read::tensor::Stored;
 use crate::read::tensor_file;
 
-/// Most ranks that files or arguments may name: those of the largest runs, and few enough that what is missing can be listed.
+/// Most ranks that files or arguments may name. The limit covers the largest runs, and keeps the list of missing files short.
 const MAX_RANKS: u64 = 65_536;
 
-/// Opens every rank's files and gives their tensors the names of the whole model.
+/// Opens the files of all ranks and gives their tensors the names of the whole model.
 ///
 /// # Errors
-/// Where a file cannot be opened, two folders are of one rank, or more ranks are named than any run has.
+/// If a file cannot be opened, two folders belong to one rank, or the files name too many ranks.
 pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpoint> {
     let mut ranks = Vec::new();
     for path in place.shards.keys() {
@@ -46,10 +46,10 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
 /// A file of one rank.
 struct RankFile {
     path: String,
-    /// Numbers of its folder.
+    /// Numbers in the name of its folder.
     numbers: Vec<u32>,
     arguments: Arguments,
-    /// Tensors of each chunk of the model, by their names there.
+    /// Tensors of each chunk of the model, with their local names.
     chunks: BTreeMap<u32, Vec<(String, Parameter)>>,
     unread_states: u64,
 }
@@ -87,7 +87,7 @@ impl RankFile {
     }
 }
 
-/// Reason why the tensor of a name is not read in a checkpoint of `version`.
+/// Reason why a tensor of this name is not read from a checkpoint of `version`; `None` if it is read.
 fn unread(name: &str, version: Option<f64>) -> Option<&'static str> {
     if name.ends_with(".mlp.experts.weight1") || name.ends_with(".mlp.experts.weight2") {
         return Some("it fuses the weights of all experts of a rank, which is not read");
@@ -97,13 +97,13 @@ fn unread(name: &str, version: Option<f64>) -> Option<&'static str> {
         .then_some("its checkpoint is of a version before 2.0, whose rows have another order")
 }
 
-/// The chunk that a name belongs to, and the name inside of it: `model0.decoder…`.
+/// Chunk that a name such as `model0.decoder…` belongs to, and the name within the chunk.
 fn chunk_of(name: &str) -> Option<(u32, &str)> {
     let (chunk, rest) = name.strip_prefix("model")?.split_once('.')?;
     Some((if chunk.is_empty() { 0 } else { chunk.parse().ok()? }, rest))
 }
 
-/// A rank's place in the layout.
+/// Position of a rank in the layout.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RankPlace {
     tp: u32,
@@ -111,15 +111,15 @@ struct RankPlace {
     ep: u32,
 }
 
-/// Sizes of the layout, and the meaning of the numbers of folders.
+/// Sizes of the layout, and the meaning of the numbers in folder names.
 struct Sizes {
     tp: u32,
     pp: u32,
     vpp: u32,
     ep: u32,
-    /// Whether the second of two numbers is the expert rank.
+    /// Whether the second of two numbers is the expert rank, not the pipeline stage.
     is_second_expert: bool,
-    /// Whether folders have a number of the stage, and one of the expert rank.
+    /// Whether folder names hold a number of the stage, and a number of the expert rank.
     has_numbers: (bool, bool),
 }
 
@@ -172,7 +172,7 @@ impl Sizes {
         }
     }
 
-    /// Refuses two folders of one rank.
+    /// Returns an error if two folders belong to one rank.
     fn refuse_twins(&self, place: &str, ranks: &[RankFile]) -> Result<()> {
         let mut seen: BTreeMap<RankPlace, &str> = BTreeMap::new();
         for rank in ranks.iter().filter(|rank| !rank.chunks.is_empty()) {
@@ -185,7 +185,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// The files of ranks that the others promise.
+    /// Paths of the missing files of ranks, as the layout requires them.
     fn missing(&self, ranks: &[RankFile]) -> Vec<String> {
         let there: BTreeSet<RankPlace> =
             ranks.iter().filter(|rank| !rank.chunks.is_empty()).map(|rank| self.place(rank)).collect();
@@ -212,7 +212,7 @@ impl Sizes {
     }
 }
 
-/// Numbers of the first layer of each chunk, and of experts on each rank.
+/// Number of the first layer of each stage and chunk, and the number of experts on each rank.
 struct Numbering {
     first_layers: BTreeMap<(u32, u32), u64>,
     experts: u64,
@@ -235,7 +235,7 @@ impl Numbering {
             let number = arguments.and_then(|arguments| arguments.number(name))?;
             Some(number / u64::from(parts.max(1))).filter(|number| *number > 0)
         };
-        // A stage that is missing has as many layers as another.
+        // A missing stage is assumed to have as many layers as another one.
         let stages = sizes.pp.saturating_mul(sizes.vpp);
         let usual = told("num_layers", stages).or_else(|| layers.values().max().copied()).unwrap_or(0);
         let (mut first_layers, mut next) = (BTreeMap::new(), 0_u64);
@@ -255,7 +255,7 @@ impl Numbering {
     }
 }
 
-/// The pieces of every tensor, by its name in the whole model.
+/// Collects the pieces of every tensor, by its name in the whole model.
 fn whole(ranks: Vec<RankFile>, sizes: &Sizes, numbering: &Numbering) -> BTreeMap<String, Parameter> {
     let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
     for rank in ranks {
@@ -270,7 +270,7 @@ fn whole(ranks: Vec<RankFile>, sizes: &Sizes, numbering: &Numbering) -> BTreeMap
     parameters
 }
 
-/// Adds the piece of a rank: its number, its name, and how many there are.
+/// Adds the piece of one rank, given by the rank's number, its name, and the number of ranks.
 pub(super) fn add(
     parameters: &mut BTreeMap<String, Parameter>,
     name: String,

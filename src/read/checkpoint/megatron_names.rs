@@ -1,6 +1,6 @@
-//! Names of Megatron's tensors: one spelling for those of its core, of Transformer Engine and of its older models.
+//! Names of Megatron's tensors in one spelling, whether they come from its core, from Transformer Engine or from older models.
 
-/// Words of older names and what they are called since.
+/// Parts of older names, each with its present spelling.
 const RENAMED: [(&str, &str); 11] = [
     ("attention.query_key_value.", "self_attention.linear_qkv."),
     ("attention.dense.", "self_attention.linear_proj."),
@@ -15,7 +15,7 @@ const RENAMED: [(&str, &str); 11] = [
     ("mlp.shared_expert.", "mlp.shared_experts."),
 ];
 
-/// The name of a tensor of a chunk in the spelling of Megatron core; `None` for what is no weight.
+/// Name of a tensor of a chunk in the spelling of Megatron core; `None` if it is not a weight.
 pub(super) fn modern(name: &str) -> Option<String> {
     let name = name.strip_prefix("module.").unwrap_or(name);
     let name = name.strip_prefix("language_model.").unwrap_or(name);
@@ -33,7 +33,7 @@ pub(super) fn modern(name: &str) -> Option<String> {
     Some(format!("decoder.layers.{layer}.{}", modern_inside(rest)))
 }
 
-/// The name inside of a layer.
+/// Name within a layer, in the present spelling.
 fn modern_inside(rest: &str) -> String {
     for (old, new) in RENAMED {
         let found = rest.strip_prefix(old).or_else(|| rest.strip_prefix("self_")?.strip_prefix(old));
@@ -44,7 +44,7 @@ fn modern_inside(rest: &str) -> String {
     grouped_expert(rest).unwrap_or_else(|| rest.to_owned())
 }
 
-/// `mlp.experts.linear_fc1.weight3`, as grouped products name the weight of an expert.
+/// Name of an expert's weight, given in the form that grouped products use: `mlp.experts.linear_fc1.weight3`.
 fn grouped_expert(rest: &str) -> Option<String> {
     let inside = rest.strip_prefix("mlp.experts.")?;
     let (linear, tensor) = inside.split_once('.')?;
@@ -54,13 +54,13 @@ fn grouped_expert(rest: &str) -> Option<String> {
     is_known.then(|| format!("mlp.experts.local_experts.{expert}.{linear}.{kind}"))
 }
 
-/// The number of the layer in `layers.3.rest`, and the rest.
+/// Splits `layers.3.rest` into the number of the layer and the rest.
 fn layer_of(inside: &str) -> Option<(u64, &str)> {
     let (layer, rest) = inside.strip_prefix("layers.")?.split_once('.')?;
     Some((layer.parse().ok()?, rest))
 }
 
-/// The name with the number of its layer and of its expert changed.
+/// Name with the numbers of its layer and of its expert changed by the given functions.
 pub(super) fn renumbered(name: &str, layer: impl Fn(u64) -> u64, expert: impl Fn(u64) -> u64) -> String {
     let Some((own, rest)) = name.strip_prefix("decoder.").and_then(layer_of) else { return name.to_owned() };
     let rest = match expert_of(rest) {
@@ -70,7 +70,7 @@ pub(super) fn renumbered(name: &str, layer: impl Fn(u64) -> u64, expert: impl Fn
     format!("decoder.layers.{}.{rest}", layer(own))
 }
 
-/// Numbers of the layer and of the expert in a name.
+/// Numbers of the layer and of the expert in a name, as far as it has them.
 pub(super) fn numbers(name: &str) -> (Option<u64>, Option<u64>) {
     match name.strip_prefix("decoder.").and_then(layer_of) {
         Some((layer, rest)) => (Some(layer), expert_of(rest).map(|(expert, _)| expert)),
@@ -85,7 +85,8 @@ fn expert_of(rest: &str) -> Option<(u64, &str)> {
     Some((expert.parse().ok()?, end))
 }
 
-/// The name of one layer, and of one expert, of a tensor that stacks those of all layers: `decoder.layers.mlp.linear_fc1.weight`.
+/// Names of the parts of a tensor that stacks all layers, such as `decoder.layers.mlp.linear_fc1.weight`: whether it stacks experts
+/// too, and a function from layer and expert to the name. `None` for any other tensor.
 pub(super) fn of_stack(name: &str) -> Option<(bool, impl Fn(u64, u64) -> String)> {
     let rest = name.strip_prefix("decoder.layers.").filter(|rest| layer_of(&format!("layers.{rest}")).is_none())?;
     let rest = modern_inside(rest);

@@ -1,4 +1,4 @@
-//! An opened checkpoint: its tensors, the pieces of those that ranks cut, and what it says of the model.
+//! An opened checkpoint: its tensors, the pieces of tensors that are cut over ranks, and facts about the model.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,40 @@ use super::settings::{Plain, names_state};
 use crate::layout::Layout;
 use crate::read::tensor::{Stored, TensorData};
 
-/// A checkpoint, opened; no element is read yet.
+/// An opened checkpoint. Elements are not read yet.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
-    /// Its tensors by name; in a checkpoint of ranks by the name in the whole model.
+    /// Tensors by name. In a checkpoint that is cut over ranks, the names are those of the whole model.
     pub parameters: BTreeMap<String, Parameter>,
     /// Facts about the model.
     pub facts: ModelFacts,
-    /// Files that the names or numbers of others promise, and that are not there.
+    /// Paths of missing files, which the names or numbers of other files require.
     pub missing: Vec<String>,
-    /// Layout of the ranks; `None` where one file or an index holds everything.
+    /// Layout of the ranks; `None` if one file or an index holds everything.
     pub layout: Option<Layout>,
-    /// Tensors of the optimizer that are there and not read.
+    /// Number of tensors of the optimizer that are present but not read.
     pub unread_states: u64,
     /// Scales of quantised weights, by the weight's name.
     pub scales: BTreeMap<String, Scale>,
-    /// Values that are no tensors.
+    /// Values that are not tensors.
     pub plain: Plain,
 }
 
-/// Scale of the codes of a quantised weight: a number is `(code - zero) * factor / divisor`.
+/// Scale of the codes of a quantised weight. The value of an element is `(code - zero) * factor / divisor`.
 #[derive(Debug)]
 pub struct Scale {
-    /// Factors.
+    /// Factors, one per block of the weight.
     pub factors: Spread,
-    /// Zero points; codes count from 0 where there are none.
+    /// Zero points, one per block; `None` if all zero points are 0.
     pub zeros: Option<Spread>,
-    /// Divisor of all factors.
+    /// Number that all factors are divided by.
     pub divisor: f32,
 }
 
-/// Numbers that each stand for a block of a larger tensor.
+/// Numbers of which each one applies to a block of a larger tensor.
 #[derive(Debug)]
 pub struct Spread {
-    /// The numbers.
+    /// One number per block.
     pub numbers: TensorData,
     /// Length of a block along each axis of the larger tensor.
     pub blocks: Vec<u64>,
@@ -52,11 +52,11 @@ pub struct Spread {
 /// One tensor of a checkpoint.
 #[derive(Debug)]
 pub enum Parameter {
-    /// Tensor that can be read.
+    /// A tensor that can be read.
     Tensor(TensorData),
-    /// Reason why a tensor that is there, or promised by an index, cannot be read.
+    /// Reason why a tensor that exists, or that an index names, cannot be read.
     Unread(String),
-    /// Pieces of ranks; how they make the whole depends on the tensor.
+    /// Pieces on ranks. The way they are joined depends on the tensor.
     Pieces(Pieces),
 }
 
@@ -65,7 +65,7 @@ pub enum Parameter {
 pub struct Pieces {
     /// Number of tensor-parallel ranks.
     pub of: u32,
-    /// The pieces, several for a rank where others hold copies.
+    /// The pieces. A rank may have several if other ranks hold copies.
     pub pieces: Vec<Piece>,
 }
 
@@ -76,25 +76,25 @@ pub struct Piece {
     pub tp: u32,
     /// Name of the rank, for messages.
     pub rank: String,
-    /// Its elements.
+    /// Elements of the piece.
     pub tensor: TensorData,
 }
 
-/// Facts about a model that a configuration or pickled arguments tell.
+/// Facts about a model, from a configuration or pickled arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// Heads of the queries.
+    /// Number of query heads.
     pub heads: Option<u64>,
-    /// Heads of the keys and values.
+    /// Number of key and value heads.
     pub kv_heads: Option<u64>,
-    /// Tokens of the vocabulary, without padding.
+    /// Number of tokens in the vocabulary, without padding.
     pub vocabulary: Option<u64>,
-    /// Whether the output layer is the embedding.
+    /// Whether the output layer shares its weight with the embedding.
     pub is_tied: Option<bool>,
 }
 
 impl ModelFacts {
-    /// These facts, and the other's where one is not known.
+    /// Fills unknown facts from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl ModelFacts {
 }
 
 impl Pieces {
-    /// Another handle on the same pieces.
+    /// Returns another handle on the same pieces, without copying elements.
     pub(crate) fn again(&self) -> Self {
         let piece = |piece: &Piece| Piece { tp: piece.tp, rank: piece.rank.clone(), tensor: piece.tensor.again() };
         Self { of: self.of, pieces: self.pieces.iter().map(piece).collect() }
@@ -115,7 +115,7 @@ impl Pieces {
 }
 
 impl Checkpoint {
-    /// Adds the tensors of a file under their names; one that is there already stays.
+    /// Adds the tensors of a file under their names. A name that is already present keeps its tensor.
     pub(super) fn add(&mut self, stored: Vec<(String, Stored)>) {
         for (name, stored) in stored {
             if let Some(parameter) = Parameter::of(stored) {
@@ -126,7 +126,7 @@ impl Checkpoint {
 }
 
 impl Parameter {
-    /// The tensor of a stored value, or why it is not read; `None` for plain values.
+    /// Tensor of a stored value, or the reason why it is not read; `None` for plain values.
     pub(super) fn of(stored: Stored) -> Option<Self> {
         match stored {
             Stored::Tensor(tensor) => Some(Self::Tensor(tensor)),
@@ -140,8 +140,8 @@ impl Parameter {
         }
     }
 
-    /// Whether `name` is the state of a random generator, or of what hands out data. A GPU's and an NPU's generators have
-    /// different states, of different lengths; weights are floating-point numbers, and a state never is.
+    /// Whether `name` is the state of a random generator or of a data loader. The generators of a GPU and an NPU have states of
+    /// different lengths, so they are not compared. A floating-point tensor is never such a state.
     pub fn is_state(&self, name: &str) -> bool {
         let is_number = match self {
             Self::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),

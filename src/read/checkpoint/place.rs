@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// Place of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointPlace {
-    /// The file, the index, or the folder of the ranks' files, below the side's root.
+    /// Path of the file, the index, or the folder of the ranks' files, relative to the side's root.
     pub path: String,
-    /// The files with tensors, each with the names the index promises there; none are promised without an index.
+    /// Files with tensors, each with the tensor names that the index gives for it; no names without an index.
     pub shards: BTreeMap<String, Vec<String>>,
     /// Format of the folder.
     pub format: Format,
@@ -29,24 +29,24 @@ pub enum Format {
 }
 
 impl CheckpointPlace {
-    /// A checkpoint of one file.
+    /// Creates the place of a checkpoint in one file.
     pub fn file(path: String) -> Self {
         Self { shards: BTreeMap::from([(path.clone(), Vec::new())]), path, format: Format::Whole }
     }
 
-    /// One rank's file of a checkpoint that is cut over ranks.
+    /// Creates the place of one rank's file, of a checkpoint that is cut over ranks.
     pub fn part(path: String) -> Self {
         Self { format: Format::Fsdp, ..Self::file(path) }
     }
 
-    /// The checkpoint that the index at `path` describes.
+    /// Creates the place of the checkpoint that the index at `path` describes.
     pub fn sharded(path: String, shards: BTreeMap<String, Vec<String>>) -> Self {
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let shards = shards.into_iter().map(|(file, names)| (format!("{folder}{file}"), names)).collect();
         Self { path, shards, format: Format::Whole }
     }
 
-    /// The checkpoint of the ranks' files in `folder`, which may be empty for the side's root.
+    /// Creates the place of the checkpoint whose ranks' files are in `folder`, which is empty for the side's root.
     pub(super) fn folder_of_ranks(folder: &str, format: Format) -> Self {
         let root = match format {
             Format::Whole | Format::Megatron | Format::Fsdp => "mp_rank_*",
@@ -57,7 +57,7 @@ impl CheckpointPlace {
         Self { path: path.to_owned(), shards: BTreeMap::new(), format }
     }
 
-    /// The folder that the files lie in, with a `/` at its end; empty for the side's root.
+    /// Folder of the files, with a `/` at its end; empty for the side's root.
     pub fn folder(&self) -> String {
         let above = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         let file = self.shards.keys().next().map_or("", String::as_str);

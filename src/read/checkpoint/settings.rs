@@ -1,5 +1,5 @@
-//! Values that lie in a checkpoint or beside it and are no tensors: the configurations of model, adapter and generation, and the
-//! numbers of trainer, optimizer and scheduler inside of torch files.
+//! Values in or next to a checkpoint that are not tensors: the configurations of model, adapter and generation, and the numbers
+//! of trainer, optimizer and scheduler in torch files.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,37 @@ use crate::read::json::{self, Json};
 use crate::read::tensor::{Stored, TensorData};
 use crate::read::tensor_file;
 
-/// Configurations that libraries write beside a checkpoint.
+/// Configuration files that libraries write next to a checkpoint.
 pub const CONFIGURATIONS: [&str; 3] = ["config.json", "adapter_config.json", "generation_config.json"];
-/// Folders below a checkpoint's in which trainers keep these.
+/// Subfolders of a checkpoint's folder in which trainers keep these files.
 const FOLDERS: [&str; 2] = ["", "huggingface/"];
-/// Largest configuration, and largest file of plain values, that is read.
+/// Largest configuration and largest file of plain values that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// Most files of plain values beside a checkpoint.
+/// Most files of plain values that are read next to a checkpoint.
 const MAX_BESIDE: usize = 32;
 /// Most values of a checkpoint.
 const MAX_VALUES: usize = 1 << 16;
 /// Deepest nesting of a configuration.
 const MAX_DEPTH: usize = 8;
-/// Longest list that is one value; a longer one is a table, and is told by its length.
+/// Longest list that is shown as one value. A longer list is a table and is shown by its length only.
 const MAX_LIST: usize = 1 << 10;
 
 /// Plain values of a checkpoint.
 #[derive(Debug, Default)]
 pub struct Plain {
-    /// Values inside of its own files, by the names of their places there.
+    /// Values inside the checkpoint's own files, by their names there.
     pub inside: BTreeMap<String, String>,
-    /// Values of the files beside it: name of the file, name of the value.
+    /// Values of the files next to it, by name of the file and name of the value.
     pub beside: BTreeMap<String, BTreeMap<String, String>>,
-    /// Configurations that are damaged, with the reason.
+    /// Damaged configuration files, each with the reason.
     pub damaged: Vec<(String, String)>,
-    /// Names whose elements are those of another name, and that name; `None` where the format keeps none of it.
+    /// Names of tensors that share their elements with another tensor, and the name of that tensor; `None` if the format does not
+    /// record sharing.
     pub tied: Option<BTreeMap<String, String>>,
 }
 
 impl Plain {
-    /// Takes the plain values of a file, and which of its tensors are one.
+    /// Adds the plain values of a file and, for a torch file, the names of tensors that share their elements.
     pub(super) fn take(&mut self, values: &[(String, Stored)], is_torch: bool) {
         let room = MAX_VALUES.saturating_sub(self.inside.len());
         self.inside.extend(plain(values).take(room));
@@ -61,7 +62,7 @@ impl Plain {
         }
     }
 
-    /// Reads what lies beside the files of `place`, and the plain values of the first and the last rank.
+    /// Reads the files next to those of `place`, and the plain values of the first and the last rank.
     pub(super) fn read_beside(&mut self, place: &CheckpointPlace, files: &dyn Files) {
         let folder = place.folder();
         for entry in files.list() {
@@ -82,7 +83,7 @@ impl Plain {
             (place.shards.keys().next(), place.shards.keys().next_back().filter(|_| place.shards.len() > 1));
         for path in first.into_iter().chain(last).filter(|path| is_torch(path)) {
             let opened = files.open(path).and_then(tensor_file::open_with_facts);
-            // Damage of these is told where their tensors are read.
+            // Damage of these files is reported where their tensors are read.
             if let Ok(values) = opened {
                 self.inside.extend(plain(&values).take(MAX_VALUES.saturating_sub(self.inside.len())));
             }
@@ -107,8 +108,8 @@ impl Plain {
         }
     }
 
-    /// Takes the values of a torch file beside the checkpoint that holds no model: those of a scheduler or trainer. The files of
-    /// ranks have one name, and the first is taken.
+    /// Adds the values of a torch file next to the checkpoint that holds no model, such as those of a scheduler or trainer. The
+    /// files of several ranks get one name; the first file counts.
     fn read_values(&mut self, path: &str, place: &CheckpointPlace, files: &dyn Files) {
         if place.shards.contains_key(path) || !is_torch(path) {
             return;
@@ -129,20 +130,20 @@ impl Plain {
     }
 }
 
-/// Whether a file's name is one of `torch.save`.
+/// Whether a file has an extension that `torch.save` is used with.
 pub(super) fn is_torch(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     matches!(ending, "pt" | "pth" | "bin" | "ckpt")
 }
 
-/// The name without rank and number of ranks.
+/// File name without the rank and the number of ranks.
 fn without_rank(file: &str) -> String {
     let (stem, ending) = file.rsplit_once('.').unwrap_or((file, ""));
     let end = ["_world_size_", "_rank_"].iter().filter_map(|word| stem.find(word)).min().unwrap_or(stem.len());
     format!("{}.{ending}", stem.get(..end).unwrap_or(stem))
 }
 
-/// The plain values of a file but for states of generators and lists of parameters by number.
+/// Plain values of a file, without states of random generators and without numbered lists of parameters.
 fn plain(values: &[(String, Stored)]) -> impl Iterator<Item = (String, String)> {
     let is_listed = |name: &str| {
         let mut parts = name.rsplit('.');
@@ -157,7 +158,7 @@ fn plain(values: &[(String, Stored)]) -> impl Iterator<Item = (String, String)> 
     })
 }
 
-/// Takes the values of a configuration under their names, joined by dots. Lists are one value.
+/// Adds the values of a configuration under their keys, joined by dots. A list is one value.
 fn flatten(name: String, value: &Json, depth: usize, into: &mut BTreeMap<String, String>) {
     if into.len() >= MAX_VALUES {
         return;
@@ -173,7 +174,7 @@ fn flatten(name: String, value: &Json, depth: usize, into: &mut BTreeMap<String,
     }
 }
 
-/// A value as Python prints it.
+/// Text of a value, as Python prints it.
 fn text(value: &Json, depth: usize) -> String {
     match value {
         Json::Null => "None".into(),
@@ -192,7 +193,8 @@ fn text(value: &Json, depth: usize) -> String {
     }
 }
 
-/// Whether one part of a name is that of a generator, or of what hands out data: `np_rng_state`, `cuda_rng_state`, `rng_tracker_states`, `generator`.
+/// Whether one part of a name belongs to a random generator or a data loader: `np_rng_state`, `cuda_rng_state`,
+/// `rng_tracker_states`, `generator`.
 pub(super) fn names_state(part: &str) -> bool {
     let part = part.to_ascii_lowercase();
     let mut words = part.split(|c: char| !c.is_ascii_alphanumeric());

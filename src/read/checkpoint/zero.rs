@@ -1,8 +1,8 @@
 //! Partitions of DeepSpeed's ZeRO, stages 1 to 3, as its own `zero_to_fp32` reads them.
 //!
-//! `[bf16_]zero_pp_rank_R_mp_rank_TT_optim_states.pt` holds the part of rank R of every group of parameters, flat and in
-//! float32; `*mp_rank_TT_model_states.pt` holds names and shapes in the order of the groups. Stages 1 and 2 cut a group as a
-//! whole, padded at its end; stage 3 cuts each parameter. Moments are cut as their parameters are.
+//! `[bf16_]zero_pp_rank_R_mp_rank_TT_optim_states.pt` holds rank R's part of every group of parameters, flat and in float32.
+//! `*mp_rank_TT_model_states.pt` holds names and shapes in the order of the groups. Stages 1 and 2 cut each group as a whole,
+//! padded at its end; stage 3 cuts each parameter. Moments are cut in the same way as their parameters.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use crate::read::tensor_file;
 
 /// Most ranks that files may name.
 const MAX_RANKS: u32 = 65_536;
-/// Moments that an optimizer keeps of each parameter.
+/// Moments that an optimizer keeps for each parameter.
 const MOMENTS: [&str; 2] = ["exp_avg", "exp_avg_sq"];
 
-/// Opens every partition and gives the parameters of the whole.
+/// Opens all partitions and joins them to the parameters of the whole model.
 ///
 /// # Errors
-/// Where a file cannot be opened, or shapes and partitions contradict each other.
+/// If a file cannot be opened, or if shapes and partitions contradict each other.
 pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpoint> {
     let mut groups: BTreeMap<u32, ModelRank> = BTreeMap::new();
     for path in place.shards.keys() {
@@ -77,23 +77,23 @@ pub(super) fn open(place: &CheckpointPlace, files: &dyn Files) -> Result<Checkpo
 /// The files of one tensor-parallel rank.
 #[derive(Default)]
 struct ModelRank {
-    /// Names and shapes of each group, in order.
+    /// Names and shapes of the parameters of each group, in order.
     shapes: Vec<Vec<(String, Vec<u64>)>>,
-    /// Data-parallel ranks that the model's states tell.
+    /// Number of data-parallel ranks that the model's states record; 0 if they do not.
     told_size: u32,
-    /// Buffers, which no group holds.
+    /// Buffers, which belong to no group.
     others: Vec<(String, Parameter)>,
     partitions: BTreeMap<u32, Partition>,
-    /// Path of one partition.
+    /// Path of one partition's file.
     example: Option<String>,
-    /// Files of the model's states that each data-parallel rank has of its own, in stage 3.
+    /// Files with the model's states of each data-parallel rank, which only stage 3 writes.
     model_files: BTreeMap<u32, String>,
 }
 
-/// The part of one data-parallel rank.
+/// Part of one data-parallel rank.
 #[derive(Default)]
 struct Partition {
-    /// Flat groups; whether each parameter is cut by itself.
+    /// Flat groups by their index.
     groups: BTreeMap<usize, TensorData>,
     is_each_cut: bool,
     moments: BTreeMap<(usize, &'static str), TensorData>,
@@ -132,7 +132,7 @@ impl Partition {
         }
     }
 
-    /// The flat parts of one kind: the parameters, or a moment of them.
+    /// Flat parts of one kind: the parameters, or one of their moments.
     fn flat(&self, moment: Option<&'static str>) -> BTreeMap<usize, &TensorData> {
         match moment {
             None => self.groups.iter().map(|(group, tensor)| (*group, tensor)).collect(),
@@ -147,7 +147,7 @@ impl Partition {
 }
 
 impl ModelRank {
-    /// Takes names, shapes and buffers out of a file of the model's states.
+    /// Adds names, shapes and buffers from a file with the model's states.
     fn take_model(&mut self, values: Vec<(String, Stored)>) {
         for (name, stored) in values {
             match stored {
@@ -158,7 +158,7 @@ impl ModelRank {
                     else {
                         continue;
                     };
-                    // Groups are listed in order, so that none is skipped.
+                    // Groups are listed in order, so only the next one can be new.
                     if group == self.shapes.len() {
                         self.shapes.push(Vec::new());
                     }
@@ -176,7 +176,7 @@ impl ModelRank {
         }
     }
 
-    /// Number of data-parallel ranks.
+    /// Number of data-parallel ranks, from the files' content and names.
     fn size(&self) -> Result<u32> {
         let told = self.partitions.values().map(|partition| partition.told_size).max().unwrap_or(0);
         let seen = self.partitions.keys().max().map_or(1, |last| last + 1);
@@ -186,7 +186,7 @@ impl ModelRank {
         if size > MAX_RANKS { Err(Error::new(ErrorKind::LimitExceeded, path, message())) } else { Ok(size) }
     }
 
-    /// The files that the others promise.
+    /// Paths of missing files, as the number of ranks requires them.
     fn missing(&self) -> Result<Vec<String>> {
         let size = self.size()?;
         let lost = |example: Option<&String>, is_there: &dyn Fn(u32) -> bool| -> Vec<String> {
@@ -204,7 +204,7 @@ impl ModelRank {
         Ok(missing)
     }
 
-    /// Every parameter and its moments, and the buffers.
+    /// All parameters with their moments, and the buffers.
     fn parameters(&self, place: &str) -> Result<Vec<(String, Parameter)>> {
         let size = u64::from(self.size()?);
         let mut all = Vec::new();
@@ -239,7 +239,7 @@ impl ModelRank {
     }
 }
 
-/// Flat parts of one kind, and how many ranks share them.
+/// Flat parts of one kind, and the number of ranks that share them.
 struct Cut<'a> {
     place: &'a str,
     size: u64,
@@ -248,7 +248,7 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// Stages 1 and 2: each group is flat over the ranks, padded at its end.
+    /// Parameters of stages 1 and 2: each group is flat over the ranks and padded at its end.
     fn groups(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, Parameter)>> {
         let mut named = Vec::new();
         for (group, shapes) in shapes.iter().enumerate() {
@@ -269,7 +269,7 @@ impl Cut<'_> {
         Ok(named)
     }
 
-    /// Elements `at.0..at.0 + at.1` of a group whose ranks hold `part` each.
+    /// Parameter of the elements `at.0..at.0 + at.1` of a group, of which each rank holds `part` elements.
     fn spread(&self, group: usize, shape: &[u64], at: (u64, u64), part: u64) -> Parameter {
         let (start, end) = (at.0, at.0 + at.1);
         let mut slices = Vec::new();
@@ -282,7 +282,7 @@ impl Cut<'_> {
         self.assembled(group, shape, &slices)
     }
 
-    /// Stage 3: of each parameter every rank holds an equal part, the last of them padded; groups follow each other.
+    /// Parameters of stage 3: every rank holds an equal part of each parameter, and the last part is padded. Groups follow each other.
     fn each(&self, shapes: &[Vec<(String, Vec<u64>)>]) -> Result<Vec<(String, Parameter)>> {
         let flat = self.flats.values().next();
         let lens: Vec<u64> = flat.into_iter().flat_map(BTreeMap::values).map(|flat| flat.elements()).collect();
@@ -312,7 +312,7 @@ impl Cut<'_> {
         Ok(named)
     }
 
-    /// A parameter of slices: rank, first element in its flat group, and count.
+    /// Joins a parameter from slices, each given by rank, first element in the rank's flat group, and count.
     fn assembled(&self, group: usize, shape: &[u64], slices: &[(u64, u64, u64)]) -> Parameter {
         let mut parts = Vec::new();
         for (rank, start, len) in slices {

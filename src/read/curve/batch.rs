@@ -1,20 +1,20 @@
-//! Records of a part of a file, by columns: what one thread reads while others read other parts.
+//! Records of a part of a file, stored by column: the result of one thread while other threads read other parts.
 
 use std::collections::HashMap;
 
 use super::beside::Beside;
 use super::series::Steps;
 
-/// Records one behind the other.
+/// Consecutive records, with the values of each metric in one column.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) columns: Vec<Column>,
     pub(super) records: Vec<Record>,
-    /// Kinds of records; most files have one kind of record, or a few.
+    /// Distinct shapes of records; most files have one or a few.
     pub(super) shapes: Vec<Shape>,
     /// Columns in the order in which they first had a value.
     pub(super) with_values: Vec<usize>,
-    /// Values and steps without one.
+    /// Number of entries: values, and metrics that a record lists without one.
     pub(super) entries: usize,
     /// Whether a record has two entries of one metric.
     pub(super) has_repeats: bool,
@@ -36,7 +36,7 @@ pub(super) struct Column {
 pub(super) struct Record {
     pub(super) beside: Beside,
     pub(super) step: Option<u64>,
-    /// Place of its shape.
+    /// Index of its shape in the batch.
     pub(super) shape: usize,
 }
 
@@ -46,14 +46,14 @@ pub(super) type Shape = Vec<Entry>;
 /// A metric of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
-    /// Place of its column.
+    /// Index of its column in the batch.
     pub(super) column: usize,
-    /// Whether it has a value; else the record lists it without one.
+    /// Whether it has a value; otherwise the record lists the metric without one.
     pub(super) has_value: bool,
 }
 
 impl Batch {
-    /// The place of the column of metric `name`, made where it is new.
+    /// Returns the index of the column of metric `name`, and adds the column where it is new.
     pub(super) fn column(&mut self, name: &str) -> usize {
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -86,7 +86,7 @@ impl Batch {
         self.records.push(Record { beside, step, shape });
     }
 
-    /// Gives up the record that is being read.
+    /// Discards the record that is being read.
     pub(super) fn discard(&mut self) {
         for entry in std::mem::take(&mut self.open).into_iter().filter(|entry| entry.has_value) {
             let Some(column) = self.columns.get_mut(entry.column) else { continue };
@@ -109,7 +109,7 @@ impl Batch {
         self.shapes.len() - 1
     }
 
-    /// Steps of all records of some shapes.
+    /// Steps of all records whose shape is marked in `is_due`.
     pub(super) fn steps_of(&self, is_due: &[bool]) -> Steps {
         let mut steps = Steps::numbered();
         let due = self.records.iter().filter(|record| is_due.get(record.shape) == Some(&true));

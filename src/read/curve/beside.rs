@@ -1,12 +1,12 @@
-//! Numbers that stand beside the values of a record and order them: epochs, ranks, samples, tokens.
+//! Numbers of a record beside its values that order or separate records: epoch, rank, samples, tokens.
 
 use super::lines;
 use crate::read::metric;
 
-/// Numbers of a record beside its step and its values.
+/// Numbers of a record, other than its step and its values, that order it among the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Beside {
-    /// The epoch.
+    /// The epoch, which may be fractional.
     pub(super) epoch: Option<f64>,
     /// The rank that wrote it.
     pub(super) rank: Option<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Beside {
     pub(super) tokens: Option<u64>,
 }
 
-/// Numbers that order records beside their steps.
+/// Kind of such a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Epoch,
@@ -26,7 +26,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// The meaning of a record's key; `None` where it orders nothing.
+    /// The kind of number that a record's key names; `None` for any other key.
     pub(super) fn of(name: &str) -> Option<Self> {
         match metric::canonical(name).as_ref() {
             "epoch" => Some(Self::Epoch),
@@ -39,7 +39,7 @@ impl Key {
 }
 
 impl Beside {
-    /// Takes the number of a key.
+    /// Stores the number of a key. Of several keys for samples or tokens, the first counts.
     pub(super) fn take(&mut self, key: Key, number: f64) {
         let count = lines::whole(number);
         match key {

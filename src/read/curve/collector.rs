@@ -22,11 +22,11 @@ struct Metric {
     /// The stream it belongs to.
     stream: usize,
     numbered: bool,
-    /// Its steps as the file counts them (without step numbers, the records), and its values.
+    /// Its steps as the file counts them, and its values. Without step numbers, the record's number stands for the step.
     points: Points,
-    /// Index of the first point of each stretch that it has points in.
+    /// The stretches that it has points in: index of the first point there, and number of the stretch.
     stretches: Vec<(usize, usize)>,
-    /// Values without the number that places the others.
+    /// Number of values whose record lacks the step that places the others.
     unplaced: u64,
 }
 
@@ -36,20 +36,20 @@ struct Stream {
     rank: Option<u64>,
     order: HashMap<String, usize>,
     stretches: Stretches,
-    /// Counters other than the step, by record: samples, tokens, epochs.
+    /// Counters other than the step, in the order of [`OTHERS`]: record number and count.
     others: [Vec<(u64, u64)>; 3],
 }
 
 /// The other counters, best first.
 const OTHERS: [Counter; 3] = [Counter::Samples, Counter::Tokens, Counter::Epoch];
 
-/// First values without a step that do not make a metric one without steps.
+/// Largest number of values without a step at the beginning of a metric after which steps are still accepted.
 const FEW: usize = 3;
-/// Kinds of records in a batch that is taken by columns.
+/// Largest number of record shapes in a batch that is added column by column.
 const MOST_SHAPES: usize = 16;
-/// Points between two looks at whether there is room for more.
+/// Points between two checks whether memory is full.
 const LOOKED_AFTER: usize = 4096;
-/// Bytes of a file that are not worth a place on disk while it is read.
+/// Least bytes of points that are worth moving to disk while a file is read.
 const LEAST_STORED: u64 = 4 << 20;
 
 /// Collects the metrics of a file.
@@ -69,12 +69,12 @@ pub(super) struct Collector {
     /// Steps that the file lists without a value, by metric.
     blanks: HashMap<String, Points>,
     points: usize,
-    /// Numbers beside a metric's name that are no point.
+    /// Numbers beside a metric's name that did not become points.
     account: Account,
 }
 
 impl Collector {
-    /// A collector for `file`, which messages name; its points fill `room`.
+    /// A collector for `file`, the name that messages use. Its points fill `room`.
     pub(super) fn new(file: &str, room: &Arc<Room>) -> Self {
         Self {
             home: Home { file: file.into(), room: room.clone() },
@@ -91,17 +91,17 @@ impl Collector {
         }
     }
 
-    /// Takes note of numbers beside the metric `name` that are no point of a curve; `text` is what holds them.
+    /// Notes numbers beside the metric `name` that did not become points of a curve. `text` is the text that holds them.
     pub(super) fn unread(&mut self, text: &str, name: &str, values: &[f64]) {
         self.account.take(text, vec![name.to_owned()], values);
     }
 
-    /// The account so far; nothing of it is left.
+    /// Takes the unread numbers noted so far and leaves none.
     pub(super) fn take_account(&mut self) -> Account {
         std::mem::take(&mut self.account)
     }
 
-    /// Begins a record: the values that follow stand beside what it says.
+    /// Begins a record: the values that follow belong to its epoch, rank and counters.
     pub(super) fn record(&mut self, beside: Beside) {
         self.records += 1;
         self.epoch = beside.epoch;
@@ -116,13 +116,13 @@ impl Collector {
         }
     }
 
-    /// Adds a value; without a step the point is numbered by another counter of its record, or by its position.
+    /// Adds a value. Without a step, another counter of its record numbers the point, or else its position does.
     pub(super) fn push(&mut self, name: &str, step: Option<u64>, value: f64) -> Result<()> {
         let index = self.index_of(name, step.is_some())?;
         self.push_at(index, step, value)
     }
 
-    /// The place of metric `name`, made where it is new.
+    /// Returns the index of metric `name` in the current stream, and adds the metric where it is new.
     pub(super) fn index_of(&mut self, name: &str, numbered: bool) -> Result<usize> {
         let known = self.streams.get(self.stream).and_then(|stream| stream.order.get(name));
         if let Some(index) = known {
@@ -173,14 +173,14 @@ impl Collector {
                 stream.stretches.take(step, last, self.epoch);
                 metric.push(step, value, stream.stretches.current());
             }
-            // A record without a step in a numbered metric has no place; that of a whole epoch is none of its points.
+            // A record without a step has no place in a numbered metric. With an epoch it summarises that epoch and is no point.
             (true, None) => metric.unplaced += u64::from(self.epoch.is_none()),
             (false, _) => metric.push(self.records, value, 0),
         }
         Ok(())
     }
 
-    /// Counts points that are about to come, and makes room for them.
+    /// Counts points that are about to be added, and moves all points to disk where memory is full.
     fn count(&mut self, points: usize) -> Result<()> {
         let before = self.points;
         self.points += points;
@@ -191,7 +191,7 @@ impl Collector {
         if is_time && self.home.room.is_full() { self.store() } else { Ok(()) }
     }
 
-    /// Moves all points to disk, where that is worth it.
+    /// Moves all points to disk, unless they are too few to be worth it.
     fn store(&mut self) -> Result<()> {
         let all = || self.metrics.iter().map(|metric| &metric.points).chain(self.blanks.values());
         if all().map(Points::bytes).sum::<u64>() < LEAST_STORED {
@@ -205,7 +205,7 @@ impl Collector {
         Points::new(self.home.clone())
     }
 
-    /// The metric at `index` as the rank of the present record logs it.
+    /// Index of the metric with the name of the one at `index` in the stream of the current record's rank.
     fn of_this_rank(&mut self, index: usize) -> Result<usize> {
         match self.metrics.get(index) {
             Some(metric) if metric.stream != self.stream => {
@@ -216,7 +216,7 @@ impl Collector {
         }
     }
 
-    /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value is none.
+    /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value does not become a series.
     pub(super) fn blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
         let Some(step) = step else { return Ok(()) };
         self.count(1)?;
@@ -230,12 +230,12 @@ impl Collector {
         Ok(())
     }
 
-    /// Adds records, as if one was added after the other.
+    /// Adds all records of a batch, with the same result as adding them one after the other.
     pub(super) fn take(&mut self, batch: &Batch) -> Result<()> {
         if self.follows(batch) { self.append(batch) } else { self.replay(batch) }
     }
 
-    /// Adds the entries of one record after the other.
+    /// Adds the records one after the other: the slow way, which handles every batch.
     fn replay(&mut self, batch: &Batch) -> Result<()> {
         let mut next = vec![0; batch.columns.len()];
         let mut places: Vec<Option<usize>> = vec![None; batch.columns.len()];
@@ -266,7 +266,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Whether all records of a batch continue every metric of one rank: their steps rise, and no epoch falls.
+    /// Whether all records of a batch continue the metrics of a single rank: their steps rise, and no epoch falls.
     fn follows(&self, batch: &Batch) -> bool {
         let Some(first) = batch.records.first() else { return false };
         let stream = self.ranks.get(&first.beside.rank).and_then(|stream| self.streams.get(*stream));
@@ -326,7 +326,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The error about a file with the values of several runs in one table.
+    /// The error for a file that holds the values of several runs in one table.
     pub(super) fn several_runs(&self) -> Error {
         Error::new(ErrorKind::Unsupported, &*self.home.file, "holds several runs in one table")
             .with_help("export one run")
@@ -348,8 +348,8 @@ impl Collector {
         }
     }
 
-    /// The place in [`OTHERS`] of the best counter of a file without steps: it rises nearly always, as what was seen so far
-    /// does and what one step took does not.
+    /// The index in [`OTHERS`] of the best counter of a file without steps. Such a counter nearly always rises: a running total
+    /// does, while the size of a single step (samples per step) does not.
     fn other_counter(&self) -> Result<Option<usize>> {
         if self.has_steps {
             return Ok(None);
@@ -369,8 +369,8 @@ impl Collector {
         Ok(None)
     }
 
-    /// Counts of a metric's points by another counter; `None` where fewer than half of them have one, as then it counts
-    /// something else.
+    /// The count of another counter for each point of a metric; `None` where fewer than half of the points have one, because the
+    /// counter then counts something else.
     fn counts(&self, metric: &Metric, counter: usize) -> Result<Option<Vec<Option<u64>>>> {
         let counts = self.streams.get(metric.stream).and_then(|stream| stream.others.get(counter));
         let Some(counts) = counts.filter(|counts| !counts.is_empty() || metric.points.len() == 0) else {
@@ -385,7 +385,7 @@ impl Collector {
         Ok((2 * counted >= counts.len()).then_some(counts))
     }
 
-    /// The metrics by another counter, which is read as steps are.
+    /// The metrics, with the counts of another counter in place of steps.
     fn counted_by(self, place: usize) -> Result<Vec<StoredSeries>> {
         let counter = OTHERS.get(place).copied().unwrap_or_default();
         let mut counted = Collector::new(&self.home.file, &self.home.room);
@@ -445,8 +445,8 @@ struct Counted<'m> {
     walk: Walk<'m>,
 }
 
-/// Whether counts rise from point to point: always for epochs, of which a run has one point each, nearly always for samples and
-/// tokens, which fall where a run was resumed.
+/// Whether counts rise from point to point. Epochs must always rise, because a run has one point for each. Samples and tokens
+/// must rise in at least 90% of the pairs: they fall where a run was resumed.
 fn rises(counts: &[u64], counter: Counter) -> bool {
     let rises = counts.iter().zip(counts.iter().skip(1)).filter(|(before, count)| before < count).count();
     let pairs = counts.len().saturating_sub(1);
@@ -464,7 +464,7 @@ impl Metric {
         self.points.push(step, value);
     }
 
-    /// Notes that the points that follow are of `stretch`.
+    /// Notes that the points that follow belong to `stretch`.
     fn begin(&mut self, stretch: usize) {
         if self.stretch() != Some(stretch) {
             self.stretches.push((self.points.len(), stretch));
@@ -481,7 +481,7 @@ impl Metric {
         steps.collect()
     }
 
-    /// The series, its steps numbered through where its counter fell back; without a value at the steps of `blank`.
+    /// The finished series. Where its counter fell back, its steps are numbered through. `blank` holds the steps without a value.
     fn finish(self, numbering: Option<&Numbering>, blank: Option<Points>, home: &Home) -> Result<StoredSeries> {
         let unplaced = self.unplaced;
         if numbering.is_none() && blank.is_none() && self.numbered && self.points.is_rising() {
@@ -497,7 +497,7 @@ impl Metric {
         StoredSeries::put(series.without(blank), home)
     }
 
-    /// The series as it stands: its counter never fell.
+    /// The series with its steps as logged, for a counter that never fell.
     fn plain(self) -> Result<Series> {
         let is_rising = self.points.is_rising();
         let (steps, values) = self.points.into_loaded()?;
@@ -558,7 +558,7 @@ fn repeats<'m>(metrics: impl Iterator<Item = &'m Metric>, stretches: usize) -> R
     Ok(repeats)
 }
 
-/// Series of ranks that say the same become one; those that do not stay apart.
+/// Joins the series of ranks that logged equal values into one; the others stay apart.
 fn join_equal_ranks(series: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>> {
     let mut names: Vec<String> = Vec::new();
     let mut ranks: HashMap<String, Vec<StoredSeries>> = HashMap::new();

@@ -14,7 +14,7 @@ use crate::read::json;
 use crate::read::metric;
 use crate::read::sqlite::{self, Database, Table, Value};
 
-/// Runs of a database; of more, give one as a file.
+/// Largest number of runs in a database; a user with more has to export one.
 const MAX_RUNS: usize = 256;
 
 /// Columns in which a tracker keeps values.
@@ -24,8 +24,8 @@ enum Columns {
     Mlflow { run: usize, step: usize, key: usize, value: usize, is_nan: Option<usize> },
 }
 
-/// The format of a database; `None` for one of another program. A database whose list of tables cannot be read might be a
-/// tracker's.
+/// The format of a database; `None` for one of another program. A database whose list of tables cannot be read is taken for a
+/// tracker's, so that its damage is reported.
 pub(super) fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
     if !sqlite::recognise(head) {
         return None;
@@ -136,7 +136,7 @@ enum Held<'r> {
 }
 
 impl Columns {
-    /// The row's parts; `None` where one is not what its column says.
+    /// The parts of a row; `None` where a cell does not have the type that its column needs.
     fn row<'r>(&self, row: &'r [Value]) -> Option<Row<'r>> {
         let text = |at: usize| row.get(at).and_then(Value::as_str);
         let step = |at: usize| row.get(at).and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! Settings of a run that its log declares: steps in all, the schedule of the learning rate, classes or vocabulary.
+//! Settings of a run that its log declares: total steps, the schedule of the learning rate, classes or vocabulary.
 
 use std::sync::LazyLock;
 
@@ -12,17 +12,17 @@ static SETTING: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?i)(?:^|[\s,{(\["'])-{0,2}([a-z][a-z_-]{3,40})["']?(?:\s*[:=]\s*|\s*\.{3,}\s*|\s+)["']?([a-z_.]*[a-z]|\d[\d,_]*)\b"#,
     )
 });
-/// The same of names that are several words: `Total optimization steps = 160`.
+/// A setting whose name has several words: `Total optimization steps = 160`.
 static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
     constant(
         r"(?i)\b((?:total|max|maximum)(?: [a-z]+)? (?:steps|iterations|iters)|number of (?:classes|labels))\s*[:=]\s*(\d[\d,]*)\b",
     )
 });
-/// Any word of a line that may declare something.
+/// Any word without which a line declares nothing.
 static WORDS: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i-u:step|iter|sched|decay|label|class|vocab|lr_policy)"));
 static PADDED: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\bvocab(?:ulary)? ?\(?size:? *(\d+)\)?"));
 
-/// Names of the number of steps.
+/// Names of the total number of steps.
 const TOTALS: [&str; 16] = [
     "max_steps",
     "total_steps",
@@ -57,7 +57,7 @@ const SCHEDULES: [&str; 13] = [
     "learning_rate_scheduler",
     "lr_scheduler_name",
 ];
-/// Names of the number of classes, of which a prediction chooses one.
+/// Names of the number of classes a prediction chooses from.
 const CLASSES: [&str; 10] = [
     "num_labels",
     "num_classes",
@@ -70,26 +70,26 @@ const CLASSES: [&str; 10] = [
     "padded_vocab_size",
     "vocabulary_size",
 ];
-/// Words of a schedule that falls all the way.
+/// Words in the name of a schedule that decays until the end.
 const DECAYS: [&str; 7] = ["cosine", "linear", "poly", "exponential", "inverse", "anneal", "rsqrt"];
 
 /// Settings that a log declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
-    /// Steps in all.
+    /// Total number of steps.
     pub total: Option<u64>,
-    /// The schedule, where it falls all the way.
+    /// Name of the learning rate schedule, where it decays until the end.
     pub decay: Option<String>,
-    /// Classes, or words of the vocabulary.
+    /// Number of classes, or of tokens in the vocabulary.
     pub classes: Option<u64>,
-    /// The step of the last record, in the record's own counter, with the whole that it is a part of.
+    /// The step counter of the last record and that counter's total, as in `10/60`.
     pub last: Option<(u64, u64)>,
 }
 
 impl Declared {
     /// Takes a line that is no record.
     pub(super) fn line(&mut self, line: &str) {
-        // Long lines of arguments hold a few of these among hundreds.
+        // A long line of arguments holds a few of these among hundreds of others.
         const MOST: usize = 4096;
         if !speaks(line) {
             return;
@@ -107,7 +107,7 @@ impl Declared {
             let Some(found) = line.get(at..).and_then(|rest| SETTING.captures(rest)) else { break };
             let (Some(name), Some(value)) = (found.get(1), found.get(2)) else { break };
             self.setting(name.as_str(), value.as_str());
-            // The value may itself be the name in front of another.
+            // The value may itself be the name of the next setting.
             at += value.start().max(1);
         }
     }
@@ -116,20 +116,19 @@ impl Declared {
         let name = name.trim().to_ascii_lowercase().replace([' ', '-'], "_");
         let is = |names: &[&str]| names.contains(&name.as_str());
         let number = || value.replace([',', '_'], "").parse().ok().filter(|number| *number > 1);
-        match () {
-            () if is(&TOTALS) => self.total = number().or(self.total),
-            () if is(&CLASSES) => self.classes = number().or(self.classes),
-            () if is(&SCHEDULES) => {
-                let value = value.to_ascii_lowercase();
-                if DECAYS.iter().any(|decay| value.contains(decay)) {
-                    self.decay = Some(value);
-                }
+        if is(&TOTALS) {
+            self.total = number().or(self.total);
+        } else if is(&CLASSES) {
+            self.classes = number().or(self.classes);
+        } else if is(&SCHEDULES) {
+            let value = value.to_ascii_lowercase();
+            if DECAYS.iter().any(|decay| value.contains(decay)) {
+                self.decay = Some(value);
             }
-            () => {}
         }
     }
 
-    /// Whether the log names more steps than it has records up to, by the distance between two of them.
+    /// Whether the log ends before its declared total, by at least one logging interval.
     pub fn is_early(&self, last_step: Option<u64>, interval: u64) -> bool {
         let short = |at: u64, of: u64| at.saturating_add(interval.max(1)) <= of;
         match (self.last, self.total) {
@@ -140,7 +139,7 @@ impl Declared {
     }
 }
 
-/// Whether a line may declare anything.
+/// Whether a line may declare a setting.
 fn speaks(line: &str) -> bool {
     WORDS.is_match(line)
 }

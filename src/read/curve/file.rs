@@ -15,21 +15,21 @@ use crate::read::metric;
 /// Something about a file that a reader of the report should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The file ends in the middle of a record, or of what it is packed in; what came before was read.
+    /// The file ends in the middle of a record, or its compressed data is cut. Everything before the cut was read.
     Truncated,
-    /// Lines that look like data and could not be read.
+    /// Number of lines that look like data and could not be read.
     SkippedLines(u64),
-    /// Name of the encoding that a text was taken to have, as it does not say.
+    /// Name of the encoding that was assumed for a text that does not state its own.
     EncodingGuessed(&'static str),
-    /// Blocks of NUL bytes inside a text, which were passed over.
+    /// Blocks of NUL bytes inside a text, which were skipped.
     NulBytes,
-    /// Lines of more than 1 MiB, of which the rest was not looked at.
+    /// Number of lines of more than 1 MiB, whose rest was not read.
     LongLines(u64),
-    /// Canonical name of a metric with zeros that may be small numbers rounded.
+    /// Canonical name of a metric with zeros that may be rounded small numbers.
     RoundedZeros(String),
     /// Canonical name of a learning rate with the number of decimals, at most six, that all of its values are printed with.
     Decimals(String, u8),
-    /// Some lines count, and others that count nothing could not be given their places.
+    /// Some lines have a counter, and other lines without one could not be assigned to it.
     UnusedCounter,
 }
 
@@ -49,22 +49,22 @@ pub struct CurveFile {
     pub series: Vec<StoredSeries>,
     /// Meaning of the logged losses.
     pub logged: Logged,
-    /// Steps between two log lines, where the file says so.
+    /// Number of steps between two log lines, where the file states it.
     pub interval: Option<u64>,
     /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
     pub margins: BTreeMap<String, f64>,
     /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
-    /// Skipped updates by its lines; `None` where they say nothing.
+    /// Skipped updates according to its lines; `None` where the lines do not mention them.
     pub updates: Option<Updates>,
-    /// Facts about the run that its lines tell beside its records.
+    /// Facts about the run that its lines state beside its records.
     pub told: Told,
     /// Numbers beside a metric's name that were not read.
     pub account: Account,
 }
 
 impl CurveFile {
-    /// `total_loss` is the loss of a file that has no other.
+    /// A file of these series. `total_loss` becomes the loss where the file has no other.
     pub(super) fn new(source: &dyn ByteSource, format: Format, mut series: Vec<StoredSeries>) -> Self {
         let is_loss = |series: &StoredSeries| metric::canonical(series.name()) == LOSS;
         if !series.iter().any(is_loss) {
@@ -86,7 +86,7 @@ impl CurveFile {
         }
     }
 
-    /// The file of what a collector has.
+    /// A file of the series and unread numbers of a collector.
     ///
     /// # Errors
     /// Those of [`Room`](crate::fetch::Room).

@@ -1,20 +1,21 @@
-//! Formats of curve files, and what the losses in them mean.
+//! Formats of curve files, and the meaning of the losses in them.
 
 use super::pattern::LogPattern;
 
 /// Meaning of a logged loss: one step, or a window of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
-    /// The mean over the steps since the last logged one.
+    /// The mean over all steps since the last logged step.
     Windows,
     /// The step's own value.
     Samples,
-    /// A printed log does not say. Lines at one interval are compared one by one; at two, their values tell.
+    /// Not stated, as in a printed log. Lines at equal intervals are compared one by one. At different intervals, the values
+    /// show which it is.
     Unsaid,
 }
 
 impl Logged {
-    /// Whether a record may stand for all steps since the last.
+    /// Whether a record may stand for all steps since the last record.
     pub fn may_be_windows(self) -> bool {
         self != Self::Samples
     }
@@ -62,7 +63,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The name people know it by.
+    /// Name of the format, for messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::TrainerState => "HF trainer_state.json",
@@ -85,8 +86,8 @@ impl Format {
         }
     }
 
-    /// The Trainer's history holds means over the logging interval, printed lines may; the other formats hold what they were
-    /// given, which is a sample unless a history beside them says otherwise.
+    /// Meaning of the losses. The Trainer's history holds means over the logging interval, and printed lines may. Other formats hold
+    /// the values they were given, which are samples unless a history beside them shows otherwise.
     pub(super) fn logged(&self) -> Logged {
         match self {
             Self::TrainerState => Logged::Windows,

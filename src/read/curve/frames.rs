@@ -1,20 +1,20 @@
-//! Frames of the trackers' own logs, which W&B and SwanLab took over from LevelDB.
+//! Frames of the trackers' own logs: W&B and SwanLab use the log format of LevelDB.
 //!
-//! Behind a head of 7 bytes (four letters, a number, a version) the file is divided into blocks of 32768 bytes, counted from
-//! its start. A frame is the CRC-32 of what follows its length (u32), the length (u16), a kind and the data: a whole record, or
-//! the first, a middle or the last part of one. Fewer than 7 bytes at the end of a block are padding. A run that was stopped
-//! leaves a frame or a record without its end: the records before it count.
+//! After a head of 7 bytes (four letters, a number, a version) the file is divided into blocks of 32768 bytes, counted from
+//! its start. A frame has the CRC-32 of its kind and data (u32), the length of the data (u16), the kind (u8) and the data: a whole
+//! record, or the first, a middle or the last part of one. Fewer than 7 bytes at the end of a block are padding. A run that was
+//! stopped leaves an incomplete frame or record at the end: the records before it are read.
 
 use prost::Message;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
-/// Bytes in front of the first frame; the last of them is the version.
+/// Bytes before the first frame; the last of them is the version.
 const HEAD: usize = 7;
 /// Bytes of a block.
 const BLOCK: u64 = 32768;
-/// Checksum, length and kind in front of the data.
+/// Bytes of checksum, length and kind before the data of a frame.
 const HEADER: usize = 7;
 /// Largest record; those of metrics have a few hundred bytes, settings and console output some thousand.
 const MAX_RECORD: usize = 64 << 20;
@@ -30,16 +30,16 @@ const LAST: u8 = 4;
 pub(super) struct Kind {
     /// Name for people.
     pub(super) name: &'static str,
-    /// Version of its layout that is known; another one is read where its frames are sound.
+    /// Known version of its layout. Other versions are read as long as their frames are sound.
     pub(super) version: u8,
-    /// Records that hold values.
+    /// Records that hold values, as messages call them.
     pub(super) values: &'static str,
 }
 
-/// Hands every record of a log on, as a message; whether the log is cut.
+/// Decodes every record of a log and passes it to `take`. Returns whether the log is cut.
 ///
 /// # Errors
-/// `Corrupt` for a record that is damaged or no such message, `LimitExceeded` for one above 64 MiB.
+/// `Corrupt` for a record that is damaged or not of type `M`, `LimitExceeded` for one above 64 MiB.
 pub(super) fn each<M: Message + Default>(
     source: &dyn ByteSource,
     kind: Kind,
@@ -53,7 +53,7 @@ pub(super) fn each<M: Message + Default>(
     }
 }
 
-/// The error about a log that ends before its first value.
+/// The error for a log that ends before its first value.
 pub(super) fn nothing_behind(source: &dyn ByteSource, kind: Kind) -> Error {
     let Kind { name, values, .. } = kind;
     let message =
@@ -73,7 +73,7 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// A file that ends with its head, or within it, is cut.
+    /// Reads the head. A file that ends within or right after its head is cut.
     fn new(source: &'a dyn ByteSource, kind: Kind) -> Result<Self> {
         let mut head = [0; HEAD];
         let is_cut = source.len() <= HEAD as u64;
@@ -105,7 +105,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Appends the data of the next frame to the record and gives its kind.
+    /// Appends the data of the next frame to the record and returns the frame's kind.
     fn frame(&mut self) -> Result<Option<u8>> {
         let in_block = BLOCK - self.offset % BLOCK;
         if in_block < HEADER as u64 {
@@ -121,7 +121,7 @@ impl<'a> Frames<'a> {
         self.source.read_at(at, &mut header)?;
         let [c0, c1, c2, c3, l0, l1, kind] = header;
         if header == [0; HEADER] {
-            // Room that a file system kept for what was never written.
+            // Space that the file system reserved and that was never written.
             self.is_cut = true;
             return Ok(None);
         }

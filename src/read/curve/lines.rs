@@ -34,13 +34,13 @@ pub(in crate::read) struct Lines<'a> {
     buffer: Vec<u8>,
     start: usize,
     next_offset: u64,
-    /// Whether the line last given has no line end: the source ends there.
+    /// Whether the last returned line has no line end because the source ends there.
     unterminated: bool,
-    /// Number of the line last given, from 1.
+    /// Number of the last returned line, from 1.
     pub(in crate::read) number: u64,
-    /// Lines that were cut; `None` where a line that is too long is an error.
+    /// Number of lines that were cut; `None` where a line that is too long is an error.
     cut: Option<u64>,
-    /// Whether the rest of a line that was cut is still to be passed over.
+    /// Whether the rest of a cut line still has to be skipped.
     is_within_cut: bool,
 }
 
@@ -58,17 +58,17 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Lines of which those that are longer than 1 MiB are cut there.
+    /// Lines that are cut after 1 MiB instead of being refused as too long.
     pub(in crate::read) fn cutting(source: &'a dyn ByteSource) -> Self {
         Self { cut: Some(0), ..Self::new(source) }
     }
 
-    /// Lines that were cut so far.
+    /// Number of lines that were cut so far.
     pub(in crate::read) fn cut(&self) -> u64 {
         self.cut.unwrap_or_default()
     }
 
-    /// Bytes of the source that were looked at.
+    /// Bytes of the source up to the end of the last returned line.
     pub(in crate::read) fn consumed(&self) -> u64 {
         self.next_offset - (self.buffer.len() - self.start) as u64
     }
@@ -78,12 +78,13 @@ impl<'a> Lines<'a> {
         Ok(self.next_with_end()?.map(|(line, _)| line))
     }
 
-    /// The same, and whether it has its line end: a last line without one may be cut.
+    /// The next line as [`next`](Self::next) returns it, and whether it has its line end: a last line without one may be cut.
     pub(in crate::read) fn next_with_end(&mut self) -> Result<Option<(&[u8], bool)>> {
         Ok(self.next_in_place()?.map(|(line, ended, _)| (line, ended)))
     }
 
-    /// The same, and the bytes of the source that it and the empty lines before it take.
+    /// The next line with its line end as [`next_with_end`](Self::next_with_end) returns them, and the byte range of the source that
+    /// it and the empty lines before it cover.
     pub(in crate::read) fn next_in_place(&mut self) -> Result<Option<Placed<'_>>> {
         let begin = self.consumed();
         loop {
@@ -96,8 +97,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Passes over whole lines up to the first in which `first` finds something, or that `is_due` names. `first` looks at many
-    /// lines at once and gives the place of what it finds; where nothing is near, all threads look ahead.
+    /// Skips whole lines up to the first one in which `first` finds something, or for which `is_due` holds. `first` searches many
+    /// lines at once and returns the offset of the first hit. Where the next 64 KiB hold none, all threads search ahead.
     pub(in crate::read) fn pass_over(
         &mut self,
         first: impl Fn(&[u8]) -> Option<usize> + Sync,
@@ -112,7 +113,7 @@ impl<'a> Lines<'a> {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
             let rest = if is_near { rest.get(..LEAST_PIECE).unwrap_or(rest) } else { rest };
             let Some(end) = memchr::memrchr2(b'\n', b'\r', rest) else {
-                // The line that is left may go on in the next block, and is looked at as any other if it does not.
+                // The remaining line may continue in the next block; otherwise it is read like any other line.
                 if rest.len() >= LEAST_PIECE || !self.fill()? {
                     return Ok(());
                 }
@@ -138,8 +139,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next whole lines, as they stand: about [`PART`] bytes of them. `None` where only a line without its end is left,
-    /// which [`next_with_end`](Self::next_with_end) gives.
+    /// The next whole lines, unchanged: about [`PART`] bytes of them. `None` where only a line without its end is left,
+    /// which [`next_with_end`](Self::next_with_end) returns.
     ///
     /// The caller adds the lines it finds to [`number`](Self::number).
     pub(in crate::read) fn next_part(&mut self) -> Result<Option<&[u8]>> {
@@ -153,8 +154,8 @@ impl<'a> Lines<'a> {
         Ok(self.buffer.get(start..self.start))
     }
 
-    /// Moves the next whole lines to `part`, about `size` bytes of them; false where only a line without its end is left, or one
-    /// that is longer, which [`next_with_end`](Self::next_with_end) gives.
+    /// Moves the next whole lines to `part`, about `size` bytes of them. Returns false where the next line has no end or is longer
+    /// than `size`; [`next_with_end`](Self::next_with_end) returns such a line.
     pub(in crate::read) fn take_part(&mut self, size: usize, part: &mut Vec<u8>) -> Result<bool> {
         self.leave_cut()?;
         while self.buffer.len() - self.start < size && self.fill()? {}
@@ -171,7 +172,7 @@ impl<'a> Lines<'a> {
         Error::new(ErrorKind::LimitExceeded, self.source.name(), message)
     }
 
-    /// Passes over the rest of a line that was cut.
+    /// Skips the rest of a line that was cut.
     fn leave_cut(&mut self) -> Result<()> {
         while std::mem::take(&mut self.is_within_cut) {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
@@ -215,7 +216,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Moves what is left to the front and appends a block; false at the end of the source.
+    /// Moves the unread bytes to the front and appends a block. Returns false at the end of the source.
     fn fill(&mut self) -> Result<bool> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -229,7 +230,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The first place that `first` finds in a text of whole lines, by all threads.
+/// The offset of the first hit of `first` in a text of whole lines, searched by all threads.
 fn first_of_pieces(lines: &[u8], first: impl Fn(&[u8]) -> Option<usize> + Sync) -> Option<usize> {
     let mut start = 0;
     let placed = pieces(lines).into_iter().map(|piece| {
@@ -240,7 +241,7 @@ fn first_of_pieces(lines: &[u8], first: impl Fn(&[u8]) -> Option<usize> + Sync) 
     placed.into_par_iter().find_map_first(|(start, piece)| first(piece).map(|place| start + place))
 }
 
-/// Parts of whole lines that several threads can read, none of them empty.
+/// Splits a text of whole lines into pieces of whole lines for several threads, none of them empty.
 pub(super) fn pieces(lines: &[u8]) -> Vec<&[u8]> {
     let size = lines.len().div_ceil(2 * rayon::current_num_threads()).max(LEAST_PIECE);
     let (mut pieces, mut rest) = (Vec::new(), lines);
@@ -253,8 +254,8 @@ pub(super) fn pieces(lines: &[u8]) -> Vec<&[u8]> {
     pieces
 }
 
-/// The lines of a text, without their ends and without white space around them, and the number of each from 1; empty ones
-/// are passed over.
+/// The lines of a text without their ends and without white space around them, each with its number from 1. Empty lines are
+/// counted and left out.
 pub(super) fn of_piece(piece: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let ends = memchr::memchr2_iter(b'\n', b'\r', piece);
     let lines = ends.scan(0, |start, end| Some(piece.get(std::mem::replace(start, end + 1)..end).unwrap_or_default()));
@@ -268,12 +269,12 @@ pub(super) fn count(piece: &[u8]) -> u64 {
 
 /// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.
 pub(super) fn number(text: &str) -> Option<f64> {
-    // Plain numbers, nearly all of them, take the short way.
+    // Nearly all numbers are plain, and the standard library reads those fastest.
     text.parse().ok().or_else(|| decorated_number(text))
 }
 
-/// The value of a cell: a number as [`number`] reads it, also in a type (`tensor(2.5)`), with a unit (`79.5%`, `2.3 nats`) or a
-/// spread behind it (`0.91 ± 0.02`), or as a ratio of counts (`8912/10000`).
+/// The value of a cell: a plain or grouped number, also in a type (`tensor(2.5)`), with a unit (`79.5%`, `2.3 nats`) or a
+/// spread after it (`0.91 ± 0.02`), or as a ratio of counts (`8912/10000`).
 pub(super) fn value(text: &str) -> Option<f64> {
     number(text).or_else(|| adorned_value(text.trim().trim_matches(['\'', '"'])))
 }
@@ -331,7 +332,7 @@ fn decorated_step(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| whole(text.parse().ok()?))
 }
 
-/// A whole number that is exact in `f64`.
+/// The value as a whole number from 0 to 2^53, where `f64` is exact; `None` for any other value.
 pub(super) fn whole(value: f64) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[allow(

@@ -1,10 +1,11 @@
 //! Plain training logs.
 //!
-//! No list of writers: one grammar reads a line. What wrote it is masked (`mask`), Chinese becomes English (`words`), the
-//! rest is numbers, words and signs (`tokens`), of which some count (`counters`) and others are values with their names
-//! (`pairs`, `names`). What one line does not tell, all of them do (`survey`): which number in front counts, which lines
-//! are headers for those below them (`blocks`), which are a table (`columns`). What is left unread is accounted for. A
-//! pattern of the user adds to this and takes nothing away.
+//! One grammar reads the lines of all programs; there is no list of known programs. Dates, paths and other text of the logger are
+//! masked (`mask`), and Chinese words become English (`words`). The rest of a line is numbers, words and signs (`tokens`). Some
+//! numbers are counters (`counters`), others are values with names (`pairs`, `names`). One line alone does not show everything:
+//! a survey of all lines (`survey`) finds which leading number counts, which lines are headers of the lines below them (`blocks`)
+//! and which form a table (`columns`). Numbers that are not read are reported as such. A pattern of the user is applied in
+//! addition.
 
 mod ahead;
 mod blocks;
@@ -54,16 +55,16 @@ pub use counter_words::by_kind as counters_by_kind;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
-/// Bytes of a log from which is learnt what its lines have in common.
+/// Bytes at the beginning of a log that are surveyed for what its lines have in common.
 const SURVEYED: u64 = 4 << 20;
 
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 
-/// Lines of a text with what they mean so far.
+/// A log that is read line by line, with its meaning so far.
 struct Reading<'a> {
     lines: Lines<'a>,
     so_far: SoFar<'a>,
-    /// A line behind a record that it ended.
+    /// A line that was read already, because it ended the rows of the record that was returned before it.
     ahead: Option<Line>,
 }
 
@@ -71,7 +72,7 @@ struct Reading<'a> {
 struct SoFar<'a> {
     blocks: Blocks,
     pattern: Option<&'a LogPattern>,
-    /// Lines that are no records and tell of the run.
+    /// Reader of lines that are no records and hold facts about the run.
     told: ToldLines,
 }
 
@@ -89,12 +90,12 @@ impl<'a> SoFar<'a> {
         Self { blocks, pattern, told: ToldLines::default() }
     }
 
-    /// Whether the next line is looked at, whatever it holds.
+    /// Whether the next line has to be read whatever it holds.
     fn is_open(&self) -> bool {
         self.blocks.is_within_table() || self.pattern.is_some() || self.told.is_open()
     }
 
-    /// Takes a line; the record of rows without a ruler that it ended, and what it is itself.
+    /// Takes a line. Returns the record of table rows that it ended, if any (rows that no ruler closes), and the line itself.
     fn take(&mut self, text: &[u8], has_end: bool, known: Option<Known>) -> (Option<Record>, Line) {
         let text = String::from_utf8_lossy(text).into_owned();
         let Known { may_tell, has_nul, is_mean, looked } = known.unwrap_or_else(|| Known::of(&text));
@@ -109,7 +110,7 @@ impl<'a> SoFar<'a> {
 }
 
 impl Line {
-    /// The record that stands in front of a line.
+    /// A line without text that carries a record which was completed before the next line.
     fn of_record(record: Record) -> Self {
         Self { text: String::new(), has_end: true, has_nul: false, is_mean: false, record: Some(record) }
     }
@@ -120,7 +121,7 @@ impl<'a> Reading<'a> {
         Self { lines: Lines::cutting(source), so_far: SoFar::new(blocks, pattern), ahead: None }
     }
 
-    /// The next line that may mean something; in front of one that ends rows without a ruler, the record of these.
+    /// The next line that may mean something. Before a line that ends table rows without a ruler, the record of those rows.
     fn next(&mut self) -> Result<Option<Line>> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
@@ -147,7 +148,7 @@ fn record_of(line: &str, blocks: &mut Blocks, pattern: Option<&LogPattern>) -> O
     Some(with_pattern(line, by_pattern, record, blocks))
 }
 
-/// The values that the user's pattern reads, and beside them those that the grammar reads under other names.
+/// The values that the user's pattern reads, plus those that the grammar reads under other names.
 fn with_pattern(line: &str, mut by_pattern: Record, record: Option<Record>, blocks: &mut Blocks) -> Record {
     let Some(record) = record else { return by_pattern };
     let first = |place: usize| blocks.names.get(place).map_or(place, |name| name.first);
@@ -180,14 +181,14 @@ fn parse_with(line: &str, pattern: &LogPattern, names: &mut Names) -> Option<Rec
     (!pairs.is_empty()).then(|| Record { step, pairs, ..Record::default() })
 }
 
-/// Traits that the lines of a text have in common, from its first `bytes`.
+/// Blocks that know from the first `bytes` of a text what its lines have in common, ready to read it from its beginning.
 fn surveyed<'a>(source: &'a dyn ByteSource, pattern: Option<&'a LogPattern>, bytes: u64) -> Result<Blocks> {
     let mut reading = Reading::new(source, Blocks::surveying(), pattern);
     while reading.lines.consumed() < bytes && reading.next()?.is_some() {}
     Ok(reading.so_far.blocks.begin())
 }
 
-/// Whether a text holds lines of a training log: two of them with different content, near its beginning.
+/// Whether a text holds at least two different lines of a training log near its beginning.
 pub(super) fn recognise(source: &dyn ByteSource) -> bool {
     let Ok(blocks) = surveyed(source, None, SEARCHED) else { return false };
     let mut reading = Reading::new(source, blocks, None);
@@ -203,7 +204,8 @@ pub(super) fn recognise(source: &dyn ByteSource) -> bool {
     reading.so_far.blocks.end().is_some_and(|last| first.is_some_and(|first| first != last))
 }
 
-/// Whether a single line shows that its text is a log, as Megatron's does; documentation quotes single lines of others.
+/// Whether a single line shows that its text is a log, as a line of Megatron's does. Single lines of other programs do not, because
+/// documentation quotes them.
 fn is_unmistakable(line: &str, record: &Record) -> bool {
     record.step.is_some() && line.contains("iteration ") && line.contains(" | ")
 }
@@ -222,18 +224,18 @@ pub fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
     false
 }
 
-/// Whether a text speaks of a loss beside a decimal number.
+/// Whether a text has a line with the word `loss` and a decimal number.
 pub fn resembles(head: &[u8]) -> bool {
     let speaks = |line: &str| line.to_lowercase().contains("loss") && DECIMAL.is_match(line);
     !head.contains(&0) && String::from_utf8_lossy(head).lines().any(speaks)
 }
 
-/// Lines of a text that most look as if they hold a loss, in their order and cut to a width; `None` for what is no text
-/// with lines.
+/// The lines of a text that look most as if they hold a loss, in their order and cut to a width; `None` for binary data and for a
+/// text without lines.
 pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
     /// Lines that a message shows.
     const SHOWN: usize = 3;
-    /// Lines that are looked at for these.
+    /// Lines that are searched for them.
     const LOOKED_AT: usize = 10_000;
     /// Characters of a line.
     const WIDTH: usize = 100;
@@ -280,15 +282,15 @@ fn read_lines(
     run.lines(Lines::cutting(source), size)?.finish(source, format)
 }
 
-/// A run by its lines so far.
+/// State while a log is read as curves.
 struct Run<'a> {
     so_far: SoFar<'a>,
     curves: Curves,
     updates: UpdateLines,
-    /// The last drawing of a progress bar, which another may take the place of.
+    /// The record of the last drawn progress bar, which the next drawing may replace.
     bar: Option<Record>,
     last: Option<Size>,
-    /// Lines that were cut as they are too long.
+    /// Number of lines that were cut because they are too long.
     cut: u64,
     is_cut: bool,
     has_nul: bool,
@@ -310,11 +312,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes all lines: those of a part of `size` bytes while all threads look at the next one; without a size one by one.
+    /// Takes all lines: those of a part of `size` bytes while all threads scan the next part. Without a size, one by one.
     fn lines(mut self, mut lines: Lines<'_>, size: Option<usize>) -> Result<Self> {
         let names = self.so_far.blocks.names.clone();
         let mut part = Part::default();
-        // Buffers go round: new ones for each part leave the allocator with more than a hundred of them.
+        // Buffers are reused: with a new one for each part, the allocator kept more than a hundred of them.
         let mut spare = Vec::new();
         loop {
             let has_part = size.map(|size| lines.take_part(size, &mut spare)).transpose()? == Some(true);
@@ -370,7 +372,7 @@ impl<'a> Run<'a> {
         let size = Size { values: record.pairs.len(), figures: figures_at_end(&text) };
         if !has_end && self.last.is_some_and(|last| size.is_cut_short(last)) {
             self.is_cut = true;
-            // Its last figure may have lost digits; what stands before it is whole.
+            // The last figure may have lost digits; the values before it are complete.
             record.pairs.truncate(size.values - usize::from(size.figures > 0));
         }
         self.last = Some(size);
@@ -379,14 +381,14 @@ impl<'a> Run<'a> {
         self.record(record)
     }
 
-    /// Takes a record; of redraws of one progress bar the last counts.
+    /// Takes a record. Where a progress bar is drawn several times, the last drawing counts.
     fn record(&mut self, record: Record) -> Result<()> {
         let names = &self.so_far.blocks.names;
         match self.bar.take() {
             Some(drawn) if record.redraws(&drawn) => {
                 let broken = drawn.pairs.iter().filter(|pair| !pair.value.is_finite());
                 let broken = broken.filter_map(|pair| Some((names.get(pair.name)?.text.clone(), pair.value)));
-                // It is told, also where the bar that drew it was drawn again.
+                // A value that is not finite is reported even if the bar that showed it was drawn again.
                 let account = &mut self.so_far.blocks.account;
                 broken.for_each(|(name, value)| account.take(&format!("{name}: {value} [..]"), vec![name], &[value]));
             }
@@ -428,40 +430,40 @@ impl<'a> Run<'a> {
 #[derive(Clone, Copy)]
 struct Size {
     values: usize,
-    /// Characters of the figure that it ends with.
+    /// Number of characters of the figure at its end.
     figures: usize,
 }
 
 impl Size {
-    /// Whether a last line without its end stops inside the line that the one before it was.
+    /// Whether a last line without line end has fewer values than the line before it, or a shorter last figure.
     fn is_cut_short(self, last: Self) -> bool {
         self.values < last.values || self.values == last.values && self.figures < last.figures
     }
 }
 
-/// Characters of the figure that a line ends with.
+/// Number of characters of the figure at the end of a line.
 fn figures_at_end(line: &str) -> usize {
     let is_figure = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E');
     line.bytes().rev().take_while(is_figure).count()
 }
 
-/// Curves of a log: by step, by epoch, and of lines that nothing counts.
+/// Curves of a log: those of lines with a step, with only an epoch, and with no counter at all.
 struct Curves {
-    /// Metrics with a zero that may be a small number rounded.
+    /// Metrics with a zero that may be a rounded small number.
     rounded: BTreeSet<String>,
-    /// Learning rates with the fewest and the most decimals that they are printed with; one with an exponent has all.
+    /// Learning rates with the fewest and the most decimals they are printed with; a value with an exponent counts as `u8::MAX`.
     decimals: BTreeMap<String, (u8, u8)>,
     by_step: Placed,
     by_epoch: Placed,
     loose: Placed,
 }
 
-/// Curves, with the places of the metrics that the last records held.
+/// A collector, with a cache of the metrics' indices for the current rank.
 struct Placed {
     collector: Collector,
     /// The rank of these records.
     rank: Option<u64>,
-    /// Places by those of the names.
+    /// Index of the metric in the collector, by the place of its name in [`Names`].
     places: Vec<Option<usize>>,
 }
 
@@ -505,10 +507,12 @@ impl Curves {
     }
 
     fn take(&mut self, record: Record, names: &Names) -> Result<()> {
-        let collector = match () {
-            () if record.is_loose => &mut self.loose,
-            () if record.is_by_epoch => &mut self.by_epoch,
-            () => &mut self.by_step,
+        let collector = if record.is_loose {
+            &mut self.loose
+        } else if record.is_by_epoch {
+            &mut self.by_epoch
+        } else {
+            &mut self.by_step
         };
         collector.record(record.beside);
         for pair in &record.pairs {
@@ -529,7 +533,8 @@ impl Curves {
         Ok(())
     }
 
-    /// All of them: a metric that is logged by step and by epoch is two, and what nothing counts is one that no other line has.
+    /// All series. A metric that is logged by step and by epoch becomes two. A metric from lines without a counter is kept only
+    /// where no other line has it.
     fn finish(self) -> Result<Vec<StoredSeries>> {
         let mut series = self.by_step.collector.finish()?;
         let has = |series: &[StoredSeries], name: &str| {

@@ -2,7 +2,7 @@
 //!
 //! Metric name, then `start_step`, `end_step`, `step_interval` and `values`, a map from step (as text) to a
 //! number or the text `nan`. The values are samples. A step whose every metric is `nan` was not recorded: it is
-//! missing, not non-finite (golden files of runs that were stopped early are filled up this way).
+//! missing, not non-finite (golden files of runs that were stopped early are padded this way).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn bad_value(source: &dyn ByteSource, metric: &str, step: u64) -> Error {
     Error::corrupt(source.name(), format!("`{metric}` at step {step} is neither a number nor `nan`"))
 }
 
-/// Takes out the steps at which no metric has a value.
+/// Marks the steps at which no metric has a value as unrecorded.
 fn drop_unrecorded(all: &mut [Series]) {
     let recorded: BTreeSet<u64> =
         all.iter().flat_map(Series::points).filter(|(_, value)| !value.is_nan()).map(|(step, _)| step).collect();

@@ -1,7 +1,7 @@
 //! Baselines of MindSpeed-LLM and MindSpeed-MM: bare lists, one value per step, no step numbers.
 //!
 //! `<metric> margin` beside a list is that metric's own tolerance, not a curve. `memo info` lists memory per
-//! rank; the largest is kept. A list named as a step counter numbers the others, where a file has one.
+//! rank; the largest is kept. Where a file has a list with the name of a step counter, that list numbers the others.
 
 use super::file::CurveFile;
 use super::format::Format;

@@ -9,9 +9,9 @@ use super::lines::{self, Lines};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Files, Room, read_all};
 
-/// Lines by which a file is recognised.
+/// Number of lines by which a file is recognised.
 const FIRST_LINES: usize = 20;
-/// Characters of a time in milliseconds, from September 2001 to the year 2286.
+/// Number of digits of a time in milliseconds, from September 2001 to the year 2286.
 const TIME: usize = 13;
 
 /// Whether a text is such a file, from its first lines.
@@ -44,7 +44,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     Ok(file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped))))
 }
 
-/// The run's folder and the metric in the path of a file. A folder of metrics may hold another one of that name.
+/// The run's folder and the metric in the path of a file. A metric's own name may contain a folder `metrics` too.
 fn place(path: &str) -> (Option<String>, String) {
     let parts: Vec<&str> = path.split('/').collect();
     let is_id = |part: &str| part.len() == 32 && part.bytes().all(|digit| digit.is_ascii_hexdigit());

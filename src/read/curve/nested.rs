@@ -14,7 +14,7 @@ use crate::fetch::{ByteSource, Room};
 use crate::read::json::{self, Json};
 use crate::read::metric;
 
-/// Levels of objects that are searched.
+/// Deepest level of objects that is searched.
 const DEPTH: usize = 6;
 /// Longest document that is searched; such histories have some hundred kilobytes.
 const LONGEST: u64 = 32 << 20;
@@ -22,9 +22,9 @@ const LONGEST: u64 = 32 << 20;
 /// Records found in a document.
 enum Found<'j> {
     List(&'j [Json]),
-    /// Records by their steps.
+    /// Records with their steps.
     Steps(Vec<(u64, &'j Json)>),
-    /// Names with the values of each record.
+    /// Metric names, each with one value per record.
     Columns(Vec<(&'j str, &'j [Json])>),
 }
 
@@ -38,7 +38,7 @@ impl Found<'_> {
     }
 }
 
-/// Whether a document holds records of a run; `head` are its first bytes, which show whether it is worth a search.
+/// Whether a document holds records of a run. Only a document whose first bytes, `head`, mention a metric is searched.
 pub(super) fn recognise(head: &str, source: &dyn ByteSource) -> bool {
     let speaks = ["loss", "acc", "cost", "perplexity", "grad_norm"].iter().any(|word| head.contains(word));
     speaks && source.len() <= LONGEST && document(source).is_ok_and(|document| find(&document, 0).is_some())
@@ -66,7 +66,7 @@ fn list(items: &[Json]) -> Option<Found<'_>> {
     are_records.then_some(Found::List(items))
 }
 
-/// Records under whole numbers.
+/// Records whose keys are step numbers.
 fn steps(entries: &[(String, Json)]) -> Option<Found<'_>> {
     let steps: Vec<(u64, &Json)> = entries
         .iter()
@@ -76,7 +76,7 @@ fn steps(entries: &[(String, Json)]) -> Option<Found<'_>> {
     (steps.len() > 1 && steps.len() == entries.len()).then_some(Found::Steps(steps))
 }
 
-/// Lists of numbers of one length under names, one of which is a metric's.
+/// Named lists of numbers that have equal lengths, at least one of them a key metric.
 fn columns(entries: &[(String, Json)]) -> Option<Found<'_>> {
     let numbers = |value: &Json| match value {
         Json::Array(items) if items.len() > 1 => items.iter().take(3).all(|item| records::number(item).is_some()),

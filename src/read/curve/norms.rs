@@ -8,9 +8,9 @@ use regex::Regex;
 use super::expression::constant;
 use super::lines;
 
-/// Parameters whose norms are kept.
+/// Largest number of parameters whose norms are kept.
 const MOST_NAMES: usize = 65_536;
-/// Norms of one parameter that are kept, so that memory does not grow with steps.
+/// Largest number of norms that are kept for one parameter, so that memory does not grow with steps.
 const MOST_VALUES: usize = 64;
 
 /// A parameter of a layer: `model.layers.3.mlp.weight`, `h.11.attn.bias`.
@@ -38,22 +38,22 @@ struct Norm {
     value: f64,
 }
 
-/// Norms of one parameter, by the step (without one, the place among its lines) and the rank.
+/// Norms of one parameter, by step and rank. Without a step, the number of the parameter's line stands for it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParameterNorms {
-    /// The layer that it is of.
+    /// Number of its layer.
     pub layer: u64,
-    /// The norms.
+    /// The norms, by step and rank.
     pub values: BTreeMap<(u64, u64), f64>,
     lines: u64,
 }
 
-/// Gradient norms by parameter; names begin at the layer, as what stands in front differs between devices.
+/// Gradient norms by parameter. Names begin at the layer, because the part before it differs between devices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerNorms {
-    /// The parameters.
+    /// The parameters, by name.
     pub parameters: BTreeMap<String, ParameterNorms>,
-    /// Norms that are not finite.
+    /// Number of norms that are not finite.
     pub non_finite: u64,
 }
 
@@ -63,7 +63,7 @@ impl LayerNorms {
         norm_of(line).is_some()
     }
 
-    /// Takes a line; whether it holds the norm of a parameter, and so is no record of the run.
+    /// Takes a line. Returns whether it holds the norm of a parameter, and so is no record of the run.
     pub(super) fn line(&mut self, line: &str) -> bool {
         let Some(norm) = norm_of(line) else { return false };
         let number = |pattern: &Regex| pattern.captures(line).and_then(|found| found.get(1)?.as_str().parse().ok());
@@ -88,7 +88,7 @@ impl LayerNorms {
         }
     }
 
-    /// The same; `None` where there is none.
+    /// The norms; `None` where no line had any.
     pub(super) fn found(self) -> Option<Self> {
         (!self.parameters.is_empty() || self.non_finite > 0).then_some(self)
     }
@@ -106,7 +106,7 @@ fn norm_of(line: &str) -> Option<Norm> {
             (found.get(2)?, found.get(3)?, found.get(1)?, found.get(4)?)
         }
     };
-    // Norms of weights and activations are others.
+    // Norms of weights and activations are not gradient norms.
     let word = word.as_str().to_ascii_lowercase();
     let is_other =
         ["weight", "param", "layer", "act", "input", "output", "update"].iter().any(|kind| word.starts_with(kind));

@@ -1,16 +1,16 @@
 //! Steps in order, where the counter of a file falls back.
 //!
-//! A counter that falls back is one of three things. While an epoch is logged and rises, it began again with the epoch: steps
-//! are numbered through. Where it falls to a step between the first and the last so far, the run was resumed: the later
-//! values count. Where it falls to its beginning and no epoch is logged, each pass of equal length is an epoch too; passes of
-//! other lengths are several runs, and nothing says which one is meant.
+//! A counter falls back for one of three reasons. If an epoch is logged and rises, the counter restarted with the epoch: steps are
+//! renumbered to run through all epochs. If it falls to a step between the first and the last so far, the run was resumed: the
+//! later values count. If it falls to its beginning and no epoch is logged, passes of equal length are epochs too; passes of
+//! different lengths are several runs, and nothing shows which of them is meant.
 
 use std::collections::BTreeMap;
 
-/// Beginning of a stretch of records.
+/// Reason why a stretch of records begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// It is the first.
+    /// It is the first stretch.
     Start,
     /// The epoch rose.
     Epoch,
@@ -18,15 +18,15 @@ enum Turn {
     Back,
 }
 
-/// Records one behind the other whose counter never falls.
+/// Consecutive records whose counter never falls.
 #[derive(Clone, Debug)]
 struct Stretch {
     turn: Turn,
     first: u64,
     last: u64,
-    /// Smallest distance between two steps.
+    /// Smallest distance between two neighbouring steps.
     gap: Option<u64>,
-    /// The epoch it began in.
+    /// Epoch of its first record.
     epoch: Option<f64>,
 }
 
@@ -41,30 +41,30 @@ pub(super) struct Stretches {
 /// Places of the stretches in the run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbering {
-    /// Number that is added to the steps of each stretch.
+    /// Offset that is added to the steps of each stretch.
     pub(super) offsets: Vec<u64>,
-    /// Stretches that a resumed run logged: last step before and first step, both numbered through.
+    /// One entry for each stretch of a resumed run: last step before it and its first step, both renumbered.
     pub(super) resumes: Vec<(u64, u64)>,
-    /// Times at which the counter began again with no epoch told.
+    /// Number of times the counter restarted without a logged epoch.
     pub(super) restarts: u64,
-    /// Whether steps were counted within epochs.
+    /// Whether the counter counts steps within epochs.
     pub(super) has_epochs: bool,
     /// Whether the stretches belong to several runs.
     pub(super) is_several_runs: bool,
 }
 
 impl Stretches {
-    /// The stretch that records belong to at present.
+    /// Index of the stretch that new records belong to.
     pub(super) fn current(&self) -> usize {
         self.list.len().saturating_sub(1)
     }
 
-    /// The last epoch that was told.
+    /// The last logged epoch.
     pub(super) fn epoch(&self) -> Option<f64> {
         self.epoch
     }
 
-    /// Whether there is one stretch at most, so that nothing is to be put in order.
+    /// Whether there is at most one stretch, so that no steps need to be renumbered.
     pub(super) fn is_plain(&self) -> bool {
         self.list.len() < 2
     }
@@ -79,7 +79,7 @@ impl Stretches {
         let Some(current) = self.list.last_mut() else {
             return self.begin(Turn::Start, step, epoch);
         };
-        // The same step in a new epoch is an evaluation beside it, unless it is the only one of its epoch.
+        // The same step again in a new epoch is an evaluation beside that step, unless it is the only step of its epoch.
         let falls = last.is_some_and(|last| step < last || step == last && rises && step == current.first);
         if falls || goes_back && last.is_some() {
             return self.begin(if rises { Turn::Epoch } else { Turn::Back }, step, epoch);
@@ -96,7 +96,7 @@ impl Stretches {
         self.list.push(Stretch { turn, first: step, last: step, gap: None, epoch });
     }
 
-    /// The places of the stretches; `repeats` says for each whether it logs a step again that stood before.
+    /// The numbering of the stretches. `repeats` tells for each stretch whether it logs a step that was logged before.
     pub(super) fn resolve(&self, repeats: &[bool]) -> Numbering {
         let again = |index: usize| repeats.get(index).copied().unwrap_or_default();
         let begins_again: Vec<bool> = self
@@ -114,7 +114,7 @@ impl Stretches {
         numbering.has_epochs = restarts > 0 || self.list.iter().any(|stretch| stretch.turn == Turn::Epoch);
         let length = if numbering.has_epochs { self.length() } else { 0 };
         let mut last: Option<u64> = None;
-        // Places by the epochs that stretches began in, for those that go back to one.
+        // Numbers of epochs by the logged epoch that a stretch began in, for stretches that go back to an earlier one.
         let mut of_epochs: BTreeMap<u64, u64> = BTreeMap::new();
         for (index, (stretch, begins_again)) in self.list.iter().zip(begins_again).enumerate() {
             let earlier = || of_epochs.range(..=order_of(stretch.epoch?)).next_back().map(|(_, place)| *place);
@@ -137,15 +137,15 @@ impl Stretches {
         numbering
     }
 
-    /// Whether a stretch goes back to the beginning of the file, and not to that of a later epoch.
+    /// Whether a stretch goes back to the first step of the file, and not to that of a later epoch.
     fn is_beginning(&self, stretch: &Stretch) -> bool {
         let Some(start) = self.list.first() else { return true };
         let is_later = matches!((start.epoch, stretch.epoch), (Some(start), Some(epoch)) if epoch > start);
         stretch.first <= start.first && !is_later
     }
 
-    /// Whether a counter that begins again does so at equal distances, and no epoch fell: the last pass may be cut short where
-    /// two were whole.
+    /// Whether all passes of a restarting counter have equal lengths, and no epoch fell. After two complete passes, the last one may
+    /// be shorter.
     fn passes_are_equal(&self, begins_again: &[bool]) -> bool {
         let fell = self.list.iter().zip(self.list.iter().skip(1)).any(
             |(before, stretch)| matches!((before.epoch, stretch.epoch), (Some(before), Some(epoch)) if epoch < before),
@@ -162,7 +162,7 @@ impl Stretches {
         !fell && whole.iter().all(|last| *last == first) && (*end == first || *end < first && whole.len() > 1)
     }
 
-    /// Steps of an epoch: those of the longest, so that one whose end is missing shifts nothing.
+    /// Length of an epoch in steps: that of the longest one, so that an epoch whose end is missing does not shift the others.
     fn length(&self) -> u64 {
         let gap = self.list.iter().filter_map(|stretch| stretch.gap).min();
         let longest = self.list.iter().map(|stretch| match gap {
@@ -172,7 +172,7 @@ impl Stretches {
         longest.max().unwrap_or(1)
     }
 
-    /// Epochs since the stretch before `index`; 1 where they are not counted in whole numbers.
+    /// Number of epochs between the stretch before `index` and that at `index`; 1 where epochs are not whole numbers.
     fn epochs_since(&self, index: usize) -> u64 {
         let epoch = |index: usize| self.list.get(index).and_then(|stretch| whole(stretch.epoch?));
         match (index.checked_sub(1).and_then(epoch), epoch(index)) {
@@ -182,12 +182,12 @@ impl Stretches {
     }
 }
 
-/// An epoch as a number with the same order.
+/// An epoch as a whole number that sorts in the same order.
 fn order_of(epoch: f64) -> u64 {
     epoch.max(0.0).to_bits()
 }
 
-/// Epochs before the first one that a file holds; they are counted from 0 or from 1.
+/// Number of epochs before the first one of a file, where epochs count from 0 or from 1.
 fn epochs_before(epoch: Option<f64>) -> u64 {
     epoch.and_then(whole).map_or(0, |epoch| epoch.saturating_sub(1))
 }

@@ -1,4 +1,4 @@
-//! Series as TensorBoard's page gives them for download: `[[wall time, step, value], …]`, the metric in the file's name.
+//! Series downloaded from TensorBoard's page: `[[wall time, step, value], …]`. The file's name holds the metric.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn recognise(head: &str) -> bool {
     })
 }
 
-/// Reads the series. A row that is no point is an error, as the page writes none.
+/// Reads the series. A row that is no point is an error, because the page never writes one.
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let name = metric_of(source.name()).to_owned();
     let mut collector = Collector::new(source.name(), room);

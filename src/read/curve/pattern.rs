@@ -1,4 +1,4 @@
-//! The user's own pattern of log lines.
+//! The user's own pattern for log lines.
 
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

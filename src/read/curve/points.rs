@@ -1,4 +1,4 @@
-//! Steps and values of a metric as they arrive: in memory, or in a file of the run where there is no room for them.
+//! Steps and values of a metric as they arrive: in memory, or in a file of the run where memory is full.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use super::series::Steps;
 use crate::error::Result;
 use crate::fetch::Room;
 
-/// Points between two looks at how much memory they take.
+/// Number of points after which the memory they take is reported again.
 const COUNTED: usize = 1024;
 /// Numbers moved at once.
 const BLOCK: usize = 8192;
 
-/// Room for the points of a file.
+/// Memory and disk for the points of a file, with the file's name for errors.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    /// The file, which errors of the disk name.
+    /// Name of the file, for errors of the disk.
     pub(super) file: Arc<str>,
     /// Memory and disk of the run.
     pub(super) room: Arc<Room>,
@@ -26,7 +26,7 @@ pub(super) struct Points {
     home: Home,
     /// Points on disk, in order.
     stored: Vec<Stored>,
-    /// Steps in memory, behind these.
+    /// Steps in memory, which follow the stored ones.
     steps: Steps,
     values: Vec<f64>,
     /// Number of stored points.
@@ -36,7 +36,7 @@ pub(super) struct Points {
     is_rising: bool,
     /// Whether all stored values are finite.
     is_finite: bool,
-    /// Bytes that the room counts.
+    /// Bytes of memory last reported to the room.
     counted: u64,
 }
 
@@ -73,7 +73,7 @@ impl Points {
         }
     }
 
-    /// The points of a series that is brought into order already.
+    /// The points of a series that is already in order.
     pub(super) fn of(home: Home, steps: Steps, values: Vec<f64>) -> Self {
         let last = steps.len().checked_sub(1).and_then(|last| steps.get(last));
         let mut points = Self::new(home);
@@ -123,7 +123,7 @@ impl Points {
         }
     }
 
-    /// Adds points, with rising steps that are as many as the values; or steps without values.
+    /// Adds points with rising steps, one value for each; or only steps, where `values` is empty.
     pub(super) fn append(&mut self, steps: &Steps, values: &[f64]) {
         let Some((first, last)) = steps.get(0).zip(steps.len().checked_sub(1).and_then(|last| steps.get(last))) else {
             return;
@@ -140,7 +140,7 @@ impl Points {
         8 * (self.values.capacity() + self.steps.listed().map_or(0, Vec::capacity)) as u64
     }
 
-    /// Tells the room how much they take by now.
+    /// Reports the memory that the points take now to the room.
     pub(super) fn count(&mut self) {
         let bytes = self.bytes();
         if bytes >= self.counted {
@@ -173,7 +173,7 @@ impl Points {
         Ok(())
     }
 
-    /// Writes numbers to disk and gives their offset.
+    /// Writes numbers to disk and returns their offset.
     fn put(&self, numbers: impl ExactSizeIterator<Item = [u8; 8]>) -> Result<u64> {
         let mut bytes = vec![0; 8 * numbers.len()];
         bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = number);
@@ -216,7 +216,7 @@ impl Points {
         Ok(all)
     }
 
-    /// The same, which are given up: those in memory are not copied.
+    /// All steps and values. Those in memory are moved, not copied.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -227,7 +227,7 @@ impl Points {
         self.load()
     }
 
-    /// The points one after the other, of which a block is in memory.
+    /// A walk through the points that keeps only a block of them in memory.
     pub(super) fn walk(&self) -> Walk<'_> {
         Walk { points: self, place: 0, start: 0, block: Vec::new() }
     }
@@ -243,7 +243,7 @@ impl Points {
     }
 }
 
-/// A way through the points that holds a block of them.
+/// A walk through the points that keeps only a block of them in memory.
 #[derive(Debug)]
 pub(super) struct Walk<'p> {
     points: &'p Points,
@@ -260,7 +260,7 @@ impl Walk<'_> {
         self.place
     }
 
-    /// The next point, which stays the next one.
+    /// The next point, without advancing.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -281,7 +281,7 @@ impl Walk<'_> {
         Ok(next)
     }
 
-    /// Takes the next block.
+    /// Loads the next block.
     fn fill(&mut self) -> Result<()> {
         /// Points of a block: small, as a file may have thousands of metrics.
         const POINTS: usize = 512;

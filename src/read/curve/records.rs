@@ -18,7 +18,7 @@ use crate::read::account::numbers_of;
 use crate::read::json::{self, Json, Parser};
 use crate::read::metric;
 
-/// Nesting of records that is followed.
+/// Deepest nesting of records that is followed.
 const MAX_NESTING: usize = 3;
 
 /// Whether a value is one record of a curve.
@@ -48,7 +48,7 @@ fn mean(value: &Json) -> Option<f64> {
     if has("std") || has("num") { value.get("mean").and_then(number) } else { None }
 }
 
-/// The name and the value of an entry that has both: `{"name": "loss", "value": 2.5}`.
+/// Name and value of an entry that has both: `{"name": "loss", "value": 2.5}`.
 fn named(value: &Json) -> Option<(&str, f64)> {
     let name = ["name", "key", "metric", "tag"].iter().find_map(|key| value.get(key)?.as_str())?;
     Some((name, value.get("value").and_then(number)?))
@@ -59,7 +59,7 @@ fn named_entries(value: &Json) -> impl Iterator<Item = (&str, f64)> {
     value.as_array().into_iter().flatten().filter_map(named)
 }
 
-/// Keys of numbers, one level of nesting included.
+/// Keys of numbers, including those one level deeper and in lists of named entries.
 fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
     let listed = entries.iter().flat_map(|(_, value)| named_entries(value).map(|(name, _)| name));
     entries
@@ -72,7 +72,7 @@ fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
         .chain(listed)
 }
 
-/// A number, or a word or text that stands for one.
+/// A JSON value as a number: a number, or a text that spells one.
 pub(super) fn number(value: &Json) -> Option<f64> {
     match value {
         Json::Text(text) => lines::number(text),
@@ -80,7 +80,7 @@ pub(super) fn number(value: &Json) -> Option<f64> {
     }
 }
 
-/// A step number, as a number or as text.
+/// A JSON value as a step: a whole number, or a text that spells one.
 pub(super) fn step(value: &Json) -> Option<u64> {
     match value {
         Json::Int(step) => u64::try_from(*step).ok(),
@@ -109,7 +109,7 @@ pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Cu
         match record {
             Ok(record) => {
                 broken = None;
-                // A first line about the run itself holds no values of it.
+                // The first line may describe the run itself instead of being a record.
                 if !std::mem::take(&mut is_first) || is_record(&record) {
                     take(&record, &mut collector)?;
                     told.record(None);
@@ -168,7 +168,7 @@ pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut C
     }
 }
 
-/// Takes note of what is not finite in the trainer's summary at the end, which repeats what it logged and is no record.
+/// Notes the values that are not finite in the trainer's summary at the end. The summary repeats logged values and is no record.
 pub(super) fn note_summary(entries: &[(String, Json)], collector: &mut Collector) {
     for (key, value) in entries {
         if let Some(value) = number(value).filter(|value| !value.is_finite())
@@ -179,7 +179,7 @@ pub(super) fn note_summary(entries: &[(String, Json)], collector: &mut Collector
     }
 }
 
-/// Adds the numbers of one record; a record without any is passed over.
+/// Adds the numbers of one record; a record without numbers is skipped.
 pub(super) fn take(record: &Json, collector: &mut Collector) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
@@ -200,7 +200,7 @@ pub(super) fn take(record: &Json, collector: &mut Collector) -> Result<()> {
     flatten_below(prefix, entries, step, collector, 0)
 }
 
-/// Adds the numbers of an object, those of nested objects under the joined names.
+/// Adds the numbers of an object; those of nested objects get names joined with `/`.
 pub(super) fn flatten(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector) -> Result<()> {
     flatten_below("", entries, step, collector, 0)
 }

@@ -14,7 +14,7 @@ use crate::read::metric;
 /// Names of such files.
 const NAMES: [&str; 4] = ["eval_results.json", "all_results.json", "test_results.json", "predict_results.json"];
 
-/// The path of the state that a file's results belong to; `None` where its name is not that of results.
+/// Path of the trainer state that the results at `path` belong to; `None` where `path` is not named like a file of results.
 pub fn state_beside(path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let state = "trainer_state.json";
@@ -24,7 +24,7 @@ pub fn state_beside(path: &str) -> Option<String> {
 /// Reads the evaluations of `source` at the last step of `state`; `None` where it holds none.
 ///
 /// # Errors
-/// `Corrupt` for what is no JSON.
+/// `Corrupt` for a file that is not JSON.
 pub fn read(source: &dyn ByteSource, state: &dyn ByteSource, room: &Arc<Room>) -> Result<Option<CurveFile>> {
     let Some(step) = last_step(state)? else { return Ok(None) };
     let mut parser = Parser::new(source);

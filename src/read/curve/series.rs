@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Points a file may hold; 50 million take 800 MB.
+/// Largest number of points in a file; 50 million take 800 MB.
 pub(super) const MAX_POINTS: usize = 50_000_000;
-/// Metrics a file may hold, so that a file of keys cannot become a report of a million curves.
+/// Largest number of metrics in a file, so that a file of keys cannot become a report of a million curves.
 pub(super) const MAX_METRICS: usize = 4096;
 
 /// The steps of a series.
 ///
-/// Runs log at a fixed interval almost always, so steps are kept as such where they can be: ten million points
+/// Runs almost always log at a fixed interval, so regular steps are stored as first step and interval: ten million points
 /// then need no memory for their steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Steps {
@@ -37,7 +37,7 @@ impl Steps {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -94,7 +94,7 @@ impl Steps {
         Self::Regular { first: 0, interval: 1, len: 0 }
     }
 
-    /// Adds all of `next` behind the others; at once where they go on in the same interval.
+    /// Appends all of `next`: in constant time where they continue the same interval.
     pub(super) fn append(&mut self, next: &Self) {
         match (&mut *self, next) {
             (Self::Regular { len: 0, .. }, _) => self.clone_from(next),
@@ -107,7 +107,7 @@ impl Steps {
         }
     }
 
-    /// Adds a step behind the others.
+    /// Appends a step.
     pub fn push(&mut self, step: u64) {
         match self {
             Self::Positions(len) => *len += 1,
@@ -141,7 +141,7 @@ pub enum Counter {
     /// Steps of the run.
     #[default]
     Step,
-    /// Steps that begin again with each epoch, numbered through.
+    /// Steps that restart with each epoch and were renumbered to run through all epochs.
     EpochStep,
     /// Samples seen so far.
     Samples,
@@ -149,7 +149,7 @@ pub enum Counter {
     Tokens,
     /// Epochs.
     Epoch,
-    /// Places in the file, as nothing else orders the points.
+    /// Places in the file, because nothing else orders the points.
     Position,
 }
 
@@ -173,27 +173,27 @@ impl Counter {
     }
 }
 
-/// Changes that bringing a series into order made: nothing is overwritten without a trace here.
+/// Changes that were made to bring a series into order. Every replaced value is counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// Points that gave way to another value of the same step, logged right behind.
+    /// Number of points that another value of the same step replaced within the same pass over the steps.
     pub repeated: u64,
-    /// Points without the number that places the others.
+    /// Number of points without the step that places the others.
     pub unplaced: u64,
-    /// Points that gave way to those of a resumed run.
+    /// Number of points that a resumed run logged again and replaced.
     pub resumed: u64,
-    /// Last step before each resume and the first one behind it, at most [`Order::LISTED`].
+    /// Last step before each resume and first step after it; at most 20 resumes are listed.
     pub resumes: Vec<(u64, u64)>,
-    /// Times at which the steps began again while no epoch was logged; each is taken for an epoch.
+    /// Number of times the steps restarted while no epoch was logged; each restart counts as a new epoch.
     pub restarts: u64,
-    /// Whether the file holds several runs, one behind the other.
+    /// Whether the file holds several runs one after the other.
     pub is_several_runs: bool,
-    /// Ranks whose values were equal to the last bit and became one series, and the steps that several of them logged.
+    /// Number of ranks whose values were equal to the last bit and became one series, and number of steps that they share.
     pub equal_ranks: (u64, u64),
 }
 
 impl Order {
-    /// Resumes that are listed.
+    /// Largest number of resumes that are listed.
     pub const LISTED: usize = 20;
 }
 
@@ -206,17 +206,17 @@ pub struct Series {
     pub steps: Steps,
     /// One value per step; NaN and the infinities are values.
     pub values: Vec<f64>,
-    /// Steps the file lists, those without a recorded value included.
+    /// Number of steps that the file lists, including those without a recorded value.
     pub listed: usize,
-    /// Kind of number that its steps are.
+    /// Kind of counter that its steps come from.
     pub counter: Counter,
     /// Rank that logged it, where the ranks of a file logged different values.
     pub rank: Option<u64>,
-    /// Changes that bringing its steps into order made.
+    /// Changes that were made to bring its steps into order.
     pub order: Order,
     /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is not a number.
     pub unrecorded: Vec<u64>,
-    /// Other values that the source holds for steps of the series, by rising step.
+    /// Values that the source holds for steps of the series and that differ from those in `values`, by rising step.
     pub contradicting: Vec<(u64, f64)>,
 }
 
@@ -227,7 +227,7 @@ impl Series {
         Self { counter: Counter::Position, ..Self::rising(name.into(), steps, values) }
     }
 
-    /// A series with rising steps; of a step that occurs again, the last value stands in it, and the others beside it.
+    /// A series sorted by step. Where a step occurs more than once, the last value counts and the others are kept as contradicting.
     pub fn by_step(name: impl Into<String>, points: impl IntoIterator<Item = (u64, f64)>) -> Self {
         let (mut steps, mut values) = (Steps::numbered(), Vec::new());
         let mut last = None;
@@ -253,7 +253,7 @@ impl Series {
         Self { order: Order { repeated, ..Order::default() }, contradicting, ..series }
     }
 
-    /// The series with `shift` added to its steps; those that would fall below 0 are left out.
+    /// The series with `shift` added to its steps; points whose step would fall below 0 are left out.
     pub fn shifted(&self, shift: i64) -> Self {
         let points = self.points().filter_map(|(step, value)| Some((step.checked_add_signed(shift)?, value)));
         let moved = Self::by_step(self.name.clone(), points);
@@ -265,7 +265,7 @@ impl Series {
         Self { counter, rank, order, listed, unrecorded, contradicting, ..moved }
     }
 
-    /// The series without the points at some steps.
+    /// The series without the points at steps for which `is_left_out` holds.
     pub fn except(&self, is_left_out: impl Fn(u64) -> bool) -> Self {
         let kept = Self::by_step(self.name.clone(), self.points().filter(|(step, _)| !is_left_out(*step)));
         let others = self.contradicting.iter().filter(|(step, _)| !is_left_out(*step)).copied().collect();
@@ -273,12 +273,13 @@ impl Series {
         Self { counter: self.counter, rank: self.rank, order, unrecorded, contradicting: others, ..kept }
     }
 
-    /// Number of steps for which the source holds values that differ.
+    /// Number of steps for which the source holds contradicting values.
     pub fn contradictions(&self) -> u64 {
         self.contradicting.chunk_by(|(a, _), (b, _)| a == b).count() as u64
     }
 
-    /// One run's series of two files, the second one behind the first: a run that logs steps again was resumed.
+    /// This series continued by `next`, the same run's series of a later file. Steps that `next` logs again replace those here: the run
+    /// was resumed.
     pub fn followed_by(&self, next: &Self) -> Self {
         let mut points: BTreeMap<u64, f64> = self.points().collect();
         let resumed = next.points().filter(|(step, value)| points.insert(*step, *value).is_some()).count() as u64;
@@ -323,8 +324,8 @@ impl Series {
         }
     }
 
-    /// The same, which the file lists without a value at the steps of `blank`; a step that has one elsewhere is none of
-    /// them.
+    /// The series with the steps of `blank` as unrecorded: the file lists them without a value. Steps that have a value elsewhere
+    /// are left out.
     pub(super) fn without(mut self, mut blank: Vec<u64>) -> Self {
         if blank.is_empty() || !self.steps.is_numbered() {
             return self;
@@ -347,16 +348,16 @@ impl Series {
     }
 }
 
-/// Values that gave way to a later one of the same step.
+/// Values that a later value of the same step replaced.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     by_step: BTreeMap<u64, Vec<f64>>,
-    /// Number of values that gave way to another one.
+    /// Number of values that a different value replaced.
     pub(super) repeated: u64,
 }
 
 impl Others {
-    /// Notes that `earlier` gave way to `value`; a repeat of the same value says nothing.
+    /// Notes that `value` replaced `earlier`; a repeat of the same value is not counted.
     pub(super) fn give_way(&mut self, step: u64, earlier: f64, value: f64) {
         if earlier.to_bits() != value.to_bits() {
             self.repeated += 1;
@@ -364,12 +365,12 @@ impl Others {
         }
     }
 
-    /// Forgets the values of a step, as a resumed run logged it anew.
+    /// Forgets the replaced values of a step, because a resumed run logged it again.
     pub(super) fn forget(&mut self, step: u64) {
         self.by_step.remove(&step);
     }
 
-    /// The values that differ from the one which stands at their step, each once, by rising step.
+    /// The replaced values that differ from the final value of their step in `points`, each once, by rising step.
     pub(super) fn beside(self, points: &BTreeMap<u64, f64>) -> Vec<(u64, f64)> {
         let mut beside = Vec::new();
         for (step, mut values) in self.by_step {
@@ -382,7 +383,7 @@ impl Others {
     }
 }
 
-/// Whether two records of one value differ by no more than `float32` and a re-parse make of it.
+/// Whether two values differ by no more than rounding to `float32` and printing can cause.
 fn is_same(a: f64, b: f64) -> bool {
     const SAME: f64 = 1e-6;
     a.to_bits() == b.to_bits()

@@ -1,7 +1,7 @@
 //! Shape of a JSON file, from its first bytes.
 //!
-//! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
-//! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.
+//! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format must have
+//! a distinguishing feature: a key such as `log_history`, a `values` object, or a list under the name of a metric.
 
 use super::format::Format;
 use super::page_json;
@@ -12,7 +12,7 @@ use crate::kind::Role;
 use crate::read::json::{Json, Parser};
 use crate::read::metric;
 
-/// Entries of an object that are looked at to tell what its keys are.
+/// Largest number of entries of an object that are read to find out the kind of its keys.
 const FIRST_ENTRIES: usize = 64;
 
 /// The format of JSON that begins with `head`, which may be cut anywhere.
@@ -36,7 +36,7 @@ pub(super) fn recognise(head: &str) -> Option<Format> {
     if continues && parsed.as_ref().is_some_and(is_line) {
         return Some(Format::JsonLines);
     }
-    // A first line about the run itself stands in front of the records.
+    // The first line may describe the run itself and stand before the records.
     let is_about =
         continues && parsed.is_some_and(|first| first.as_object().is_some() && first.get("log_history").is_none());
     let mut others = head.lines().filter(|line| !line.trim().is_empty()).skip(1).take(FIRST_ENTRIES);
@@ -53,7 +53,7 @@ fn parse(text: &str) -> Option<Json> {
 fn first_item(head: &str) -> Option<Json> {
     let source = Memory::new("", head.as_bytes().to_vec());
     let mut first = None;
-    // The array is left after its first item, and may be cut behind it: only the item counts.
+    // The array is left after its first item and may be cut after it, so the result of the walk does not matter.
     let _left_early = Parser::new(&source).array(|parser| {
         let value = parser.value()?;
         first.get_or_insert(value);
@@ -66,7 +66,7 @@ fn stop() -> crate::error::Error {
     crate::error::Error::corrupt("", "seen enough")
 }
 
-/// Walks the top-level keys until one of them tells.
+/// Walks the top-level keys until one of them shows the format.
 fn document(head: &str) -> Option<Format> {
     let source = Memory::new("", head.as_bytes().to_vec());
     let (mut found, mut is_first) = (None, true);
@@ -93,7 +93,7 @@ fn begins_with_step(head: &str) -> bool {
     let source = Memory::new("", head.as_bytes().to_vec());
     let mut found = false;
     let _left_early = Parser::new(&source).object(|key, parser| {
-        // A long object of steps does not end within what is looked at.
+        // A long object of steps does not end within the first bytes, so a cut is no error.
         let mut entries = Vec::new();
         let _cut = parser.object(|name, parser| {
             entries.push((name, parser.value()?));

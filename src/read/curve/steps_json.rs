@@ -13,7 +13,7 @@ use crate::kind::Role;
 use crate::read::json::{Json, Parser};
 use crate::read::metric;
 
-/// Whether the first entry of an object is one of a step or a metric of such a file.
+/// Whether an entry, the first of its object, is a step with its metrics or a metric with its steps.
 pub(super) fn is_entry(key: &str, value: &Json) -> bool {
     let Some(entries) = value.as_object() else { return false };
     let mut names = entries.iter().filter(|(_, value)| records::number(value).is_some()).map(|(name, _)| name.as_str());
@@ -28,7 +28,7 @@ fn is_known(name: &str) -> bool {
     matches!(role, Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::GradNorm | Role::Reward)
 }
 
-/// Reads all steps. Entries of other kinds are passed over.
+/// Reads all steps. Entries of other kinds are skipped.
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);

@@ -1,4 +1,4 @@
-//! A series at rest: in memory as it is, or in the run's file on disk until its metric is judged.
+//! A series that was read: kept in memory, or in the run's file on disk until its metric is judged.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,23 +9,23 @@ use super::series::{Counter, Order, Series, Steps};
 use crate::error::Result;
 use crate::fetch::Room;
 
-/// Bytes below which a series is not worth a place on disk.
+/// Least bytes of a series that is worth moving to disk.
 const LEAST: u64 = 4096;
 
-/// One metric of one file. Its points are there once it is [loaded](Self::load).
+/// One metric of one file. Its points are available once it is [loaded](Self::load).
 #[derive(Clone, Debug)]
 pub struct StoredSeries {
-    /// Whole where nothing is on disk, else without points.
+    /// The complete series where nothing is on disk; otherwise without its points.
     series: Series,
     shape: Shape,
     stored: Option<Arc<OnDisk>>,
-    /// Memory that a series without a place on disk takes.
+    /// Reservation for the memory of a series that is not on disk.
     _kept: Option<Arc<Kept>>,
-    /// The room it may fill; `None` where it stays in memory.
+    /// The memory and disk it may use; `None` where it always stays in memory.
     home: Option<Home>,
 }
 
-/// Facts about a series that need no points.
+/// Facts about a series that are available without loading its points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// Number of points.
@@ -34,7 +34,7 @@ pub struct Shape {
     pub ends: Option<(u64, u64)>,
     /// Whether the source numbers its steps.
     pub is_numbered: bool,
-    /// Distance between steps that occurs most.
+    /// Most frequent distance between neighbouring steps.
     pub interval: Option<u64>,
     /// Whether all values are finite.
     pub is_finite: bool,
@@ -46,7 +46,7 @@ struct OnDisk {
     unrecorded: Points,
 }
 
-/// Memory that the room counts until it is dropped.
+/// Memory that the room counts as used until this is dropped.
 #[derive(Debug)]
 struct Kept {
     home: Home,
@@ -73,7 +73,7 @@ impl Shape {
 }
 
 impl From<Series> for StoredSeries {
-    /// A series that stays in memory, whatever it takes.
+    /// A series that stays in memory, whatever its size.
     fn from(series: Series) -> Self {
         let shape = Shape::of(&series.steps, series.values.iter().all(|value| value.is_finite()));
         Self { series, shape, stored: None, _kept: None, home: None }
@@ -81,7 +81,7 @@ impl From<Series> for StoredSeries {
 }
 
 impl StoredSeries {
-    /// Puts a series where there is room for it.
+    /// Keeps a series in memory while there is room, or else moves its points to disk.
     ///
     /// # Errors
     /// Those of [`Room::put`].
@@ -101,7 +101,7 @@ impl StoredSeries {
         Self::on_disk(head, points, unrecorded, home)
     }
 
-    /// A series of rising points, some of which are on disk already; those in memory stay there where there is room.
+    /// A series of rising points, some of which may be on disk already. Points in memory stay there while there is room.
     ///
     /// # Errors
     /// Those of [`Room::put`].
@@ -139,7 +139,8 @@ impl StoredSeries {
         Ok(Cow::Owned(Series { steps, values, unrecorded, ..self.series.clone() }))
     }
 
-    /// One run's series of two files, the second one behind the first: a run that logs steps again was resumed.
+    /// This series continued by `next`, the same run's series of a later file. Steps that `next` logs again replace those here: the run
+    /// was resumed.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -169,12 +170,12 @@ impl StoredSeries {
         }
     }
 
-    /// Facts about it that need no points.
+    /// Facts about it that are available without loading its points.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The room that its points fill; `None` where they stay in memory.
+    /// The memory and disk that its points use; `None` where they always stay in memory.
     pub fn room(&self) -> Option<&Room> {
         self.home.as_ref().map(|home| home.room.as_ref())
     }
@@ -194,31 +195,31 @@ impl StoredSeries {
         self.series.rank
     }
 
-    /// Kind of number that its steps are.
+    /// Kind of counter that its steps come from.
     pub fn counter(&self) -> Counter {
         self.series.counter
     }
 
-    /// Changes that bringing its steps into order made.
+    /// Changes that were made to bring its steps into order.
     pub fn order(&self) -> &Order {
         &self.series.order
     }
 
-    /// The same, of which `unplaced` values have no place.
+    /// The series with the number of values that have no place in it.
     #[must_use]
     pub(super) fn lacking(mut self, unplaced: u64) -> Self {
         self.series.order.unplaced = unplaced;
         self
     }
 
-    /// Says that what it took for steps are numbers of `counter`.
+    /// Sets the kind of its steps to `counter`, unless a kind other than plain steps is known.
     pub(super) fn count_by(&mut self, counter: Counter) {
         if self.series.counter == Counter::Step {
             self.series.counter = counter;
         }
     }
 
-    /// The same, as the rank `rank` logged it.
+    /// The series as logged by rank `rank`.
     #[must_use]
     pub(super) fn of_rank(mut self, rank: Option<u64>) -> Self {
         self.series.rank = rank;

@@ -1,4 +1,4 @@
-//! Logs that SwanLab keeps on disk (`run-<id>.swanlab`), which an offline run leaves behind.
+//! Logs that SwanLab keeps on disk (`run-<id>.swanlab`), as an offline run leaves them.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ struct Number {
     number: f64,
 }
 
-/// Whether a file begins as such a log.
+/// Whether a file begins like such a log.
 pub(super) fn recognise(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }

@@ -24,16 +24,16 @@ use crate::read::metric;
 #[derive(Clone, Debug, PartialEq)]
 enum Column {
     Step,
-    /// Another number that orders rows: the epoch, samples, tokens.
+    /// Another number that orders or separates rows: epoch, samples, tokens, rank.
     Beside(Key),
     Metric(String),
     /// Name of the metric that a row of a long table holds.
     Key,
-    /// Its value.
+    /// Value that a row of a long table holds.
     Value,
-    /// Its run.
+    /// Run that a row of a long table belongs to.
     Run,
-    /// Whether a row is of training or of held-out data.
+    /// Data that a row was measured on: training or held-out data.
     Phase,
     Ignored,
 }
@@ -55,7 +55,7 @@ pub(super) fn recognise(head: &str) -> bool {
         })
 }
 
-/// Whether a header alone says that a table holds curves: it has steps and a known metric.
+/// Whether a header alone shows that a table holds curves: it has steps and a known metric.
 fn is_unmistakable(columns: &[Column]) -> bool {
     let is_known = |column: &Column| match column {
         Column::Metric(name) => matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm),
@@ -89,7 +89,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
             _ if let Some(key) = Key::of(name) => Column::Beside(key),
             _ if name.is_empty() || name.starts_with("Unnamed:") => Column::Ignored,
             _ if is_phase(name) => Column::Phase,
-            // Rows of several folds or seeds stand apart, as those of several ranks do.
+            // Rows of several folds or seeds become separate series, as those of several ranks do.
             _ if ["fold", "seed"].iter().any(|known| known.eq_ignore_ascii_case(name)) => Column::Beside(Key::Rank),
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
@@ -105,7 +105,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     (metrics && (best.is_some() || known)).then_some((separator, columns))
 }
 
-/// Whether a column says of which data its rows are.
+/// Whether a column names the data that its rows were measured on.
 fn is_phase(name: &str) -> bool {
     ["phase", "split", "mode", "stage", "subset", "dataset"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
@@ -124,7 +124,7 @@ fn long(names: &[String]) -> Option<Vec<Column>> {
     (one(&Column::Key) && one(&Column::Value)).then_some(columns)
 }
 
-/// Table of msprobe's monitor: a row per tensor and step, which is not a curve.
+/// Whether a header is that of msprobe's monitor, which has a row per tensor and step and is not a curve.
 fn is_monitor(names: &[String]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     has("vpp_stage") && has("name") && has("step")
@@ -133,9 +133,9 @@ fn is_monitor(names: &[String]) -> bool {
 /// Groups of metrics that follow a run's name in an export.
 const GROUPS: [&str; 6] = ["train/", "training/", "eval/", "val/", "valid/", "test/"];
 
-/// A column's name without the name of the run that SwanLab puts in front of it: `train/loss` of `llama-npu-train/loss`. Of
-/// names without a group, what stands before the shortest end that is a known metric, where the column's times beside it
-/// show who wrote it.
+/// A column's name without the run's name that SwanLab puts in front of it: `train/loss` for `llama-npu-train/loss`. A name
+/// without such a group is reduced to its shortest ending that is a known metric, but only where a `_timestamp` column beside
+/// it shows that SwanLab wrote the file.
 fn without_run<'n>(name: &'n str, all: &[String]) -> &'n str {
     let ends = || name.match_indices('-').filter_map(|(at, _)| name.get(at + 1..));
     if let Some(end) = ends().find(|end| GROUPS.iter().any(|group| end.starts_with(group))) {
@@ -146,7 +146,7 @@ fn without_run<'n>(name: &'n str, all: &[String]) -> &'n str {
     ends().filter(|_| is_swanlab).rfind(is_known).unwrap_or(name)
 }
 
-/// Whether a column is a metric. W&B exports a curve with its smallest and largest value beside it, SwanLab with its times.
+/// Whether a column is a metric. W&B exports smallest and largest values beside a curve, SwanLab its times; those are not metrics.
 fn is_metric(name: &str) -> bool {
     !metric::is_bookkeeping(name)
         && !name.ends_with("_timestamp")
@@ -187,7 +187,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
         let mut rows = Rows::default();
         cut = !ended && is_cut(line, separator, table.layout.columns);
         if cut {
-            // Its last cell may have lost digits; what stands before it is whole.
+            // The last cell may have lost digits; the cells before it are complete.
             let whole = line.rsplitn(2, |byte| *byte == separator).nth(1).unwrap_or_default();
             table.layout.row(whole.split(|byte| *byte == separator).map(Cell::of), &mut rows);
             rows.skipped = 0;
@@ -210,7 +210,7 @@ fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#") && !line.contains(&b',') || line.starts_with(b"# ") || line.starts_with(b"//")
 }
 
-/// The line with the names of the columns: the first that is no comment.
+/// The line with the names of the columns: the first one that is not a comment.
 fn header_line(lines: &mut Lines<'_>) -> Result<Vec<u8>> {
     while let Some(line) = lines.next()? {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -221,7 +221,8 @@ fn header_line(lines: &mut Lines<'_>) -> Result<Vec<u8>> {
     Ok(Vec::new())
 }
 
-/// DVCLive names a column by the last part of its metric, and the file by all of it: `plots/metrics/train/loss.tsv`.
+/// Names a column by its file's path, as DVCLive needs: there a column has only the last part of the metric's name, and the path
+/// has all of it (`plots/metrics/train/loss.tsv`).
 fn named_by_path(mut columns: Vec<Column>, path: &str) -> Vec<Column> {
     const FOLDER: &str = "plots/metrics/";
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
@@ -252,20 +253,20 @@ struct Layout {
     separator: u8,
     /// Number of columns.
     columns: usize,
-    /// Name of each column's metric.
+    /// Name of each column's metric; `None` for other columns.
     metrics: Vec<Option<String>>,
     step_column: Option<usize>,
     beside_columns: Vec<(usize, Key)>,
-    /// Columns of name and value of a long table.
+    /// Columns of the name and of the value of a long table.
     long: Option<(usize, usize)>,
     run_column: Option<usize>,
-    /// Column that says of which data a row is.
+    /// Column that names the data of a row.
     phase_column: Option<usize>,
-    /// Whether a comma divides a number from its decimals.
+    /// Whether the decimal separator is a comma.
     decimal_comma: bool,
 }
 
-/// A cell, and its text where that is UTF-8.
+/// A cell of a row, with its text where it is valid UTF-8.
 #[derive(Clone, Copy)]
 struct Cell<'l> {
     bytes: &'l [u8],
@@ -288,17 +289,17 @@ struct Rows {
     batch: Batch,
     /// The run of a long table's first row.
     run: Option<Vec<u8>>,
-    /// Whether rows of a long table have several runs. Nothing behind the second one is read.
+    /// Whether a long table has rows of several runs. Reading stops at the first row of a second run.
     has_several_runs: bool,
-    /// Rows that were taken.
+    /// Number of rows read.
     count: u64,
-    /// Rows without a step, or with a cell that should be a number and is not.
+    /// Number of rows without a step, or with a cell that should be a number and is not.
     skipped: u64,
-    /// Places of the metric columns in the batch, of training and of held-out data.
+    /// Index of each metric column in the batch: for rows of training data, and for rows of held-out data.
     places: [Vec<Option<usize>>; 2],
-    /// Columns of the present row that hold no number.
+    /// Batch columns of the current row that hold no number.
     blanks: Vec<usize>,
-    /// Cells of a metric's column that hold numbers and are none: their columns and texts.
+    /// Cells of metric columns that contain digits but are no number: column and text.
     unread: Vec<(usize, String)>,
 }
 
@@ -334,7 +335,7 @@ impl Layout {
         }
     }
 
-    /// Whether a cell is a word in a column of which no metric is known.
+    /// Whether a cell is a word in a column whose name is no known metric.
     fn is_text(&self, column: usize, cell: Cell<'_>) -> bool {
         let is_word = cell.text.map(str::trim).is_some_and(|text| text.starts_with(char::is_alphabetic));
         let name = self.metrics.get(column).and_then(Option::as_ref);
@@ -383,7 +384,7 @@ impl Layout {
         rows.skipped += u64::from(!is_sound);
     }
 
-    /// Adds one row of a long table; false where it has no name, step or value.
+    /// Adds one row of a long table. Returns false where it has no name, step or value.
     fn long_row(&self, cells: &[Cell<'_>], (key, value): (usize, usize), rows: &mut Rows) -> bool {
         let cell = |at: usize| cells.get(at).and_then(|cell| cell.text).map(str::trim);
         if let Some(run) = self.run_column.and_then(|at| cells.get(at))
@@ -405,7 +406,7 @@ impl Layout {
         true
     }
 
-    /// Adds one row with a column per metric; false where it has no step or a cell that should be a number is not.
+    /// Adds one row with a column per metric. Returns false where it has no step, or where a cell that should be a number is none.
     fn wide_row<'l>(&self, cells: impl Iterator<Item = Cell<'l>>, is_held_out: bool, rows: &mut Rows) -> bool {
         let [train, held_out] = &mut rows.places;
         let places = if is_held_out { held_out } else { train };
@@ -427,7 +428,7 @@ impl Layout {
                 if let Some(value) = number {
                     rows.batch.add(place, Some(value));
                 } else if self.is_text(column, cell) {
-                    // A column of words beside the metrics costs nothing.
+                    // Words beside the metrics are no damage: the row still counts as sound.
                 } else {
                     is_sound &= cell.text.is_some_and(|text| text.trim().is_empty());
                     rows.blanks.push(place);
@@ -449,7 +450,7 @@ impl Layout {
     }
 }
 
-/// A table on its way into curves.
+/// State while a table is read: its layout, and what was collected so far.
 struct Table {
     layout: Layout,
     collector: Collector,

@@ -3,7 +3,7 @@
 //! A file is a sequence of TFRecords: length (u64, little endian), its masked CRC-32C, payload, its masked
 //! CRC-32C. A payload is an `Event` message of which the four parts below matter. Scalars come as
 //! `simple_value` (older writers, torch) or as a tensor of one element (TensorFlow 2). A writer that was stopped
-//! leaves a cut last record behind: the events before it count, and the cut is noted.
+//! leaves its last record cut: the events before it are read, and the cut is noted.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
     Ok(CurveFile::new(source, Format::TensorBoard, collector.finish()?).with_note(note))
 }
 
-/// Reads the record at `offset` into `payload` and gives the offset behind it; `None` where the file ends first.
+/// Reads the record at `offset` into `payload` and returns the offset after it; `None` where the file ends first.
 fn read_record(source: &dyn ByteSource, offset: u64, payload: &mut Vec<u8>) -> Result<Option<u64>> {
     let left = source.len() - offset;
     if left < HEADER as u64 {

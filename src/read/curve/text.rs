@@ -1,4 +1,4 @@
-//! Text of a file, whatever it is packed or encoded in: gzip, Zstandard, xz, UTF-16, GB18030 (which holds GBK and GB2312).
+//! Text of a compressed or encoded file: gzip, Zstandard, xz, UTF-16, GB18030 (which includes GBK and GB2312).
 
 use std::io::Read;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use crate::fetch::{Memory, Source};
 use crate::read::archive::Cursor;
 use crate::read::archive::folder::{ends_early, expanded, is_compressed};
 
-/// Bytes that a packed or encoded file may become: a log of a month has some hundred megabytes.
+/// Largest size in bytes of a decompressed or decoded file: the log of a month has some hundred megabytes.
 const MOST: u64 = 256 << 20;
 
 /// A file as UTF-8.
 pub struct Readable {
-    /// Its text; `None` where it needs no change.
+    /// The decoded text; `None` where the file is plain UTF-8 already.
     pub source: Option<Source>,
     /// Remarks about it.
     pub notes: Vec<Note>,
 }
 
-/// The file as UTF-8. `head` are its first bytes. Of a packed file that is cut, what can be unpacked counts.
+/// The file as UTF-8. `head` are its first bytes. A compressed file that is cut is read as far as it can be decompressed.
 ///
 /// # Errors
 /// `LimitExceeded` for a file that becomes larger than 256 MiB, `Corrupt` for one that cannot be unpacked.
 pub fn readable(head: &[u8], source: &Source) -> Result<Readable> {
     let mut notes = Vec::new();
-    let bytes = match () {
-        () if is_compressed(head) => {
-            let Limited { bytes, is_cut } = limited(source, expanded(source, head))?;
-            notes.extend(is_cut.then_some(Note::Truncated));
-            Some(bytes)
-        }
-        () if encoding_of(head).is_some() => Some(limited(source, Cursor::new(source.as_ref()))?.bytes),
-        () => None,
+    let bytes = if is_compressed(head) {
+        let Limited { bytes, is_cut } = limited(source, expanded(source, head))?;
+        notes.extend(is_cut.then_some(Note::Truncated));
+        Some(bytes)
+    } else if encoding_of(head).is_some() {
+        Some(limited(source, Cursor::new(source.as_ref()))?.bytes)
+    } else {
+        None
     };
     let Some(bytes) = bytes else { return Ok(Readable { source: None, notes }) };
     let text = match encoding_of(bytes.get(..bytes.len().min(64 << 10)).unwrap_or_default()) {
@@ -50,7 +50,7 @@ pub fn readable(head: &[u8], source: &Source) -> Result<Readable> {
 
 struct Limited {
     bytes: Vec<u8>,
-    /// Whether a packed file ends too early.
+    /// Whether a compressed file ends too early.
     is_cut: bool,
 }
 
@@ -69,7 +69,8 @@ fn limited(source: &Source, reader: impl Read) -> Result<Limited> {
     Ok(Limited { bytes, is_cut })
 }
 
-/// The encoding of a text that is not UTF-8, and whether the text says so itself; `None` for UTF-8 and for binary data.
+/// The encoding of a text that is not UTF-8, and whether the text states it with a byte order mark; `None` for UTF-8 and for binary
+/// data.
 fn encoding_of(head: &[u8]) -> Option<(&'static Encoding, bool)> {
     match head {
         [0xff, 0xfe, ..] => return Some((UTF_16LE, true)),
@@ -78,7 +79,7 @@ fn encoding_of(head: &[u8]) -> Option<(&'static Encoding, bool)> {
     }
     let zeros = |odd: usize| head.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
     let half = head.len() / 2;
-    // Letters of UTF-16 have a zero on one side, and none on the other.
+    // ASCII letters in UTF-16 have a zero in one byte of each pair and none in the other.
     match (zeros(0), zeros(1)) {
         (0, 0) => {}
         (0, low) if low * 10 >= half * 9 => return Some((UTF_16LE, false)),
@@ -86,7 +87,7 @@ fn encoding_of(head: &[u8]) -> Option<(&'static Encoding, bool)> {
         _ => return None,
     }
     let error = std::str::from_utf8(head).err()?;
-    // The head may end inside a character; a control character shows binary data.
+    // The head may end inside a character, which is no error. Control characters show binary data.
     let is_binary = head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
     (error.error_len().is_some() && !is_binary).then_some((GB18030, false))
 }

@@ -27,7 +27,7 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
             parser.array(|parser| take(&parser.value()?, &mut collector, &mut seen))
         }
         "logging_steps" => {
-            // A share of all steps (below 1) says nothing about single steps.
+            // A value below 1 is a share of all steps, and gives no interval.
             interval = parser.value()?.as_f64().and_then(super::lines::whole).filter(|steps| *steps > 0);
             Ok(())
         }
@@ -61,7 +61,7 @@ fn take(record: &Json, collector: &mut Collector, seen: &mut HashMap<String, u32
     Ok(())
 }
 
-/// Whether a key that was logged once is a curve of one point all the same.
+/// Whether a key that was logged only once still makes a curve, of one point.
 fn is_known(key: &str) -> bool {
     !metric::is_end_of_run_summary(key) && metric::role(&metric::canonical(key)) != Role::Other
 }

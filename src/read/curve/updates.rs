@@ -1,7 +1,7 @@
-//! Updates that a run says it skipped.
+//! Skipped updates of a run, as its log reports them.
 //!
-//! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers says whether one overflowed, DeepSpeed,
-//! apex and fairseq print a line in front of the record. Where nothing says so, a loss scale that falls does.
+//! Megatron counts skipped and non-finite iterations in each of its lines, MindFormers reports whether a step overflowed, and
+//! DeepSpeed, apex and fairseq print a line before the record. Where no line reports it, a falling loss scale shows a skipped update.
 
 mod records;
 
@@ -51,12 +51,13 @@ static TOTAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\bskipped=(\d+), lr=
 pub struct Updates {
     /// One entry for each record.
     pub records: Records,
-    /// Whether the log says which were skipped; else a scale that falls does.
+    /// Whether the log states which updates were skipped; otherwise they follow from a falling loss scale.
     pub is_told: bool,
 }
 
 impl Updates {
-    /// Adds a record. A record of the same step adds to it; one that goes back begins a restart, whose records count.
+    /// Adds a record. It is merged with a last record of the same step. A record that goes back shows a resumed run, and replaces
+    /// all later records.
     pub(super) fn take(&mut self, update: Update) {
         if let (Some(step), Some(last)) = (update.step, self.records.last().and_then(|last| last.step)) {
             if step == last {
@@ -74,14 +75,15 @@ impl Updates {
         self.records.push(update);
     }
 
-    /// Number of updates that a record stands for, by its place.
+    /// Number of updates that the record at `place` stands for: the distance to the neighbouring record's step, at least 1.
     pub fn covered(&self, place: usize) -> u64 {
         let step = |place: usize| self.records.get(place).and_then(|record| record.step);
         let apart = |place: usize| Some(step(place)?.saturating_sub(step(place.checked_sub(1)?)?));
         apart(place).or_else(|| apart(place + 1)).unwrap_or(1).max(1)
     }
 
-    /// The same, in which a scale that falls is a skipped update, where nothing else tells.
+    /// The updates, with one skipped update for each fall of the loss scale where the log does not state skipped ones. `None` where
+    /// the log has neither.
     fn resolved(mut self) -> Option<Self> {
         if !self.is_told {
             let mut before: Option<f64> = None;
@@ -97,17 +99,17 @@ impl Updates {
     }
 }
 
-/// Reads what lines of a log say of updates.
+/// Reader of the lines of a log that are about updates.
 #[derive(Debug, Default)]
 pub(super) struct UpdateLines {
     updates: Updates,
-    /// Lines about an overflow since the last record, by rank.
+    /// Number of lines about a skipped update since the last record, by rank.
     overflows: BTreeMap<Option<u64>, u64>,
-    /// The same of updates that took place.
+    /// Number of lines about an update that took place despite an overflow since the last record, by rank.
     still: BTreeMap<Option<u64>, u64>,
     tried: Option<f64>,
     scale: Option<f64>,
-    /// Skipped updates since the start, as the log told them last.
+    /// Number of skipped updates since the start, according to the last line that counts them.
     total: Option<u64>,
 }
 
@@ -123,14 +125,16 @@ impl UpdateLines {
             let since = total.saturating_sub(before);
             self.updates.records.change_last(|known| known.skipped = known.skipped.max(since));
         }
-        // Few lines speak of it, and the pattern costs more than the word.
+        // Few lines mention an overflow, and searching for the word is cheaper than the pattern.
         if !line.contains("verflow") && !line.contains("VERFLOW") {
             return;
         }
-        let lines_by_rank = match () {
-            () if OVERFLOW.is_match(line) => &mut self.overflows,
-            () if STILL.is_match(line) => &mut self.still,
-            () => return,
+        let lines_by_rank = if OVERFLOW.is_match(line) {
+            &mut self.overflows
+        } else if STILL.is_match(line) {
+            &mut self.still
+        } else {
+            return;
         };
         self.updates.is_told = true;
         let number = |pattern: &Regex| pattern.captures(line).and_then(|found| lines::number(found.get(1)?.as_str()));
@@ -140,7 +144,7 @@ impl UpdateLines {
         *lines_by_rank.entry(number(&RANK).and_then(lines::whole)).or_default() += 1;
     }
 
-    /// Takes a record: `skipped` and the loss scale as the record names them.
+    /// Takes a record. `skipped` and `scale` are the values that the record itself holds.
     pub(super) fn record(&mut self, step: Option<u64>, line: &str, skipped: Option<u64>, scale: Option<f64>) {
         let condition = || CONDITION.captures(line)?.get(1).map(|found| found.as_str().to_ascii_lowercase());
         let told = skipped.or_else(|| {
@@ -154,14 +158,15 @@ impl UpdateLines {
         self.updates.take(Update { step, skipped, overflowed, tried: self.tried.take(), scale: self.scale });
     }
 
-    /// Lines of one rank about updates that were skipped, and about those that took place, since the last record.
+    /// Number of updates since the last record that were skipped, and that took place despite an overflow: the most lines of any
+    /// one rank.
     fn take_lines(&mut self) -> [u64; 2] {
         let most =
             |lines: &mut BTreeMap<Option<u64>, u64>| std::mem::take(lines).into_values().max().unwrap_or_default();
         [most(&mut self.overflows), most(&mut self.still)]
     }
 
-    /// All updates; `None` where nothing of the log speaks of them.
+    /// All updates; `None` where the log does not mention them.
     pub(super) fn finish(mut self) -> Option<Updates> {
         let [skipped, overflowed] = self.take_lines();
         if skipped + overflowed > 0 {
@@ -182,7 +187,7 @@ fn is_count(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|last| COUNTS.contains(&last))
 }
 
-/// Updates by a file: what its lines told, else what its metrics count.
+/// Updates of a file: those from its lines, `told`, or else those from its metrics.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.
@@ -203,7 +208,7 @@ pub fn updates_of(told: Option<&Updates>, metrics: &[StoredSeries]) -> Result<Op
         }
         is_told = true;
         let counts: Vec<u64> = series.values.iter().map(|value| lines::whole(*value).unwrap_or_default()).collect();
-        // A count since the start never falls, and grows beyond what one record can skip.
+        // A running total never falls, and grows beyond the one update that a single step can skip.
         let is_total = counts.is_sorted() && counts.iter().any(|count| *count > 1);
         let mut before = 0;
         for (step, count) in series.steps.iter().zip(counts) {

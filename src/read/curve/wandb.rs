@@ -1,4 +1,4 @@
-//! Logs that W&B keeps on disk (`run-<id>.wandb`), which an offline run leaves behind.
+//! Logs that W&B keeps on disk (`run-<id>.wandb`), as an offline run leaves them.
 //!
 //! Each record is a message `Record` of `wandb_internal.proto`; those with a history hold values as JSON. A metric's step is
 //! the metric that `define_metric(step_metric=...)` names for it, else `_step`.
@@ -23,9 +23,9 @@ use crate::read::metric;
 const MAGIC: &[u8] = b":W&B\xe1\xbe";
 /// The log.
 const KIND: Kind = Kind { name: "W&B log", version: 0, values: "records of its history" };
-/// Definitions of metrics that are kept; a run has one per metric.
+/// Largest number of metric definitions that are kept; a run has one per metric.
 const MAX_DEFINITIONS: usize = 8192;
-/// Definitions of groups of metrics that are kept; each name is held against all of them.
+/// Largest number of definitions for groups of metrics that are kept; each name is compared with all of them.
 const MAX_PREFIXES: usize = 64;
 
 /// Record of the log: the parts that hold values, and definitions of metrics.
@@ -77,7 +77,7 @@ impl Item {
     }
 }
 
-/// Whether a file begins as such a log.
+/// Whether a file begins like such a log.
 pub(super) fn recognise(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
@@ -106,9 +106,9 @@ pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFil
 struct StepMetrics {
     all: BTreeSet<String>,
     by_name: HashMap<String, String>,
-    /// Beginnings of names, the first to be defined first.
+    /// Prefixes of metric names with their step metric, in the order of their definition.
     by_prefix: Vec<(String, String)>,
-    /// Step metrics that are not always a whole number, as a share of an epoch is not.
+    /// Step metrics with a value that is not a whole number, such as a fraction of an epoch.
     fractional: BTreeSet<String>,
 }
 
@@ -132,7 +132,7 @@ impl StepMetrics {
     }
 }
 
-/// Definitions come as metrics do, so that a first walk looks for them.
+/// Collects the step metrics in a first pass, because their definitions may stand anywhere among the records.
 fn definitions(source: &dyn ByteSource) -> Result<StepMetrics> {
     let mut steps = StepMetrics::default();
     frames::each(source, KIND, |record: Record| {

@@ -1,8 +1,9 @@
-//! The dumps of all ranks of one step, put together to the values of the whole model (docs/layouts.md).
+//! Assembly of the dumps of all ranks of one step into the values of the whole model (docs/layouts.md).
 //!
-//! Modules get the names that they have in the whole model; their values are put together by statistics: largest and smallest
-//! value, 2-norm and mean of a tensor follow from those of its parts, whatever their order. Elements that were saved are read from
-//! the files of the ranks where their order is known. What does not merge is left out and counted. Operations outside of modules are cut otherwise in each layout; the modules that they run in hold their ends.
+//! Modules get their names in the whole model, and their values are merged by statistics: the largest and smallest value, the
+//! 2-norm and the mean of a tensor follow from those of its parts, in any order. Saved elements are read from the files of the
+//! ranks if their order is known. Values that cannot be merged are left out and counted. Operations outside of modules are not
+//! merged, because each layout cuts them in another way; the modules that they run in record their inputs and results.
 
 mod batches;
 mod experts;
@@ -32,20 +33,20 @@ use batches::Batches;
 use experts::Experts;
 use global::{Globals, Member, Module};
 
-/// The dumps of all ranks of one step, and how they belong together.
+/// Dumps of all ranks of one step, and the facts needed to assemble them.
 #[derive(Clone)]
 pub struct Assembled {
-    /// Folder of each rank, by rising rank.
+    /// Folder of each rank, in ascending order of ranks.
     pub ranks: Vec<(u64, DumpFolder)>,
-    /// The layout that cuts the model over them.
+    /// Layout that distributes the model over the ranks.
     pub layout: Layout,
-    /// Facts that only both sides together tell.
+    /// Facts that follow only from both sides together.
     pub plan: Plan,
-    /// The elements of each value that is put together of files, by its row; there once the records were read.
+    /// Files with the elements of each assembled value, by row name. They are known once the records were read.
     elements: OnceLock<HashMap<String, Elements>>,
 }
 
-/// Place of an operation in the order of the whole model.
+/// Sort key of an operation in the order of the whole model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Order {
     is_backward: bool,
@@ -54,7 +55,7 @@ struct Order {
     index: usize,
 }
 
-/// The members of an operation of the whole model.
+/// Calls on single ranks that make up one operation of the whole model.
 struct Group {
     order: Order,
     members: Vec<Member>,
@@ -70,7 +71,7 @@ struct OfRanks<'d> {
     batches: Batches,
 }
 
-/// The whole model, as far as it is put together.
+/// The whole model while it is being assembled.
 struct Whole {
     builder: Builder,
     elements: HashMap<String, Elements>,
@@ -91,7 +92,7 @@ impl WholeModel for Assembled {
         let of = OfRanks { dumps: &dumps, places: &places, gates: Gates::of(&dumps), globals, experts, batches };
         let ranks = Holders::default();
         let mut whole = Whole { builder: Builder::default(), elements: HashMap::new(), parts, ranks };
-        // Each goes once it is put together: there are as many as operations.
+        // Each group is dropped once it is assembled, because there are as many groups as operations.
         for group in groups {
             self.put(&group, &of, &mut whole);
         }
@@ -100,7 +101,7 @@ impl WholeModel for Assembled {
         let operations = builder.finish();
         parts.shared_mask = self.shared_mask(&dumps);
         parts.has_elements = !elements.is_empty();
-        // A dump that is read again has the same.
+        // Reading the dump again gives the same elements.
         let _ = self.elements.set(elements);
         parts.differing.extend(self.tied(&operations, &parts));
         parts.differing_loss = self.losses(&dumps, &places);
@@ -119,18 +120,18 @@ impl WholeModel for Assembled {
 }
 
 impl Assembled {
-    /// Ranks that are put together by `layout`.
+    /// Creates the assembly of `ranks` by `layout`.
     pub fn new(ranks: Vec<(u64, DumpFolder)>, layout: Layout, plan: Plan) -> Self {
         Self { ranks, layout, plan, elements: OnceLock::new() }
     }
 
-    /// The dumps of all ranks, as many at a time as there are cores.
+    /// Reads the dumps of all ranks, as many at a time as there are cores.
     fn read_ranks(&self) -> Result<Vec<Dump>> {
         let mut dumps: Vec<Dump> = Vec::with_capacity(self.ranks.len());
         for ranks in self.ranks.chunks(rayon::current_num_threads()) {
             let read: Vec<Dump> = ranks.par_iter().map(|(_, folder)| folder.read()).collect::<Result<_>>()?;
             for mut dump in read {
-                // Ranks that share the modules of a stage have the same names.
+                // Ranks of the same stage have the same names.
                 if let Some(before) = dumps.last() {
                     dump.operations.share_names(&before.operations);
                 }
@@ -140,10 +141,10 @@ impl Assembled {
         Ok(dumps)
     }
 
-    /// Operations of the whole model in its order, and the number of values that belong to none of its modules.
+    /// Operations of the whole model in its order, and the number of values that belong to no module.
     fn groups(&self, dumps: &[Dump], places: &[Coordinates], globals: &Globals) -> (Vec<Group>, u64) {
         let (mut groups, mut outside): (Vec<Group>, u64) = (Vec::new(), 0);
-        // By the hash of the name: there are as many as operations.
+        // Keys are hashes of names to save memory, because there are as many entries as operations.
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (rank, (dump, place)) in dumps.iter().zip(places).enumerate() {
             for (index, operation) in dump.operations.iter().enumerate() {
@@ -163,7 +164,7 @@ impl Assembled {
                     groups.len() - 1
                 });
                 let Some(group) = groups.get_mut(at) else { continue };
-                // What spans several chunks ends in the last of them.
+                // An operation that spans several chunks ends in the last of them.
                 if order.is_backward == group.order.is_backward && order.chunk > group.order.chunk {
                     group.order = order;
                 }
@@ -175,12 +176,12 @@ impl Assembled {
         (groups, outside)
     }
 
-    /// The name of a module's operation.
+    /// Name of a module's operation in the whole model.
     fn name(&self, module: &Module) -> String {
         module.name(if self.plan.merges_calls { 0 } else { module.call })
     }
 
-    /// Puts the values of one operation together.
+    /// Merges the values of one operation.
     fn put(&self, group: &Group, of: &OfRanks<'_>, into: &mut Whole) {
         let OfRanks { dumps, places, gates, globals, .. } = of;
         let Whole { builder, elements, parts, ranks: holders } = into;
@@ -206,7 +207,7 @@ impl Assembled {
                 plain(builder, &row, kind, &leaves);
                 continue;
             }
-            // A value that a rank lacks is missing: the other side, which has it, tells.
+            // A value that a rank lacks is left out. It is reported as missing because the other side has it.
             if !self.is_whole(&module, &pieces, of) {
                 continue;
             }
@@ -258,7 +259,7 @@ impl Assembled {
 
 impl Assembled {
     /// Whether every rank that holds a part or a copy of a value recorded it, in each call that a batch is cut into. An expert
-    /// without tokens has no records; one that has some has them in all of its modules.
+    /// without tokens has no records; an expert with tokens has records of all of its modules.
     fn is_whole(&self, module: &Module, pieces: &[Piece<'_>], of: &OfRanks<'_>) -> bool {
         let of_data = |piece: &Piece<'_>| (piece.place.dp, piece.place.cp);
         let groups: BTreeSet<(u32, u32)> = pieces.iter().map(of_data).collect();
@@ -276,7 +277,8 @@ impl Assembled {
             && groups.iter().all(|group| own(group) == tp.saturating_mul(calls.len()))
     }
 
-    /// Ranks of one group of tensor parallelism whose last scalars of the forward pass differ: each computes the whole loss.
+    /// Ranks of one tensor-parallel group whose last scalars of the forward pass differ. Each of them computes the whole loss, so the
+    /// scalars should be equal.
     fn losses(&self, dumps: &[Dump], places: &[Coordinates]) -> Option<Vec<u64>> {
         let mut groups: HashMap<Coordinates, Vec<(u64, f64)>> = HashMap::new();
         for ((dump, place), (rank, _)) in dumps.iter().zip(places).zip(&self.ranks) {
@@ -296,13 +298,13 @@ impl Assembled {
         Some(group.iter().map(|(rank, _)| *rank).collect())
     }
 
-    /// A dropout mask of a model that is cut over heads alone, that all ranks share.
+    /// Finds a dropout mask that all ranks share, in a model that is only tensor parallel.
     fn shared_mask(&self, dumps: &[Dump]) -> Option<SharedMask> {
         let ranks: Vec<u64> = self.ranks.iter().map(|(rank, _)| *rank).collect();
         (self.layout.tp > 1 && self.layout.world() == u64::from(self.layout.tp)).then(|| shared_mask(dumps, &ranks))?
     }
 
-    /// The output layer's weight, where it is the embedding's and does not hold the same numbers.
+    /// Weight of the output layer, if it is tied to the embedding's weight but holds other numbers.
     fn tied(&self, operations: &Operations, parts: &Parts) -> Option<Differing> {
         if !self.plan.is_tied {
             return None;
@@ -327,18 +329,18 @@ impl Assembled {
     }
 }
 
-/// Whether a forward operation is that of the embedding of the vocabulary.
+/// Whether a forward operation is the embedding of the vocabulary.
 fn is_embedding(name: &str) -> bool {
     name.contains(".forward.") && (name.contains(".word_embeddings.") || name.contains(".embed_tokens."))
 }
 
-/// Whether a forward operation is that of the layer behind all others.
+/// Whether a forward operation is the output layer.
 fn is_output_layer(name: &str) -> bool {
     name.contains(".forward.") && (name.contains(".output_layer.") || name.contains(".lm_head."))
 }
 
-/// Of the pieces of a module over several chunks only those that lie at its end: inputs of the first chunk and outputs of the
-/// last; of gradients the other way round.
+/// Keeps the pieces at the ends of a module that spans several chunks: inputs of the first chunk and outputs of the last; for
+/// gradients the other way round.
 fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
     let wants_last = (kind == TensorKind::Output) == (direction == Direction::Forward);
     let chunks = pieces.iter().map(|piece| piece.chunk);
@@ -346,10 +348,10 @@ fn at_its_end(direction: Direction, kind: TensorKind, pieces: Vec<Piece<'_>>) ->
     pieces.into_iter().filter(|piece| Some(piece.chunk) == end).collect()
 }
 
-/// End of a row's name with the role of its value, and the value of each member.
+/// Rest of a row's name with the role of its value, and the value of each member.
 type Row<'d> = ((String, TensorKind), Vec<(Member, Leaf<'d>)>);
 
-/// Values of the members by row below the operation, in the order of the first member that has them.
+/// Values of the members, grouped by row name within the operation, in the order in which they first appear.
 fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
     let mut rows: Vec<Row<'d>> = Vec::new();
     let mut known: HashMap<(String, TensorKind), usize> = HashMap::new();
@@ -369,7 +371,7 @@ fn rows<'d>(members: &[Member], dumps: &'d [Dump]) -> Vec<Row<'d>> {
     rows
 }
 
-/// A value that is no tensor, as the first member has it.
+/// Adds a value that is not a tensor, as the first member has it.
 fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, Leaf<'_>)]) {
     match leaves.first().map(|(_, leaf)| leaf.value) {
         Some(Value::Plain { type_name, value, .. }) => builder.plain(row, kind, type_name, value.clone()),
@@ -379,17 +381,17 @@ fn plain(builder: &mut Builder, row: &str, kind: TensorKind, leaves: &[(Member, 
     }
 }
 
-/// The role of a value in its module.
+/// Role of a value in its module.
 fn role(kind: TensorKind, direction: Direction, suffix: &str) -> ValueRole<'_> {
     let name = suffix.rsplit('.').next().unwrap_or_default();
     match (kind, direction) {
         (TensorKind::Parameter, _) => ValueRole::Parameter(name),
-        // Of old dumps the gradient's row ends with its number.
+        // In old dumps the row name of a gradient ends with an index.
         (TensorKind::ParameterGradient, _) => {
             let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
             ValueRole::Gradient(if is_number { suffix.rsplit('.').nth(1).unwrap_or_default() } else { name })
         }
-        // Gradients of outputs come in, those of inputs go out.
+        // In the backward pass the gradients of outputs are inputs, and the gradients of inputs are outputs.
         (TensorKind::Input, Direction::Backward) | (TensorKind::Output | TensorKind::Value, Direction::Forward) => {
             ValueRole::Output
         }

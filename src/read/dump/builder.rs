@@ -1,4 +1,4 @@
-//! Building the columns of a dump, value by value.
+//! Builder of the columns of a dump, value by value.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -11,22 +11,22 @@ use crate::hash::ByHash;
 use crate::kind::TensorKind;
 use crate::read::json::Json;
 
-/// Values and bytes that room is made for before they come.
+/// Most values and bytes that memory is reserved for in advance.
 const MOST_EXPECTED: usize = 1 << 23;
 
-/// A dump in the making.
+/// Operations of a dump while they are being built.
 #[derive(Default)]
 pub(super) struct Builder {
     operations: Operations,
-    /// Numbers of forms by hash.
+    /// Indices of forms, by hash.
     forms: ByHash<u32>,
     shared: Shared,
-    /// Name and index of the operation that values belong to.
+    /// Name and index of the operation that new values belong to.
     name: String,
     current: usize,
 }
 
-/// A tensor as it was read.
+/// A tensor record to be added.
 pub(super) struct NewTensor<'a> {
     pub(super) dtype: &'a str,
     pub(super) shape: &'a [u64],
@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
 }
 
 impl Body {
-    /// Adds `by` to those words that are places among other values.
+    /// Adds `by` to the words that are indices into the list of other values.
     fn shift_others(&self, words: &mut [u64; 4], by: u64) {
         match self {
             Self::Null | Self::Damaged => {}
@@ -72,7 +72,7 @@ impl Body {
 }
 
 impl Builder {
-    /// Begins an operation; values that follow are its own.
+    /// Begins an operation. The values that follow belong to it.
     pub(super) fn begin(&mut self, name: &str) {
         name.clone_into(&mut self.name);
         self.current = self.operations.len();
@@ -80,7 +80,7 @@ impl Builder {
         self.operations.spans.push(Span::new(self.operations.form_of.len(), 0));
     }
 
-    /// Notes with how many digits statistics were printed.
+    /// Records the number of digits that statistics were printed with.
     pub(super) fn print_with(&mut self, precision: Precision) {
         self.operations.precision = precision;
     }
@@ -90,7 +90,7 @@ impl Builder {
         self.operations.is_empty()
     }
 
-    /// Name of the operation that values belong to now; empty before the first.
+    /// Name of the current operation; empty before the first.
     pub(super) fn current(&self) -> &str {
         &self.name
     }
@@ -103,7 +103,7 @@ impl Builder {
         self.push(form, [0; 4], "");
     }
 
-    /// Adds a record that lacks what makes it one.
+    /// Adds a damaged record, which lacks its type, element type or shape.
     pub(super) fn damaged(&mut self, row: &str, kind: TensorKind) {
         let place = Place::of(&self.name, row, kind);
         let hash = crate::hash::of(&(&place, "damaged"));
@@ -176,27 +176,27 @@ impl Builder {
             + size_of_val(others.as_slice())
     }
 
-    /// The dump's operations.
+    /// Returns the finished operations.
     pub(super) fn finish(mut self) -> Operations {
         self.operations.shrink_to_fit();
         self.operations
     }
 
-    /// Makes room for `times` such parts: columns that grow are copied again and again.
+    /// Reserves memory for `times` parts of this size, because columns that grow step by step are copied many times.
     pub(super) fn expect(&mut self, part: &Self, times: u64) {
         let times = usize::try_from(times).unwrap_or(usize::MAX);
         let columns = &mut self.operations;
         let all = |count: usize| count.saturating_mul(times).min(MOST_EXPECTED);
         let values = all(part.operations.form_of.len());
-        // Without the room it grows as it did.
+        // If the reservation fails, the column grows as usual.
         let _grows = columns.form_of.try_reserve(values);
         let _grows = columns.words.try_reserve(values);
         let _grows = columns.spans.try_reserve(all(part.operations.spans.len()));
         columns.names_mut().expect(all(part.operations.names.len()), all(part.operations.names.bytes()));
     }
 
-    /// Adds everything of `part`. `place` is asked for each of its names in order, and tells the index of one that is known:
-    /// of a repeated name the last record counts, at the first place, as in Python.
+    /// Adds all operations of `part`. `place` is called with each of its names in order and returns the index of a name that is
+    /// already known. If a name is repeated, its last record counts, at the first place, as in Python.
     pub(super) fn append(&mut self, part: Self, mut place: impl FnMut(&str) -> Option<usize>) {
         let part = part.operations;
         let forms: Vec<u32> = part.forms.into_iter().map(|form| self.known_form(form)).collect();
@@ -235,7 +235,7 @@ impl Builder {
     fn add(&mut self, form: u32, words: [u64; 4], checksum: &str) {
         let columns = &mut self.operations;
         if !checksum.is_empty() {
-            // Values before the first that has one.
+            // Fill the entries of earlier values, which have no checksum.
             (columns.checksums.len()..columns.form_of.len()).for_each(|_| columns.checksums.push(""));
         }
         if !checksum.is_empty() || columns.checksums.len() > 0 {
@@ -245,7 +245,7 @@ impl Builder {
         columns.words.push(words);
     }
 
-    /// The number of the form at `place` whose body is as wanted; it is made where there is none yet.
+    /// Index of the form at `place` whose body is as wanted. The form is created if it does not exist yet.
     fn form(
         &mut self,
         hash: u64,
@@ -264,7 +264,7 @@ impl Builder {
         self.new_form(hash, form)
     }
 
-    /// The number of a form of another builder.
+    /// Index here of a form of another builder.
     fn known_form(&mut self, form: Form) -> u32 {
         let hash = crate::hash::of(&form);
         match self.forms.get(&hash) {
@@ -297,7 +297,7 @@ impl Builder {
 }
 
 impl Operations {
-    /// All operations, with plain arguments that further ones of them are given: row names and values, by the operation's index.
+    /// Copies all operations and adds plain arguments to some of them. `arguments` has row names and values by the operation's index.
     #[must_use]
     pub fn with(&self, arguments: &BTreeMap<usize, Vec<(String, Json)>>) -> Self {
         let mut builder = Builder::default();
@@ -312,7 +312,7 @@ impl Operations {
         builder.finish()
     }
 
-    /// All operations without the values of some rows.
+    /// Copies all operations without the values of the given rows.
     #[must_use]
     pub fn without(&self, rows: &HashSet<String>) -> Self {
         let mut builder = Builder::default();
@@ -325,7 +325,7 @@ impl Operations {
         builder.finish()
     }
 
-    /// The operation at `index` alone, with its values.
+    /// Copies only the operation at `index`, with its values.
     #[must_use]
     pub fn only(&self, index: usize) -> Self {
         let mut builder = Builder::default();

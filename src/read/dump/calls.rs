@@ -1,7 +1,7 @@
-//! The calls of ranks that share each projection, put together without modules (docs/layouts.md).
+//! Merging of the calls of tensor-parallel ranks in dumps without modules (docs/layouts.md).
 //!
-//! Single calls do not tell how their values are cut; the shapes of a side that is whole do. Calls of a name that both sides run as
-//! often are the same calls; of the others, which the finer cut needs, nothing is compared.
+//! A single call does not show how its values are cut; the shapes of the side with the whole model do. If both sides run a name
+//! equally often, its calls correspond. Other calls exist only because the model is cut, and are not compared.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -21,39 +21,39 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::read::tensor::TensorData;
 
-/// The dumps of all ranks of one step that recorded calls alone.
+/// Dumps of all ranks of one step that recorded only calls, no modules.
 #[derive(Clone)]
 pub struct Calls {
-    /// Folder of each rank, by rising rank.
+    /// Folder of each rank, in ascending order of ranks.
     pub ranks: Vec<(u64, DumpFolder)>,
-    /// The layout that cuts the model over them.
+    /// Layout that distributes the model over the ranks.
     pub layout: Layout,
-    /// Facts that only both sides together tell.
+    /// Facts that follow only from both sides together.
     pub known: Arc<KnownCalls>,
 }
 
-/// Facts about calls that only both sides together tell.
+/// Facts about calls that follow only from both sides together.
 #[derive(Clone, Debug, Default)]
 pub struct KnownCalls {
-    /// Names of calls that both sides run as often, forward and backward.
+    /// Names of calls that both sides run equally often, forward and backward.
     names: HashSet<String>,
-    /// Shape of each value on the side that is whole, by its row.
+    /// Shape of each value on the side with the whole model, by row name.
     shapes: HashMap<String, Vec<u64>>,
 }
 
 impl KnownCalls {
-    /// Facts from a dump of the side that is whole, and from one rank of the other side.
+    /// Collects the facts from a dump of the side with the whole model, and from one rank of the other side.
     pub fn of(whole: &Dump, part: &Dump) -> Self {
-        let [ours, theirs] = [whole, part].map(|dump| counts(&dump.operations));
-        let names =
-            ours.into_iter().filter(|(name, count)| theirs.get(name) == Some(count)).map(|(name, _)| name).collect();
+        let [of_whole, of_part] = [whole, part].map(|dump| counts(&dump.operations));
+        let is_shared = |(name, count): &(String, [usize; 2])| of_part.get(name) == Some(count);
+        let names = of_whole.into_iter().filter(is_shared).map(|(name, _)| name).collect();
         let leaves = whole.operations.leaves();
         let shapes = leaves.filter_map(|leaf| Some((leaf.row.to_string(), leaf.record()?.shape.to_vec()))).collect();
         Self { names, shapes }
     }
 }
 
-/// The number of forward calls and of backward ones of each name.
+/// Number of forward and of backward calls of each name.
 fn counts(operations: &Operations) -> HashMap<String, [usize; 2]> {
     let mut counts: HashMap<String, [usize; 2]> = HashMap::new();
     for operation in operations.iter().filter(|operation| !operation.name.starts_with("Distributed.")) {
@@ -77,7 +77,7 @@ impl WholeModel for Calls {
             }
             let others = dumps.iter().zip(&indices).skip(1);
             let others = others.map(|(dump, places)| dump.operations.get(*places.get(operation.name)?));
-            // A call that a rank lacks is missing: the other side, which has it, tells.
+            // A call that a rank lacks is left out. It is reported as missing because the other side has it.
             let Some(others) = others.collect::<Option<Vec<Operation<'_>>>>() else { continue };
             builder.begin(operation.name);
             self.put(operation, &others, (&mut builder, &mut holders), &mut parts);
@@ -99,7 +99,7 @@ fn places(dump: &Dump) -> HashMap<&str, usize> {
 }
 
 impl Calls {
-    /// Puts the values of one call together.
+    /// Merges the values of one call.
     fn put(
         &self,
         operation: Operation<'_>,
@@ -110,7 +110,7 @@ impl Calls {
         let ranks: Vec<u64> = self.ranks.iter().map(|(rank, _)| *rank).collect();
         for (place, leaf) in operation.leaves.iter().enumerate() {
             let row = leaf.row.to_string();
-            // Arguments of a part, its sizes and its indices, are its own.
+            // Sizes, indices and other arguments differ between parts and are not merged.
             let is_float = |record: &TensorRecord<'_>| record.element.is_some_and(Dtype::is_float);
             if let Value::Tensor(record) = leaf.value
                 && is_float(&record)

@@ -1,4 +1,4 @@
-//! Keeping a dump of millions of values small: texts and shapes once, texts one after the other, names as hashes.
+//! Compact storage for dumps of millions of values: shared texts and shapes, packed texts, and names as hashes.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::hash::of as hash_of;
 
-/// Gives equal texts and equal shapes the same memory.
+/// Pool in which equal texts and equal shapes share their memory.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     texts: HashSet<Arc<str>>,
@@ -35,7 +35,7 @@ where
     })
 }
 
-/// Texts one after the other in one piece of memory: a text costs its bytes and 8 more.
+/// Texts stored one after the other in one buffer. A text costs its bytes and 8 more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
     bytes: String,
@@ -63,7 +63,7 @@ impl Texts {
         self.bytes.len()
     }
 
-    /// Makes room, where there is some.
+    /// Reserves memory if possible.
     pub(super) fn expect(&mut self, texts: usize, bytes: usize) {
         let _grows = self.ends.try_reserve(texts);
         let _grows = self.bytes.try_reserve(bytes);
@@ -75,11 +75,11 @@ impl Texts {
     }
 }
 
-/// A value for each of many names, without the names: they stand in the operations, and two of them share a hash of
-/// 64 bits once in a million dumps. A name costs 16 bytes.
+/// Map from names to values that keeps only the 64-bit hash of each name. The names themselves are kept in the operations. Two
+/// names share a hash about once in a million dumps. A name costs 16 bytes.
 #[derive(Clone, Debug)]
 pub struct ByName<T> {
-    /// Hash of the name and index of its value, by hash.
+    /// Hash of each name and index of its value, sorted by hash.
     places: Vec<(u64, u32)>,
     values: Vec<T>,
 }
@@ -91,12 +91,12 @@ impl<T> Default for ByName<T> {
 }
 
 impl<T> ByName<T> {
-    /// The value of `name`.
+    /// Value of `name`.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.values.get(self.index(name)?)
     }
 
-    /// The index of the value at `wanted`, which is looked for where it should be: hashes are spread evenly.
+    /// Index of the value with the hash `wanted`. Hashes are spread evenly, so the search starts at the expected position.
     fn index_of(&self, wanted: u64) -> Option<u32> {
         let guess = (u128::from(wanted) * self.places.len() as u128) >> 64;
         let guess = usize::try_from(guess).unwrap_or(0);
@@ -110,7 +110,7 @@ impl<T> ByName<T> {
         self.index_of(hash_of(name)).map(|index| index as usize)
     }
 
-    /// The values; many names may have one.
+    /// All values; several names may share one value.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -131,13 +131,13 @@ impl<T> Default for ByNameBuilder<T> {
 }
 
 impl<T> ByNameBuilder<T> {
-    /// Adds a value that names can be given, and tells its index.
+    /// Adds a value and returns its index, to be assigned to names.
     pub(super) fn value(&mut self, value: T) -> u32 {
         self.0.values.push(value);
         u32::try_from(self.0.values.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Gives `name` the value at `index`; of several, the last counts, as in Python.
+    /// Assigns the value at `index` to `name`. If a name is assigned several times, the last one counts, as in Python.
     pub(super) fn name(&mut self, name: &str, index: u32) {
         self.0.places.push((hash_of(name), index));
     }

@@ -1,4 +1,4 @@
-//! Content of a dump: one step and rank, as every format is read into it.
+//! Content of a dump of one step and rank, which readers of all formats produce.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use super::tool::Tool;
 use crate::kind::TensorKind;
 use crate::layout::Layout;
 
-/// One step and rank, read.
+/// Content of a dump of one step and rank.
 #[derive(Clone, Debug, Default)]
 pub struct Dump {
-    /// The task, which tells what was recorded: `statistics`, `tensor`, `structure` ...
+    /// Task of the tool, which defines the recorded data: `statistics`, `tensor`, `structure` ...
     pub task: String,
-    /// `L0`, `L1`, `mix`, `debug`.
+    /// Level of the recording: `L0`, `L1`, `mix`, `debug`.
     pub level: String,
-    /// `pytorch`, `mindspore`, `mindtorch`.
+    /// Framework of the run: `pytorch`, `mindspore`, `mindtorch`.
     pub framework: String,
     /// Operations in execution order.
     pub operations: Operations,
-    /// Call stack per operation, innermost frame first; absent where nothing lies beside the records.
+    /// Call stack of each operation, innermost frame first; `None` if there is no file with stacks.
     pub stacks: Option<ByName<Arc<Vec<String>>>>,
-    /// The operation or module an operation ran in.
+    /// Parent of each operation: the operation or module that it ran in.
     pub parents: ByName<Arc<str>>,
     /// Parts of the files that could not be used.
     pub damage: Vec<Damage>,
-    /// The tool that recorded it, where that is not msprobe.
+    /// Tool that recorded it; `None` for msprobe.
     pub tool: Option<Tool>,
-    /// Whether nothing says in which order its records were made.
+    /// Whether the order in which its records were made is unknown.
     pub is_unordered: bool,
-    /// Facts about its parts, where it was put together of several ranks.
+    /// Facts about its parts, if it was assembled from several ranks.
     pub parts: Option<Arc<Parts>>,
 }
 
 impl Dump {
-    /// The frameworks of two dumps by their names, baseline and candidate, where one is MindSpore and the other is not: each names
-    /// modules and interfaces in its own way.
+    /// Names of the frameworks of two dumps, baseline and candidate, if exactly one of them is MindSpore; else `None`. MindSpore
+    /// names modules and interfaces differently.
     pub fn other_frameworks<'a>(&'a self, candidate: &'a Self) -> Option<[&'a str; 2]> {
         let is_mindspore = |dump: &Self| dump.framework == "mindspore";
         (is_mindspore(self) != is_mindspore(candidate)).then(|| [self, candidate].map(Self::framework_name))
@@ -56,21 +56,21 @@ impl Dump {
 /// Facts about the parts of an assembled dump.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// The layout that cuts the model over the ranks.
+    /// Layout that distributes the model over the ranks.
     pub layout: Layout,
-    /// Facts that only both sides together tell.
+    /// Facts that follow only from both sides together.
     pub plan: Plan,
     /// Ranks that hold each operation, by its name in the whole model.
     pub ranks: ByName<Vec<u64>>,
-    /// Values that were recorded and are not compared, as they do not merge.
+    /// Number of recorded values that are not compared because they cannot be merged.
     pub unmerged: u64,
-    /// Row names of these, but for those outside of modules.
+    /// Row names of these values, without those outside of modules.
     pub unmerged_rows: HashSet<String>,
-    /// Copies of a value that differ between ranks, in the order of the model.
+    /// Values whose copies differ between ranks, in the order of the model.
     pub differing: Vec<Differing>,
-    /// Ranks of one group whose losses differ although each computes that of the whole.
+    /// Ranks of one group whose losses differ although each of them computes the whole loss.
     pub differing_loss: Option<Vec<u64>>,
-    /// A dropout mask that all ranks of a group share, while what it is multiplied by differs.
+    /// Dropout mask that all ranks of a group share although they multiply different values by it.
     pub shared_mask: Option<SharedMask>,
     /// Whether elements of any value can be read.
     pub has_elements: bool,
@@ -81,11 +81,11 @@ pub struct Parts {
 pub struct SharedMask {
     /// Row name of the mask.
     pub row: String,
-    /// Ranks that have it.
+    /// Ranks that have the mask.
     pub ranks: Vec<u64>,
 }
 
-/// Ranks that hold operations, being gathered; most operations share them with others.
+/// Collector of the ranks that hold each operation. Most operations share their list of ranks with others.
 #[derive(Default)]
 pub(super) struct Holders {
     names: ByNameBuilder<Vec<u64>>,
@@ -93,7 +93,7 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    /// Notes the ranks that hold an operation.
+    /// Records the ranks that hold an operation.
     pub(super) fn add(&mut self, operation: &str, ranks: Vec<u64>) {
         let index = *self.known.entry(ranks).or_insert_with_key(|ranks| self.names.value(ranks.clone()));
         self.names.name(operation, index);
@@ -105,7 +105,7 @@ impl Holders {
 }
 
 impl Parts {
-    /// No parts yet.
+    /// Creates the facts without any parts yet.
     pub(super) fn new(layout: Layout, plan: Plan) -> Self {
         Self {
             layout,
@@ -121,13 +121,13 @@ impl Parts {
     }
 }
 
-/// Relative difference up to which copies of a parameter are equal, as one run alone is held to.
+/// Relative difference up to which copies of a parameter count as equal. Checks of a single run use the same limit.
 pub const COPIES: f64 = 1e-6;
 
 /// Copies of one value that differ between ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differing {
-    /// The operation, by its name in the whole model.
+    /// Name of the operation in the whole model.
     pub operation: String,
     /// Row name of the value.
     pub row: String,
@@ -137,7 +137,7 @@ pub struct Differing {
     pub ranks: Vec<u64>,
     /// Largest relative difference of a statistic.
     pub error: f64,
-    /// Whether it is the output layer's weight, which is the embedding's too.
+    /// Whether it is the weight that the output layer shares with the embedding.
     pub is_tied: bool,
 }
 
@@ -146,9 +146,9 @@ pub struct Differing {
 pub struct Damage {
     /// The kind of part.
     pub kind: DamageKind,
-    /// The file, row or operation; the first where there are several.
+    /// File, row or operation; the first one if there are several.
     pub place: String,
-    /// Reason in words for people; empty where the kind says all.
+    /// Reason for readers; empty if the kind says everything.
     pub reason: String,
     /// Number of such parts.
     pub count: u64,
@@ -161,12 +161,12 @@ pub enum DamageKind {
     SideFile,
     /// A value or row of the records.
     Record,
-    /// A name that stands more than once.
+    /// A name that occurs more than once.
     Repeated,
 }
 
 impl Dump {
-    /// The dump of a whole model, of the dumps of its ranks.
+    /// Creates the dump of a whole model from the dumps of its ranks.
     pub(super) fn of_parts(ranks: Vec<Self>, operations: Operations, parts: Parts) -> Self {
         let (task, level, framework) = ranks.first().map_or_else(Default::default, |first| {
             let is_by_statistics = first.task == "tensor" && !parts.has_elements;
@@ -177,7 +177,7 @@ impl Dump {
         Self { task, level, framework, operations, damage, parts: Some(Arc::new(parts)), ..Self::default() }
     }
 
-    /// Notes parts of a kind that could not be used.
+    /// Records parts of one kind that could not be used.
     pub(super) fn damaged_often(&mut self, damage: Damage) {
         let is_known = |known: &&mut Damage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;
         match self.damage.iter_mut().find(is_known) {
@@ -186,7 +186,7 @@ impl Dump {
         }
     }
 
-    /// Notes a part that could not be used; of each kind of records the first is kept, and the number of all.
+    /// Records a part that could not be used. For each kind of damaged records only the first place and the total count are kept.
     pub(super) fn damaged(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
         self.damaged_often(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 });
     }

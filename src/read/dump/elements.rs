@@ -12,21 +12,21 @@ use crate::read::joined::joined;
 use crate::read::tensor::TensorData;
 use crate::read::tensor_file;
 
-/// The elements of a value, as they lie in the files of its ranks.
+/// Elements of a value in the files of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// All of them in the file of one rank.
+    /// All elements are in the file of one rank.
     File {
         /// The rank.
         rank: u64,
         /// The file's name in its data folder.
         name: String,
     },
-    /// Parts one behind the other along an axis.
+    /// Parts that follow one another along an axis.
     Joined {
         /// The axis.
         axis: usize,
-        /// Number of tensors that each part is fused of along that axis: the whole has first the first of each part.
+        /// Number of tensors that each part is fused of along that axis. The whole value has the first tensors of all parts first.
         fused: u64,
         /// The parts, each with its length along the axis.
         parts: Vec<(u64, Self)>,
@@ -34,10 +34,10 @@ pub(super) enum Elements {
 }
 
 impl Elements {
-    /// Opens the files, whose elements are put together where they are read.
+    /// Opens the files. The elements are joined when they are read.
     ///
     /// # Errors
-    /// Those of the first file that cannot be opened; `Corrupt` where parts do not make one tensor.
+    /// Those of the first file that cannot be opened; `Corrupt` if the parts do not form one tensor.
     pub(super) fn open(&self, ranks: &[(u64, DumpFolder)]) -> Result<TensorData> {
         match self {
             Self::File { rank, name } => {
@@ -58,7 +58,7 @@ impl Elements {
 }
 
 impl Elements {
-    /// The part of each rank; none where one rank holds all of it.
+    /// Parts of all ranks; empty if one rank holds the whole value.
     pub(super) fn shards(&self) -> Vec<Shard> {
         let Self::Joined { axis, fused, parts } = self else { return Vec::new() };
         let block: u64 = parts.iter().map(|(len, _)| len / fused).sum();
@@ -74,7 +74,7 @@ impl Elements {
     }
 }
 
-/// The tensor at `block` of the `fused` ones that a part holds along an axis.
+/// Tensor number `block` of the `fused` tensors that a part holds along an axis.
 fn fused_part(part: &TensorData, axis: usize, block: u64, fused: u64) -> Result<TensorData> {
     let len = part.shape.get(axis).copied().unwrap_or_default();
     if !len.is_multiple_of(fused) {
@@ -83,18 +83,19 @@ fn fused_part(part: &TensorData, axis: usize, block: u64, fused: u64) -> Result<
     if fused == 1 { Ok(part.again()) } else { part.narrowed(axis, block * (len / fused), len / fused) }
 }
 
-/// Projections that may be fused of gate and up, each with the one behind it.
+/// Projections that may fuse gate and up, each with the projection that follows it.
 const GATED: [(&str, &str); 3] =
     [("linear_fc1", "linear_fc2"), ("dense_h_to_4h", "dense_4h_to_h"), ("gate_up_proj", "down_proj")];
-/// A projection that is fused of all queries, all keys and all values of a rank, whose sizes a dump does not tell.
+/// Projection that fuses all queries, keys and values of a rank. A dump does not record their sizes.
 const FUSED_QUERIES: &str = "qkv_proj";
 
-/// The number of tensors that the first projection of a block is fused of on each rank.
+/// Number of tensors that the first projection of a block fuses on each rank; `None` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gates(Option<u64>);
 
 impl Gates {
-    /// By the weights of the first block that has both projections: a fused one has two rows for each column behind it.
+    /// Reads the number from the weights of the first block that has both projections: a fused projection has two rows for each
+    /// column of the projection that follows.
     pub(super) fn of(dumps: &[Dump]) -> Self {
         let of_block = |dump: &Dump| {
             let mut weights = dump.operations.iter().filter_map(|operation| {
@@ -120,7 +121,7 @@ impl Gates {
         Self(dumps.iter().find_map(of_block))
     }
 
-    /// The number of tensors that each rank's part of a value is fused of; `None` where it is not known.
+    /// Number of tensors that each rank's part of a value is fused of; `None` if it is not known.
     pub(super) fn fused(self, path: &str, role: ValueRole<'_>) -> Option<u64> {
         let name = path.rsplit('.').next().unwrap_or(path);
         match role {

@@ -1,4 +1,4 @@
-//! Recognising dump records by content, and telling step and rank from the folders they lie in.
+//! Recognition of dump records by content, and reading of step and rank from the names of their folders.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +11,16 @@ use crate::error::Error;
 use crate::fetch::{Files, Memory};
 use crate::read::json::{Json, Parser};
 
-/// Names of the records files, for those whose content was lost.
+/// Names of files with records, to recognise files whose content was lost.
 const RECORDS: [&str; 2] = ["dump.json", "debug.json"];
-/// Name of the records file where none is left.
+/// Assumed name of the file with records if it is missing.
 const LOST: &str = "dump.json";
-/// Names of files that are written beside records.
+/// Names of files that are written next to the records.
 const PARTS: [&str; 2] = ["construct.json", "stack.json"];
 
-/// The dump whose records are the file at `path` with the first bytes `head`, where it is one.
+/// Dump whose records are in the file at `path` with the first bytes `head`; `None` if the file holds no records.
 ///
-/// A file that is named as records and lies where records lie is one too, whatever is in it: reading it then says
-/// what is wrong.
+/// A file with the name and folder of records always counts as a dump, whatever it contains. Reading it then reports the damage.
 pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<DumpFolder> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let place = Place::of(files.location(), path, folder);
@@ -48,7 +47,7 @@ pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<Dump
     })
 }
 
-/// The dumps that the parts of other tools found among a side's files make up.
+/// Dumps of other tools, made of the parts that were found among a side's files.
 pub fn of_tools(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
     let folder = |dump: ToolDump| DumpFolder {
         files: files.clone(),
@@ -63,8 +62,8 @@ pub fn of_tools(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<DumpFolder> {
     ToolDump::all(files, parts).into_iter().map(folder).collect()
 }
 
-/// Whether the file `name` of a dump's folder is the one that tells of records that are no longer there: call stacks and
-/// module tree are written with them.
+/// Whether the file `name` in a dump's folder stands for records that are lost. Call stacks and the module tree are only written
+/// together with records.
 fn tells_of_lost_records(files: &dyn Files, folder: &str, name: &str) -> bool {
     let has_records = RECORDS.iter().any(|records| is_listed(files, folder, records));
     let first = PARTS.iter().find(|part| is_listed(files, folder, part));
@@ -80,29 +79,29 @@ fn beside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// Folders that hold the values of ptdbg dumps: those named as a `.pkl` file beside them.
+/// Folders with the values of ptdbg dumps. Each has the name of a `.pkl` file next to it.
 pub fn data_folders(files: &dyn Files) -> BTreeSet<String> {
     files.list().iter().filter_map(|entry| entry.path.strip_suffix(".pkl").map(str::to_owned)).collect()
 }
 
-/// Whether the file at `path` belongs to records beside it: call stacks or the module tree.
+/// Whether the file at `path` holds call stacks or the module tree of records next to it.
 pub fn is_part(files: &dyn Files, path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let others = || RECORDS.iter().chain(&PARTS).filter(|other| **other != name);
     PARTS.contains(&name) && others().any(|other| is_listed(files, folder, other))
 }
 
-/// Step and rank of a dump, as the names of its folders tell them.
+/// Step and rank of a dump, from the names of its folders.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Place {
     step: Option<u64>,
     rank: Option<u64>,
-    /// Whether the nearest folders are those of a dump.
+    /// Whether the nearest folders have the names of a dump's folders.
     is_dump_folder: bool,
 }
 
 impl Place {
-    /// Reads the folders below the root, nearest first; where the root itself is a dump's folder, so does its name.
+    /// Reads the folders below the root, nearest first. If the root itself is a folder of a dump, its name counts too.
     fn of(location: &str, path: &str, folder: &str) -> Self {
         let mut place = Self::default();
         let mut rank_seen = false;
@@ -148,10 +147,10 @@ fn folder_kind(name: &str) -> Folder {
     }
 }
 
-/// The level of msprobe records that begin with `head` (empty where it is not said); `None` where they are none.
+/// Level of msprobe records that begin with `head`, empty if it is not recorded; `None` if these are not records.
 ///
-/// Records are an object with `task` or `level` and then `data`, or with `data` first and operation names in it.
-/// A head that ends before `data` is enough when both of the others were there.
+/// Records are an object that has `task` or `level` and then `data`, or that starts with `data` holding operation names.
+/// If the head ends before `data`, both `task` and `level` must be present.
 fn level_of(head: &[u8]) -> Option<String> {
     let start = head.iter().position(|byte| !byte.is_ascii_whitespace())?;
     if head.get(start) != Some(&b'{') {
@@ -159,7 +158,7 @@ fn level_of(head: &[u8]) -> Option<String> {
     }
     let source = Memory::new("", head.to_vec());
     let (mut task, mut level, mut data) = (None, None, None);
-    // The head is a part of a document, so the error at its end says nothing.
+    // The head is only a part of a document, so an error at its end is expected.
     let _cut = Parser::new(&source).object(|key, parser| {
         match key.as_str() {
             "task" => task = text(parser.value()?),
@@ -188,7 +187,7 @@ fn text(value: Json) -> Option<String> {
     if let Json::Text(text) = value { Some(text) } else { None }
 }
 
-/// Ends the parse early.
+/// Error that ends the parsing early.
 fn seen_enough() -> Error {
     Error::corrupt("", "")
 }

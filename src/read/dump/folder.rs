@@ -1,4 +1,4 @@
-//! The folder of a dump: where the files of one step and rank lie, and reading them.
+//! The folder of a dump of one step and rank, and the reading of its files.
 
 use std::sync::Arc;
 
@@ -13,42 +13,42 @@ use crate::read::json::Json;
 use crate::read::tensor::TensorData;
 use crate::read::tensor_file;
 
-/// Place of one step and rank of a dump.
+/// Folder and files of a dump of one step and rank.
 #[derive(Clone)]
 pub struct DumpFolder {
     /// The side's files.
     pub files: Arc<dyn Files>,
-    /// Folder of the dump below the side's root, `/`-terminated, or empty.
+    /// Folder of the dump, relative to the side's root, with a `/` at its end; empty for the root itself.
     pub path: String,
-    /// The file with the records, below the side's root.
+    /// Path of the file with the records, relative to the side's root.
     pub records: String,
     /// The format of that file.
     pub format: DumpFormat,
-    /// The step, from the nearest `step<N>` folder; 0 where there is none.
+    /// Step, from the nearest `step<N>` folder; 0 if there is none.
     pub step: u64,
-    /// The rank, from a `rank<N>` folder; `None` for `proc<pid>`, `rank`, or neither.
+    /// Rank, from a `rank<N>` folder; `None` for `proc<pid>`, `rank`, or no such folder.
     pub rank: Option<u64>,
-    /// The ranks that are put together, where this stands for the whole model.
+    /// Ranks to assemble, if this stands for the whole model.
     pub assembled: Option<Arc<dyn WholeModel>>,
-    /// The records of another tool than msprobe.
+    /// Records of a tool other than msprobe.
     pub of_tool: Option<Arc<ToolDump>>,
 }
 
-/// Several ranks that are put together to the values of the whole model.
+/// Several ranks that are assembled into the values of the whole model.
 pub trait WholeModel: Send + Sync {
-    /// Reads the dumps of all ranks and puts them together.
+    /// Reads the dumps of all ranks and assembles them.
     ///
     /// # Errors
     /// Those of the first rank that cannot be read.
     fn read(&self) -> Result<Dump>;
 
-    /// Opens the elements of a value by the name of its file, once the records were read.
+    /// Opens the elements of a value by the name of its file. The records must have been read before.
     ///
     /// # Errors
     /// Those of the first file of a rank that cannot be opened; `Corrupt` for a value without elements.
     fn tensor(&self, data_name: &str) -> Result<TensorData>;
 
-    /// The part of each rank in the elements of a row; none where it is not known, or one rank holds all of it.
+    /// Parts of all ranks in the elements of a row; empty if they are not known, or if one rank holds everything.
     fn shards(&self, _row: &str) -> Vec<Shard> {
         Vec::new()
     }
@@ -68,9 +68,9 @@ pub enum DumpFormat {
 }
 
 impl DumpFolder {
-    /// Reads the records, with stacks and module tree where they lie beside them.
+    /// Reads the records, and the stacks and the module tree if their files exist.
     ///
-    /// A damaged stack or tree file is a note of the dump; damaged records are an error.
+    /// A damaged file of stacks or of the module tree is recorded as damage of the dump; damaged records are an error.
     pub fn read(&self) -> Result<Dump> {
         if let Some(assembled) = &self.assembled {
             return assembled.read();
@@ -95,11 +95,11 @@ impl DumpFolder {
         Ok(dump)
     }
 
-    /// The records of operations as they are written, in the order of `names`; `None` for a name that is not there. One
-    /// record is in memory at a time, beside those that were found.
+    /// Records of operations as they are written, in the order of `names`; `None` for a missing name. Apart from the records that
+    /// were found, only one record is in memory at a time.
     ///
     /// # Errors
-    /// `Unsupported` for ptdbg_ascend, which writes rows in place of records; else as [`read`](Self::read).
+    /// `Unsupported` for ptdbg_ascend, which writes rows instead of records; else those of [`read`](Self::read).
     pub fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
         if self.assembled.is_some() {
             return Err(Error::unsupported(&self.records, "it is put together of several ranks"));
@@ -113,7 +113,7 @@ impl DumpFolder {
         msprobe::records(self.files.open(&self.records)?.as_ref(), names)
     }
 
-    /// Opens a tensor that was saved.
+    /// Opens a saved tensor.
     ///
     /// # Errors
     /// Those of [`open_tensor`](Self::open_tensor), and those of a file that holds no tensor.
@@ -124,14 +124,14 @@ impl DumpFolder {
         }
     }
 
-    /// The part of each rank in the saved tensor of a row of the whole model; none where one rank holds all of it.
+    /// Parts of all ranks in the saved tensor of a row of the whole model; empty if one rank holds everything.
     pub fn shards(&self, row: &str) -> Vec<Shard> {
         self.assembled.as_ref().map(|assembled| assembled.shards(row)).unwrap_or_default()
     }
 
-    /// Opens the file of a tensor that was saved.
+    /// Opens the file of a saved tensor.
     ///
-    /// A name that leads out of the data folder is refused: it comes from the artifact.
+    /// A name that leads out of the data folder is an error, because the name comes from the artifact and is not trusted.
     pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
         if let Some(tool) = &self.of_tool {
             return tool.open(data_name);
@@ -147,10 +147,10 @@ impl DumpFolder {
         self.files.open(&path)
     }
 
-    /// The tensor that was saved under `data_name`, in the file that [`open_tensor`](Self::open_tensor) gave.
+    /// Reads the tensor saved under `data_name` from the file that [`open_tensor`](Self::open_tensor) returned.
     ///
     /// # Errors
-    /// As [`tensor_file::open`].
+    /// Those of [`tensor_file::open`].
     pub fn tensor_of(&self, data_name: &str, source: Source) -> Result<TensorData> {
         match &self.of_tool {
             Some(tool) => tool.tensor(data_name, source),
@@ -158,23 +158,23 @@ impl DumpFolder {
         }
     }
 
-    /// Name of the tool that recorded it, where that is not msprobe.
+    /// Name of the tool that recorded it; `None` for msprobe.
     pub fn tool(&self) -> Option<&'static str> {
         if let DumpFormat::Of(tool) = self.format { Some(tool.as_str()) } else { None }
     }
 
-    /// Room for tensors that are asked for before they are read.
+    /// Number of bytes that may be requested ahead of reading.
     pub fn room_ahead(&self) -> RoomAhead {
-        // The files of a tensor that is put together are those of its ranks.
+        // An assembled tensor has several files, so nothing is requested ahead.
         if self.assembled.is_some() { RoomAhead::default() } else { self.files.room_ahead() }
     }
 
-    /// The layer of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty elsewhere.
+    /// Execution mode in the path of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty for other dumps.
     pub fn layer(&self) -> &str {
         self.path.split('/').find(|folder| matches!(*folder, "pynative" | "graph")).unwrap_or_default()
     }
 
-    /// Path of a saved tensor's file below the side's root.
+    /// Path of a saved tensor's file, relative to the side's root.
     pub fn data_path(&self, data_name: &str) -> String {
         if let Some(tool) = &self.of_tool {
             return tool.path_of(data_name);
@@ -194,7 +194,7 @@ impl DumpFolder {
         self.has(&path).then(|| self.files.open(&path))
     }
 
-    /// Whether a file is there. Beside a records file that was given alone, files are not listed but can be opened.
+    /// Whether a file exists. If only the file of records was given, other files are not listed but can be opened.
     fn has(&self, path: &str) -> bool {
         match self.files.list() {
             [alone] if alone.path == self.records => self.files.open(path).is_ok(),

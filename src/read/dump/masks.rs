@@ -1,4 +1,4 @@
-//! Dropout masks that ranks share although each draws for heads of its own.
+//! Detection of dropout masks that ranks share although each rank should draw masks for its own heads.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::content::{Dump, SharedMask};
 use super::records::{Leaf, Statistic, TensorRecord};
 use crate::kind::TensorKind;
 
-/// Fewer elements have masks of as many zeros by chance.
+/// Fewest elements of a mask. Smaller masks can have equal numbers of zeros by chance.
 const FEWEST: u64 = 64;
 
-/// The first mask of all ranks of one dump group that all of them have, while what it is multiplied by differs.
+/// First mask that is the same on all ranks although the values that it is multiplied by differ.
 pub(super) fn shared_mask(dumps: &[Dump], ranks: &[u64]) -> Option<SharedMask> {
     let (first, others) = dumps.split_first()?;
     let masks: HashMap<&str, [Leaf<'_>; 2]> = first
@@ -40,7 +40,8 @@ pub(super) fn shared_mask(dumps: &[Dump], ranks: &[u64]) -> Option<SharedMask> {
     Some(SharedMask { row: mask.row.to_string(), ranks: ranks.to_vec() })
 }
 
-/// A mask and what it is multiplied by: inputs of one shape, of which one is 0 or a single positive number everywhere.
+/// Mask of a product, and the values that it is multiplied by. Both inputs have the same shape, and the mask holds only 0 and one
+/// positive number.
 fn product<'d>(leaves: impl Iterator<Item = Leaf<'d>>) -> Option<[Leaf<'d>; 2]> {
     let inputs: Vec<Leaf<'d>> =
         leaves.filter(|leaf| leaf.kind == TensorKind::Input && leaf.record().is_some()).collect();
@@ -56,7 +57,7 @@ fn product<'d>(leaves: impl Iterator<Item = Leaf<'d>>) -> Option<[Leaf<'d>; 2]> 
     }
 }
 
-/// Whether statistics are those of zeros and one positive number: the squared norm is the sum times that number.
+/// Whether the statistics fit a tensor of zeros and one positive number: the squared norm equals the sum times that number.
 #[allow(clippy::cast_precision_loss, reason = "a count of elements weighs a mean")]
 fn is_mask(record: &TensorRecord<'_>) -> bool {
     let [Some(max), Some(min), Some(mean), Some(norm)] = record.statistics().map(Statistic::as_f64) else {

@@ -1,4 +1,4 @@
-//! One value of the whole model from those of its ranks.
+//! Merging of the values of ranks into one value of the whole model.
 
 use super::content::COPIES;
 use super::elements::Elements;
@@ -10,10 +10,10 @@ use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::json::Json;
 
-/// Ranks whose copies differ, and by how much.
+/// Ranks whose copies differ, and the largest relative difference.
 type Apart = (Vec<u64>, f64);
 
-/// A value that does not merge.
+/// Error of values that cannot be merged.
 #[derive(Debug)]
 pub(super) struct Unmerged;
 
@@ -25,18 +25,18 @@ pub(super) struct Piece<'d> {
     pub(super) call: u64,
     pub(super) chunk: u32,
     pub(super) record: TensorRecord<'d>,
-    /// Name of the file that it was saved to, where its elements are put together too.
+    /// Name of the file that it was saved to, if its elements are joined too.
     pub(super) file: Option<String>,
 }
 
-/// A value that is put together, and where and how its pieces lie.
+/// Properties of a value to merge, and of the layout of its pieces.
 pub(super) struct Of<'a> {
     pub(super) kind: ModuleKind,
     pub(super) role: ValueRole<'a>,
     pub(super) direction: Direction,
     pub(super) layout: &'a Layout,
     pub(super) plan: &'a Plan,
-    /// Number of tensors that each rank's part is fused of; `None` where their order is not known.
+    /// Number of tensors that each rank's part is fused of; `None` if their order is not known.
     pub(super) fused: Option<u64>,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct Merged {
     /// Largest value, smallest value, mean and 2-norm.
     pub(super) statistics: [Json; 4],
     pub(super) checksum: Option<String>,
-    /// Ranks whose copies differ, and by how much.
+    /// Ranks whose copies differ, and the largest relative difference.
     pub(super) differing: Option<Apart>,
-    /// Its elements in the files of its ranks; `None` where they were not saved, or their order is not known.
+    /// Its elements in the files of its ranks; `None` if they were not saved, or their order is not known.
     pub(super) elements: Option<Elements>,
 }
 
-/// Numbers of a part of a value.
+/// Shape and statistics of a part of a value.
 #[derive(Clone, Debug)]
 struct Part {
     shape: Vec<u64>,
@@ -87,7 +87,7 @@ impl Piece<'_> {
     }
 }
 
-/// Puts the pieces of a value together.
+/// Merges the pieces of a value.
 pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged)?.record;
     let scale = if of.is_backward() { of.plan.backward_scale } else { 1.0 };
@@ -107,7 +107,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
     let is_number = first.element.is_some_and(Dtype::is_float);
     let mut differing = None;
     let mut note = |found: Option<Apart>| differing = differing.take().or(found);
-    // Within each group of tensor parallelism, then over the parts of the sequence, then over samples.
+    // Merge within each tensor-parallel group, then over the parts of the sequence, then over samples.
     let mut groups: std::collections::BTreeMap<(u64, u32, u32), Vec<&Piece<'_>>> = std::collections::BTreeMap::new();
     for piece in pieces {
         groups.entry((piece.call, piece.place.dp, piece.place.cp)).or_default().push(piece);
@@ -139,17 +139,17 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece<'_>]) -> Result<Merged, Unmerge
     }
     let mut whole = Vec::new();
     for sequence in samples.into_values() {
-        let one = match () {
-            () if sequence.len() == 1 => sequence.into_iter().next().ok_or(Unmerged)?,
-            () if is_parameter || axes.is_gathered(&sequence) => {
-                if of.is_backward() && !is_parameter {
-                    return Err(Unmerged);
-                }
-                let (one, found) = copies(sequence, tolerance(of.role, first.element))?;
-                note(found);
-                one
+        let one = if sequence.len() == 1 {
+            sequence.into_iter().next().ok_or(Unmerged)?
+        } else if is_parameter || axes.is_gathered(&sequence) {
+            if of.is_backward() && !is_parameter {
+                return Err(Unmerged);
             }
-            () => concatenated(sequence, axes.of_cut(Cut::Sequence), None)?,
+            let (one, found) = copies(sequence, tolerance(of.role, first.element))?;
+            note(found);
+            one
+        } else {
+            concatenated(sequence, axes.of_cut(Cut::Sequence), None)?
         };
         whole.push(one);
     }
@@ -179,7 +179,7 @@ impl Of<'_> {
     }
 }
 
-/// Axes of values of one kind.
+/// Meaning of the axes of values of one kind.
 struct Axes<'a> {
     of: &'a Of<'a>,
     /// Number of axes.
@@ -194,10 +194,10 @@ impl Axes<'_> {
             Cut::Last => self.rank.checked_sub(1),
             Cut::Heads if self.rank == 4 => Some(2),
             Cut::Heads => self.rank.checked_sub(1),
-            // A mask is of all heads.
+            // A mask applies to all heads and has no axis of heads to cut.
             Cut::Second if self.rank == 4 => Some(1),
             Cut::Second => None,
-            // Token numbers are batch by sequence; what is made of them is sequence by batch.
+            // Token ids have the axes batch and sequence; activations have sequence and batch.
             Cut::Sequence if self.rank == 0 => None,
             Cut::Sequence => Some(usize::from(!self.is_number && self.rank == 2)),
         }
@@ -211,7 +211,7 @@ impl Axes<'_> {
         }
     }
 
-    /// Whether each part of the sequence was gathered to all of it.
+    /// Whether each part already holds the whole sequence, gathered from all parts.
     fn is_gathered(&self, parts: &[Part]) -> bool {
         let Some([_, tokens]) = self.of.plan.tokens else { return false };
         let own = self.of_cut(Cut::Sequence).and_then(|axis| parts.first()?.shape.get(axis)).copied();
@@ -219,13 +219,14 @@ impl Axes<'_> {
     }
 }
 
-/// Relative difference up to which copies are equal: of parameters the same numbers, else what sums in another order give.
+/// Relative difference up to which copies count as equal. Parameters must be nearly identical; other values may differ by the
+/// rounding of sums in another order.
 fn tolerance(role: ValueRole<'_>, element: Option<Dtype>) -> f64 {
     let rounding = element.map_or(0.0, Dtype::unit_roundoff);
     if matches!(role, ValueRole::Parameter(_)) { COPIES } else { (64.0 * rounding).clamp(1e-5, 0.1) }
 }
 
-/// One of several copies, and the ranks and the size of what differs between them.
+/// Picks one of several copies, and returns the ranks and the relative difference if the copies differ.
 fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unmerged> {
     let first = parts.first().cloned().ok_or(Unmerged)?;
     if parts.iter().any(|part| part.shape != first.shape) {
@@ -236,14 +237,14 @@ fn copies(parts: Vec<Part>, tolerance: f64) -> Result<(Part, Option<Apart>), Unm
     if error <= tolerance {
         return Ok((Part { ranks, ..first }, None));
     }
-    // The copy that is farthest from the first shows the difference to the other side too.
+    // The copy that is farthest from the first is used, so that the comparison with the other side shows the difference too.
     let far = parts.into_iter().max_by(|a, b| difference(&first, a).total_cmp(&difference(&first, b)));
     let far = far.ok_or(Unmerged)?;
     Ok((Part { ranks: ranks.clone(), ..far }, Some((ranks, error))))
 }
 
-/// The value of a call of which each rank holds a copy or a part, by the shape that it has in the whole model. Parts of a sum have
-/// the shape of the sum, and are no copies.
+/// Merges the value of a call of which each rank holds a copy or a part, by its shape in the whole model. Summands of a sum have
+/// the shape of the sum but are not copies, so different values are not merged.
 pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64]) -> Result<Merged, Unmerged> {
     let first = *records.first().ok_or(Unmerged)?;
     let part = |(record, rank): (&TensorRecord<'_>, &u64)| Part { ranks: vec![*rank], ..Part::of_record(record) };
@@ -271,12 +272,12 @@ pub(super) fn of_calls(records: &[TensorRecord<'_>], ranks: &[u64], whole: &[u64
     })
 }
 
-/// The largest relative difference of two tensors' statistics.
+/// Largest relative difference between the statistics of two tensors.
 pub(super) fn apart(one: &TensorRecord<'_>, other: &TensorRecord<'_>) -> f64 {
     difference(&Part::of_record(one), &Part::of_record(other))
 }
 
-/// The largest difference of a statistic, relative to the largest magnitude; of norms to the norm.
+/// Largest difference of a statistic, relative to the largest magnitude; for norms relative to the norm.
 fn difference(one: &Part, other: &Part) -> f64 {
     let of = |part: &Part, at: usize| part.numbers.get(at).copied().flatten();
     let scale = [0, 1].into_iter().filter_map(|at| of(one, at)).map(f64::abs).fold(0.0, f64::max);
@@ -297,7 +298,7 @@ fn difference(one: &Part, other: &Part) -> f64 {
     largest
 }
 
-/// Parts that lie one behind the other along an axis, each `fused` of several tensors; `None` where their order is not known.
+/// Concatenates parts along an axis. Each part is `fused` of that number of tensors; `None` if their order is not known.
 fn concatenated(mut parts: Vec<Part>, axis: Option<usize>, fused: Option<u64>) -> Result<Part, Unmerged> {
     let axis = axis.ok_or(Unmerged)?;
     let first = parts.first().cloned().ok_or(Unmerged)?;
@@ -331,7 +332,7 @@ fn concatenated(mut parts: Vec<Part>, axis: Option<usize>, fused: Option<u64>) -
     Ok(Part { shape, numbers: [max, min, mean, norm], ranks, stored })
 }
 
-/// Statistics as a dump writes them: whole numbers and truth values as such.
+/// Statistics in the types that the dump uses: integers and booleans stay such.
 fn statistics(numbers: [Option<f64>; 4], like: &TensorRecord<'_>) -> [Json; 4] {
     let mut like = like.statistics().into_iter();
     numbers.map(|number| {

@@ -1,7 +1,7 @@
 //! msprobe's `dump.json` and `debug.json` (`docs/formats/msprobe-dump.md`).
 //!
-//! The `data` object is streamed: some batches of records at a time are in memory, which are parsed on all cores. Every record
-//! is flattened into leaves by the rules of its section "Row names", which also give each leaf its row name.
+//! The `data` object is streamed: only some batches of records are in memory at a time, and they are parsed on all cores. Every
+//! record is flattened into leaves by the rules in the section "Row names" of that document, which also name each leaf's row.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -18,10 +18,10 @@ use crate::hash::ByHash;
 use crate::kind::TensorKind;
 use crate::read::json::{Batch, Item, Json, Parser, Tape};
 
-/// Nesting of lists and objects inside a record that is followed; msprobe writes no more.
+/// Deepest nesting of lists and objects in a record that is read; msprobe writes no deeper ones.
 const MAX_DEPTH: usize = 400;
 
-/// Reads the records, on all cores; stacks and module tree are not part of this file.
+/// Reads the records on all cores. Stacks and the module tree are in other files.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     let mut reader = Reader {
         source,
@@ -50,8 +50,8 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     Ok(reader.finish())
 }
 
-/// The records of the operations `names` as they are written, in that order; `None` for a name that is not there. Of a
-/// repeated name the last record counts.
+/// Records of the operations `names` as they are written, in that order; `None` for a missing name. If a name is repeated, its
+/// last record counts.
 pub(super) fn records(source: &dyn ByteSource, names: &[&str]) -> Result<Vec<Option<Json>>> {
     let mut found = vec![None; names.len()];
     let mut parser = Parser::new(source);
@@ -72,7 +72,7 @@ pub(super) fn records(source: &dyn ByteSource, names: &[&str]) -> Result<Vec<Opt
     Ok(found)
 }
 
-/// A dump in the making.
+/// Reader that collects the parts of a dump.
 struct Reader<'a> {
     source: &'a dyn ByteSource,
     dump: Dump,
@@ -87,7 +87,7 @@ struct Reader<'a> {
 struct Part {
     dump: Dump,
     builder: Builder,
-    /// Bytes that they take in the file.
+    /// Length of the records in the file, in bytes.
     bytes: u64,
 }
 
@@ -118,7 +118,7 @@ impl Reader<'_> {
         value.as_str().unwrap_or_default().clone_into(field);
     }
 
-    /// Reads the object of records: while some batches are parsed, those before are added in their order.
+    /// Reads the object of records. While some batches are parsed, the parsed ones before them are added in order.
     fn records(&mut self, parser: &mut Parser<'_>) -> Result<()> {
         let mut batches = parser.batches()?;
         let mut parsed: Vec<Result<Part>> = Vec::new();
@@ -205,15 +205,15 @@ fn leaves(name: &str, record: Item<'_>, dump: &mut Dump, builder: &mut Builder) 
 struct Walk<'a> {
     /// Gradients of parameters come in lists of one whose index is not part of the row name.
     without_index: bool,
-    /// Row name of the item that is looked at.
+    /// Row name of the current item.
     row: String,
-    /// The shape that was read last.
+    /// Buffer for the shape that was read last.
     shape: Vec<u64>,
     dump: &'a mut Dump,
     builder: &'a mut Builder,
 }
 
-/// Properties of an item, of whatever kind it is.
+/// Properties of an item of any kind.
 #[derive(Clone, Copy, Default)]
 struct Properties<'a> {
     class_type: Option<Item<'a>>,
@@ -256,15 +256,15 @@ impl<'a> Properties<'a> {
         properties
     }
 
-    /// Whether the keys are those of a tensor, whichever of them are missing.
+    /// Whether the keys are those of a tensor, even if some of them are missing.
     fn is_of_tensor(&self) -> bool {
         let of_class = self.type_name.and_then(|name| name.rsplit('.').next());
         let keys = [self.dtype, self.shape, self.md5, self.data_name].into_iter().chain(self.statistics);
         keys.flatten().next().is_some() || of_class.is_some_and(|class| matches!(class, "Tensor" | "Parameter"))
     }
 
-    /// Whether this is a value whose type was lost. Keys of a structure may have any name, but hold values that are objects,
-    /// lists or `null`.
+    /// Whether this is a value that lost its type. The keys of a structure may have the same names, but their values are always
+    /// objects, lists or `null`.
     fn lacks_type(&self, value: Option<Item<'_>>) -> bool {
         let is_bare = |item: Item<'_>| item.as_str().is_some() || item.scalar().is_some_and(|bare| *bare != Json::Null);
         let keys = [self.dtype, self.md5, self.data_name, value].into_iter().chain(self.statistics);
@@ -277,7 +277,7 @@ impl<'a> Properties<'a> {
 }
 
 impl Walk<'_> {
-    /// Does something with the row name one part longer.
+    /// Calls `act` with a row name that is extended by `part`.
     fn below(&mut self, part: impl fmt::Display, act: impl FnOnce(&mut Self)) {
         let len = self.row.len();
         let _ = write!(self.row, ".{part}");
@@ -317,10 +317,10 @@ impl Walk<'_> {
         } else if item.scalar() == Some(&Json::Null) {
             self.builder.null(&self.row, kind);
         }
-        // Bare numbers and strings are not items: msprobe writes those as `{"type": …, "value": …}`.
+        // Bare numbers and strings are not items; msprobe writes these as `{"type": …, "value": …}`.
     }
 
-    /// Notes a record that lacks what makes it one, and keeps its place.
+    /// Records a damaged item, which lacks its type, element type or shape, and keeps its row.
     fn damaged(&mut self, reason: &str, kind: TensorKind) {
         self.dump.damaged(DamageKind::Record, &self.row, reason);
         self.builder.damaged(&self.row, kind);
@@ -359,12 +359,12 @@ impl Walk<'_> {
     }
 }
 
-/// A value, without a copy of most.
+/// Value of an item; scalars are borrowed instead of copied.
 fn value_of(item: Item<'_>) -> Cow<'_, Json> {
     item.scalar().map_or_else(|| Cow::Owned(item.json()), Cow::Borrowed)
 }
 
-/// The value of an item that is not a tensor; some types keep it under a key of their own.
+/// Value of an item that is not a tensor. Some types use a special key for it.
 fn plain_value(type_name: &str, item: Item<'_>) -> Json {
     let key = match type_name {
         "torch.ProcessGroup" => "group_ranks",
@@ -374,7 +374,7 @@ fn plain_value(type_name: &str, item: Item<'_>) -> Json {
     item.get(key).map_or(Json::Null, Item::json)
 }
 
-/// A checksum; of a tensor without dimensions, xor dumps record the number itself.
+/// Checksum of a tensor. For a tensor without dimensions, xor dumps record the number itself.
 fn checksum(item: Item<'_>) -> Option<Cow<'_, str>> {
     match item.scalar() {
         None => item.as_str().map(Cow::Borrowed),
@@ -385,7 +385,7 @@ fn checksum(item: Item<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Reads the sizes of a shape in place of what was there; `None` where one is not a whole number from 0 on.
+/// Reads the sizes of a shape into `sizes`, replacing its content; `None` if one of them is not a whole number of at least 0.
 fn extents_into(item: Item<'_>, sizes: &mut Vec<u64>) -> Option<()> {
     sizes.clear();
     for size in item.items()? {
@@ -394,7 +394,7 @@ fn extents_into(item: Item<'_>, sizes: &mut Vec<u64>) -> Option<()> {
     Some(())
 }
 
-/// Sizes of a shape; `None` where one is not a whole number from 0 on.
+/// Sizes of a shape; `None` if one of them is not a whole number of at least 0.
 pub(super) fn extents(items: &[Json]) -> Option<Vec<u64>> {
     items.iter().map(|item| item.as_i64().and_then(|size| u64::try_from(size).ok())).collect()
 }

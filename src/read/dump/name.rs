@@ -8,9 +8,9 @@
 //! ptdbg     Functional_linear_0_forward             very old files join with `_`
 //! ```
 //!
-//! Reading a name never fails: what does not follow the grammar has no direction and is its own base.
+//! Reading a name never fails: a name that does not follow the grammar has no direction, and its base is the whole name.
 
-/// The way an operation ran.
+/// Direction in which an operation ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// A forward call.
@@ -23,24 +23,24 @@ pub enum Direction {
     Debug,
 }
 
-/// An operation's name, taken apart.
+/// Parts of an operation's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OpName {
     /// The name without call number and direction: `Functional.linear`, `Module.layers.0.fc.Linear`.
     pub base: String,
-    /// Number of the call, counted from 0 per name and step; `None` where the name holds none.
+    /// Number of the call, counted from 0 per name and step; `None` if the name has none.
     pub call: Option<u64>,
-    /// The way it ran; `None` where the name does not follow the grammar.
+    /// Direction in which it ran; `None` if the name does not follow the grammar.
     pub direction: Option<Direction>,
 }
 
 impl OpName {
-    /// The call's own name: `linear` of `Functional.linear`, the class of a module.
+    /// Name of the called function or class: `linear` for `Functional.linear`, the class for a module.
     pub fn api(&self) -> &str {
         self.base.rsplit('.').next().unwrap_or(&self.base)
     }
 
-    /// Takes `name` apart.
+    /// Splits `name` into its parts.
     pub fn parse(name: &str) -> Self {
         Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {
             base: name.to_owned(),
@@ -64,13 +64,13 @@ impl OpName {
         Some(Self { base: base.to_owned(), call, direction: Some(direction) })
     }
 
-    /// The part after the prefix: the API's name (`linear`), or the second part of a module's path.
+    /// Part of a name after its prefix: the API's name (`linear`), or the first part of a module's path.
     pub fn second_part(name: &str) -> &str {
         name.split('.').nth(1).unwrap_or_default()
     }
 }
 
-/// A call number: digits only.
+/// Number of a call; `None` if the text is not only digits.
 fn last_call(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }

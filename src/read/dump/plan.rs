@@ -1,30 +1,30 @@
-//! Facts about putting the dumps of ranks together that only both sides together tell.
+//! Facts for the assembly of ranks' dumps that follow only from both sides together.
 
 use crate::layout::placement::{ModuleKind, ValueRole};
 
-/// Facts about putting a side together that only both sides together tell.
+/// Facts for the assembly of one side's dumps that follow only from both sides together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Whether the calls of a module in one step are parts of one batch.
     pub merges_calls: bool,
-    /// Factor of the gradients of values against those of a single rank, which is taken out.
+    /// Factor between the gradients of values and those of a single rank. Merged gradients are divided by it.
     pub backward_scale: f64,
-    /// Whether the vocabularies are padded to different sizes, so that values over it do not compare.
+    /// Whether the vocabularies are padded to different sizes, so that values over the vocabulary cannot be compared.
     pub is_padded: bool,
-    /// Whether ranks hold copies of keys and values, whose sums count these more than once and do not compare.
+    /// Whether ranks hold copies of keys and values. Merged statistics would count the copies more than once, so they are not compared.
     pub has_key_copies: bool,
-    /// Whether the embedding and the output layer share their weight, and lie on other stages than the other side's.
+    /// Whether the embedding and the output layer share their weight and are on other stages than on the other side.
     pub has_tied_parts: bool,
     /// Whether the embedding and the output layer of the baseline share their weight.
     pub is_tied: bool,
     /// Whether the sides spread their experts differently.
     pub has_other_experts: bool,
-    /// Samples and tokens of each that one rank is given at once.
+    /// Number of samples, and of tokens per sample, that one rank processes at once.
     pub tokens: Option<[u64; 2]>,
-    /// Whether parts are placed by the kind of their module; else all ranks are taken to hold copies.
+    /// Whether the kind of a module decides how its parts are placed; otherwise all ranks are assumed to hold copies.
     pub has_placement: bool,
-    /// Whether elements that were saved lie in one order on both sides. Samples and parts of sequences may be dealt to ranks in
-    /// several.
+    /// Whether saved elements have the same order on both sides. Samples and parts of sequences may be distributed over ranks in
+    /// different orders.
     pub has_elements: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Whether a value does not compare, whatever its pieces are.
+    /// Whether a value cannot be compared, regardless of its pieces.
     pub(super) fn leaves_out(&self, path: &str, kind: ModuleKind, role: ValueRole<'_>) -> bool {
         let name = path.rsplit('.').next().unwrap_or(path);
         let is_gradient = matches!(role, ValueRole::Gradient(_));
@@ -57,7 +57,7 @@ impl Plan {
             }
             _ => false,
         };
-        // Each expert is compared by itself; the list of a rank's experts is another one.
+        // Each expert is compared separately; the list of a rank's experts differs between the sides.
         let of_experts = self.has_other_experts && matches!(name, "experts" | "local_experts");
         let of_keys = self.has_key_copies
             && match kind {

@@ -1,34 +1,35 @@
-//! Digits that a tool prints of a number, and what two printed numbers may differ by for that alone.
+//! Digits that a tool prints, and the difference between two printed numbers that rounding alone explains.
 
 /// Digits that statistics were printed with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// All of them.
+    /// All digits; numbers are not rounded.
     #[default]
     Exact,
-    /// So many behind the point.
+    /// This number of digits after the decimal point.
     Decimals(u8),
-    /// So many from the first that is not zero on.
+    /// This number of significant digits.
     Significant(u8),
 }
 
-/// Part by which a norm that was worked out of a mean and a deviation may be off more than one of them: √2, as both are rounded.
+/// Factor for the rounding error of a norm that was computed from a rounded mean and a rounded deviation: above √2, because both
+/// are rounded.
 const OF_TWO: f64 = 1.5;
 
 impl Precision {
-    /// Largest differences of max, min, mean and norm that printing alone makes: half a digit of the baseline's for each of the
-    /// two numbers that were rounded.
+    /// Largest differences of max, min, mean and norm that rounding alone explains: half a unit in the baseline's last digit for
+    /// each of the two rounded numbers.
     pub fn units(self, baseline: [Option<f64>; 4]) -> [f64; 4] {
         let [max, min, mean, norm] = baseline.map(|value| value.map_or(0.0, f64::abs));
         let of_norm = match self {
-            // A norm is worked out of numbers of other sizes, whose last digit may weigh ten times as much.
+            // A norm is computed from numbers of other magnitudes, whose last digit may weigh ten times as much.
             Self::Significant(digits) => norm * power(1 - i32::from(digits)),
             _ => self.unit(norm),
         };
         [self.unit(max), self.unit(min), self.unit(mean), OF_TWO * of_norm]
     }
 
-    /// The size of one in the last digit of a printed number.
+    /// Value of one unit in the last digit of a printed number.
     fn unit(self, value: f64) -> f64 {
         match self {
             Self::Exact => 0.0,
@@ -44,7 +45,7 @@ fn power(exponent: i32) -> f64 {
     10.0_f64.powi(exponent)
 }
 
-/// Digits as they were seen.
+/// Largest numbers of digits that were seen in printed numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SeenDigits {
     decimals: Option<u8>,
@@ -52,7 +53,7 @@ pub(super) struct SeenDigits {
 }
 
 impl SeenDigits {
-    /// Looks at a printed number: `0.0832`, `-8.9500e-01`.
+    /// Counts the digits of a printed number, such as `0.0832` or `-8.9500e-01`.
     pub(super) fn note(&mut self, text: &str) {
         let Some((_, behind)) = text.split_once('.') else { return };
         let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
@@ -65,7 +66,7 @@ impl SeenDigits {
         *place = (*place).max(Some(seen).filter(|seen| *seen > 0));
     }
 
-    /// The digits of the file, which a writer gives in one form.
+    /// Precision of the file. A writer uses only one form of numbers.
     pub(super) fn precision(self) -> Precision {
         match (self.significant, self.decimals) {
             (Some(digits), _) => Precision::Significant(digits),

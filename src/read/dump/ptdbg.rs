@@ -1,8 +1,8 @@
 //! ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`), msprobe's ancestor.
 //!
 //! The file is text, not a pickle: one JSON list per line, `[name, step, md5, dtype, shape, statistics]` for a
-//! value and `[name, [[path, line, function, code], …]]` for a call stack. Names join with `.`, or with `_` in very
-//! old files. Values lie as `<name>.npy` in a folder beside the file.
+//! value and `[name, [[path, line, function, code], …]]` for a call stack. The parts of names are joined by `.`, or by `_` in
+//! very old files. Values are saved as `<name>.npy` in a folder next to the file.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     let whole = line.len() < head.len() || line.ends_with(b"]");
     match crate::read::json::parse_bytes("", line) {
         Ok(row) => parse_row(&row).is_some(),
-        // A first line that does not end within the head: a long stack, which never comes first.
+        // The first line does not end within the head. It is not a long stack, because a stack never comes first.
         Err(_) => !whole && contains_io(line),
     }
 }
@@ -35,7 +35,7 @@ fn contains_io(line: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok_and(|name| split_row_name(name).is_some())
 }
 
-/// Reads the records. `saved` tells whether a value's file is there.
+/// Reads the records. `saved` returns whether the file of a value exists.
 pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Result<Dump> {
     let mut dump =
         Dump { task: "statistics".into(), level: "L1".into(), framework: "pytorch".into(), ..Dump::default() };
@@ -139,12 +139,12 @@ fn parse_row(row: &Json) -> Option<Row<'_>> {
     }
 }
 
-/// `int` of `<class 'int'>`, as the element type of what is not a tensor reads.
+/// Class name of a value that is not a tensor: `int` for `<class 'int'>`.
 fn class_of(dtype: &str) -> Option<&str> {
     dtype.strip_prefix("<class '")?.strip_suffix("'>")
 }
 
-/// A frame in msprobe's words, `File <path>, line <n>, in <function>, \n <code>`.
+/// Text of a stack frame in msprobe's form: `File <path>, line <n>, in <function>, \n <code>`.
 fn frame(frame: &Json) -> String {
     let texts: Vec<&str> = frame.as_array().unwrap_or_default().iter().filter_map(Json::as_str).collect();
     match texts.as_slice() {
@@ -153,10 +153,9 @@ fn frame(frame: &Json) -> String {
     }
 }
 
-/// The operation a row belongs to, and what the value is to it.
+/// Operation that a row belongs to, and the role of the value in it.
 ///
-/// The last `input`, `kwargs` or `output` that stands between separators counts, so that an operation may be
-/// called `output` itself.
+/// The last `input`, `kwargs` or `output` between separators counts, so that an operation itself may be called `output`.
 fn split_row_name(name: &str) -> Option<(&str, TensorKind)> {
     const WORDS: [(&str, TensorKind); 3] =
         [("input", TensorKind::Input), ("kwargs", TensorKind::Input), ("output", TensorKind::Output)];

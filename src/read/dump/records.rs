@@ -1,9 +1,9 @@
-//! Records of a dump, kept by columns.
+//! Records of a dump, stored in columns.
 //!
-//! A dump has millions of values of few forms: the same argument of the same layer, once per call. A form (place in the
-//! call, element type, shape ...) is kept once; a value keeps the number of its form and its four statistics, 36 bytes, and
-//! 8 more beside its text where checksums were recorded. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the
-//! columns, made when they are asked for.
+//! A dump has millions of values but few forms: the same argument of the same layer appears once per call. A form (place in the
+//! call, element type, shape ...) is stored once. A value stores the index of its form and its four statistics, 36 bytes, and its
+//! checksum with 8 more bytes if there is one. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the columns, created on
+//! demand.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,26 +18,27 @@ use crate::read::json::Json;
 /// Operations of a dump in execution order, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
-    /// Names, which ranks with the same operations share.
+    /// Names of operations, which ranks with the same operations share.
     pub(super) names: Arc<Texts>,
     /// Values of each operation.
     pub(super) spans: Vec<Span>,
     pub(super) forms: Vec<Form>,
     /// The form of each value.
     pub(super) form_of: Vec<u32>,
-    /// Largest, smallest and mean value and 2-norm of each value, as [`Tag`] says; of a plain value, its place in `others` first.
+    /// Largest, smallest and mean value and 2-norm of each value, encoded as [`Tag`] says. A plain value has its index in `others` in
+    /// the first word.
     pub(super) words: Vec<[u64; 4]>,
-    /// Checksum of each value, empty where it has none; no entries where no value has one.
+    /// Checksum of each value, empty if it has none; no entries if no value has a checksum.
     pub(super) checksums: Texts,
-    /// Plain values, and statistics that are neither numbers nor truth values.
+    /// Plain values, and statistics that are neither numbers nor booleans.
     pub(super) others: Vec<Json>,
     /// Digits that statistics were printed with.
     pub(super) precision: Precision,
 }
 
-/// Values of an operation: the first of them, and how many there are.
+/// Range of an operation's values in the columns: the first index and the number.
 ///
-/// A dump of 2^32 values does not fit in memory; further ones would be left out.
+/// A dump of 2^32 values does not fit in memory, so `u32` is enough; further values would be left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     start: u32,
@@ -50,28 +51,28 @@ impl Span {
         Self { start, len }
     }
 
-    /// The same values, of columns that stand behind `first` others.
+    /// Range shifted by `first` values.
     pub(super) fn behind(self, first: usize) -> Self {
         Self { start: self.start.saturating_add(u32::try_from(first).unwrap_or(u32::MAX)), len: self.len }
     }
 
-    /// Takes in the value that follows.
+    /// Extends the range by one value.
     pub(super) fn grow(&mut self) {
         self.len = self.len.saturating_add(1);
     }
 }
 
-/// Everything of a value that many share.
+/// Properties of a value that many values share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) kind: TensorKind,
-    /// The row name: all of it, or what follows the operation's name.
+    /// Row name: the whole name, or only the part after the operation's name.
     pub(super) row: Arc<str>,
     pub(super) is_below_operation: bool,
     pub(super) body: Body,
 }
 
-/// The shared part of what a value holds.
+/// Shared part of a value's content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
     Null,
@@ -82,24 +83,24 @@ pub(super) enum Body {
         shape: Arc<[u64]>,
         statistics: [Tag; 4],
         requires_grad: Option<bool>,
-        /// Part of the data file's name after the row name; `None` where the data was not saved.
+        /// Part of the data file's name after the row name; `None` if the data was not saved.
         extension: Option<Arc<str>>,
     },
     Plain {
         type_name: Arc<str>,
-        /// As of a tensor: ptdbg_ascend saves scalars too.
+        /// Same as for a tensor, because ptdbg_ascend saves scalars too.
         extension: Option<Arc<str>>,
     },
 }
 
-/// Type of a statistic, which tells how to read its word.
+/// Type of a statistic, which decides how its word is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Tag {
     Null,
     Bool,
     Int,
     Float,
-    /// A place in `others`.
+    /// An index into `others`.
     Other,
 }
 
@@ -132,7 +133,7 @@ pub struct Leaf<'a> {
     pub value: Value<'a>,
 }
 
-/// The name of a row: what stands for the operation, and what follows.
+/// Name of a row in two parts: the operation's name, and the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     operation: &'a str,
@@ -144,17 +145,17 @@ pub struct Row<'a> {
 pub enum Value<'a> {
     /// `null`
     Null,
-    /// A record that lacks what makes it one: its type, element type or shape.
+    /// A damaged record, which lacks its type, element type or shape.
     Damaged,
     /// A tensor.
     Tensor(TensorRecord<'a>),
-    /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
+    /// Any other value, with its recorded type: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
     Plain {
         /// The recorded type.
         type_name: &'a str,
         /// The recorded value.
         value: &'a Json,
-        /// End of the name of the file it was saved to, after the row name; `None` where it was not saved.
+        /// Part of the data file's name after the row name; `None` if the value was not saved.
         extension: Option<&'a str>,
     },
 }
@@ -164,7 +165,7 @@ pub enum Value<'a> {
 pub struct TensorRecord<'a> {
     /// Element type as written: `torch.float32`, `BFloat16`.
     pub dtype: &'a str,
-    /// The element type that this names; `None` for a name that is not known.
+    /// Element type with this name; `None` if the name is not known.
     pub element: Option<Dtype>,
     /// Shape.
     pub shape: &'a [u64],
@@ -180,7 +181,7 @@ pub struct TensorRecord<'a> {
     pub requires_grad: Option<bool>,
     /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
     pub checksum: Option<&'a str>,
-    /// Part of the data file's name after the row name, such as `.npy`; `None` where the data was not saved.
+    /// Part of the data file's name after the row name, such as `.npy`; `None` if the data was not saved.
     pub extension: Option<&'a str>,
     /// Digits that its statistics were printed with.
     pub precision: Precision,
@@ -207,7 +208,7 @@ impl Operations {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no operations.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -235,19 +236,19 @@ impl Operations {
         self.iter().flat_map(|operation| operation.leaves.iter())
     }
 
-    /// The names, to add to.
+    /// Names of operations, for adding.
     pub(super) fn names_mut(&mut self) -> &mut Texts {
         Arc::make_mut(&mut self.names)
     }
 
-    /// Keeps the names of operations once for both where they are the same.
+    /// Shares the names of operations with `other` if they are the same.
     pub(super) fn share_names(&mut self, other: &Self) {
         if self.names == other.names {
             self.names = Arc::clone(&other.names);
         }
     }
 
-    /// Gives back memory that was kept for more values.
+    /// Releases memory that was reserved for more values.
     pub(super) fn shrink_to_fit(&mut self) {
         self.names_mut().shrink_to_fit();
         self.spans.shrink_to_fit();
@@ -312,7 +313,7 @@ impl<'a> Leaves<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -329,7 +330,7 @@ impl<'a> Leaves<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Part of the row name after the operation's name; the whole name where it does not begin with that.
+    /// Part of the row name after the operation's name; the whole name if it does not start with the operation's name.
     pub fn below_operation(&self) -> &'a str {
         self.rest
     }
@@ -374,7 +375,7 @@ impl<'a> Leaf<'a> {
         self.tensor().copied()
     }
 
-    /// The record of a tensor, in its place.
+    /// Reference to the record of a tensor; `None` for anything else.
     pub fn tensor(&self) -> Option<&TensorRecord<'a>> {
         match &self.value {
             Value::Tensor(record) => Some(record),
@@ -382,12 +383,12 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// Name of the file below the data folder that a tensor was saved to; `None` where it was not.
+    /// Name of the file in the data folder that a value was saved to; `None` if it was not saved.
     pub fn data_name(self) -> Option<String> {
         Some(format!("{}{}", self.row, self.extension()?))
     }
 
-    /// End of the name of the file its data was saved to, after the row name; `None` where it was not saved.
+    /// Part of the data file's name after the row name; `None` if the value was not saved.
     pub fn extension(self) -> Option<&'a str> {
         match self.value {
             Value::Null | Value::Damaged => None,
@@ -403,14 +404,14 @@ impl<'a> TensorRecord<'a> {
         [self.max, self.min, self.mean, self.norm]
     }
 
-    /// The same as numbers; `None` where one of them is not a finite number.
+    /// Largest value, smallest value, mean and 2-norm as numbers; `None` if one of them is not a finite number.
     pub fn finite_statistics(&self) -> Option<[f64; 4]> {
         let [max, min, mean, norm] = self.statistics().map(Statistic::as_f64);
         let all = [max?, min?, mean?, norm?];
         all.iter().all(|value| value.is_finite()).then_some(all)
     }
 
-    /// Number of elements of the recorded shape, which may be nonsense: no more than [`u64::MAX`].
+    /// Number of elements of the recorded shape, limited to [`u64::MAX`] because a damaged shape may be too large.
     pub fn elements(&self) -> u64 {
         self.shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
     }

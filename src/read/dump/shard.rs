@@ -5,14 +5,14 @@ use std::ops::Range;
 /// The part of a value that one rank holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// The rank.
+    /// Rank that holds the part.
     pub rank: u64,
-    /// The axis that the value is cut along.
+    /// Axis along which the value is cut.
     pub axis: usize,
-    /// Place among the parts, and their number.
+    /// Index of the part along the axis, from 0.
     pub index: usize,
     /// Number of parts.
     pub of: usize,
-    /// Its indices along the axis, one range for each tensor that it is fused of.
+    /// Index ranges of the part along the axis, one for each tensor that it is fused of.
     pub ranges: Vec<Range<u64>>,
 }

@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
 
-/// Frames per operation, innermost first as msprobe writes them; operations may share a stack.
+/// Stack frames of each operation, innermost first as msprobe writes them. Operations may share a stack.
 pub(super) type Stacks = ByName<Arc<Vec<String>>>;
 
 /// Reads call stacks, in the form `{"0": [[operation, …], [frame, …]]}` or the older `{operation: [frame, …]}`.
 ///
-/// Entries of another shape are skipped: a stack is help, not evidence.
+/// Entries of another form are skipped, because stacks only help readers and are not judged.
 pub(super) fn stacks(source: &dyn ByteSource) -> Result<Stacks> {
     let mut stacks = ByNameBuilder::default();
     let mut parser = Parser::new(source);
@@ -46,7 +46,7 @@ fn texts(value: &Json) -> Vec<String> {
     }
 }
 
-/// Reads the module tree: operation to parent, or to `[parent, micro step]`; `null` parents are left out.
+/// Reads the module tree, which maps each operation to its parent or to `[parent, micro step]`. `null` parents are left out.
 pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
     let (mut parents, mut known) = (ByNameBuilder::default(), HashMap::<String, u32>::new());
     let mut parser = Parser::new(source);

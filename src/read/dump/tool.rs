@@ -13,12 +13,12 @@ pub enum Tool {
     Atb,
     /// Files of MindSpore's `save`.
     Saved,
-    /// None of these: tensors that are named by a path of modules or a leading number.
+    /// Any other tool, whose tensors are named by a path of modules or start with a number.
     Unknown,
 }
 
 impl Tool {
-    /// The name in results and documents.
+    /// Name of the tool in results and documents.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dumper => "sglang dumper",

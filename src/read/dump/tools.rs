@@ -1,7 +1,7 @@
-//! Dumps of tools other than msprobe (`docs/other-dumps.md`): which files are theirs, and reading a step and rank of them.
+//! Dumps of tools other than msprobe (`docs/other-dumps.md`): recognition of their files, and reading of a step and rank.
 //!
-//! A tool either writes one file per tensor, or a table or log with a row per statistic, or a tree of modules. [`recognise`]
-//! looks at one file; files of one step and rank are put together by [`ToolDump`].
+//! A tool writes one file per tensor, or a table or log with a row per statistic, or a tree of modules. [`recognise`] looks at
+//! one file; [`ToolDump`] combines the files of one step and rank.
 
 mod atb;
 mod cell;
@@ -24,7 +24,7 @@ pub use names::{Activations, activations};
 pub use part::ToolPart;
 pub use unit::ToolDump;
 
-/// The part of a tool's dump that the file at `path` is, which begins with `head`; `None` for any other file.
+/// Part of a tool's dump in the file at `path`, which begins with `head`; `None` for any other file.
 pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<ToolPart>> {
     if let Some(file) = dumper::recognise(path).or_else(|| saved::recognise(path, head)) {
         return Some(Ok(ToolPart::File(file)));
@@ -41,7 +41,7 @@ pub fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Result<Tool
     unknown::recognise(path, head, source).map(|file| Ok(ToolPart::File(file)))
 }
 
-/// The dump of an unknown tool that the members of the file at `path` are; `None` where they are something else.
+/// Dump of an unknown tool, if the members of the file at `path` are one; `None` if they are something else.
 pub fn recognise_members(path: &str, head: &[u8], source: &Source) -> Option<Result<ToolPart>> {
     unknown::recognise_members(path, head, source).map(|file| Ok(ToolPart::File(file)))
 }

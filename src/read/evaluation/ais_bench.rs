@@ -1,7 +1,7 @@
 //! Output folders of AISBench and OpenCompass: docs/formats/evaluation.md.
 //!
-//! A task is one data set. Its scores and details stand in its results, its prompts and answers in its predictions, and the
-//! version of its prompt in the summary. Rates are in percent there, and fractions here.
+//! A task is one data set. Its results hold scores and details, its predictions hold prompts and answers, and the summary holds
+//! the version of its prompt. The files give rates in percent; this module converts them to fractions.
 
 mod draft;
 mod predictions;
@@ -26,7 +26,7 @@ use predictions::Predictions;
 use results::Results;
 use summary::Summary;
 
-/// Largest difference of a rate in percent from the share of right answers, by the rounding of the rate.
+/// Largest difference, in percent, between a rate and the share of right answers that rounding of the rate explains.
 const ROUNDING: f64 = 0.006;
 
 /// Files of one model in one output folder, by data set.
@@ -81,7 +81,7 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], su
     runs
 }
 
-/// Folder of the run and the model; a file that lies elsewhere is of the folder that it lies in.
+/// Folder of the run and the model. A file in any other place belongs to the folder that holds it.
 fn place(path: &str) -> InRun<'_> {
     let known = InRun::of(path).filter(|place| ["results", "predictions"].contains(&place.part));
     known.unwrap_or_else(|| {
@@ -90,7 +90,7 @@ fn place(path: &str) -> InRun<'_> {
     })
 }
 
-/// The run of the newest folder.
+/// Builds the run of the newest folder.
 fn newest(files: &dyn Files, model: &str, mut series: BTreeMap<&str, Output<'_>>) -> Option<Run> {
     let (_, output) = series.pop_last()?;
     let mut run = build(files, model, &output);
@@ -98,7 +98,7 @@ fn newest(files: &dyn Files, model: &str, mut series: BTreeMap<&str, Output<'_>>
     Some(run)
 }
 
-/// The file that stands for a run.
+/// Path of the file that represents a run.
 fn first(output: &Output<'_>) -> Option<String> {
     let summary = output.summary.map(|(path, _)| path);
     let paths = output.results.values().chain(output.predictions.values()).copied();
@@ -126,7 +126,7 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
         let task: &mut Task = tasks.entry(name.to_owned()).or_default();
         task.version = version.map(str::to_owned);
         if let Some((metric, value)) = scores.filter(|_| !is_new) {
-            // The table repeats what stands in the results.
+            // The table repeats a score of the results.
             unread::note_number(&mut account, metric, value);
         }
         for (metric, value) in scores.into_iter().filter(|_| is_new) {
@@ -147,7 +147,7 @@ fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
     }
 }
 
-/// The data set of a file of predictions: those of a large one lie in parts, `gsm8k_0.json`.
+/// Data set of a file of predictions. The predictions of a large data set are split into parts such as `gsm8k_0.json`.
 fn of_part<'a>(stem: &'a str, known: &BTreeSet<&str>) -> &'a str {
     let part = stem.rsplit_once('_').filter(|(_, part)| part.bytes().all(|byte| byte.is_ascii_digit()));
     match part {
@@ -176,7 +176,7 @@ fn task(files: &dyn Files, sources: &Sources<'_>) -> (Task, Account) {
             Ok(read) => {
                 asked += read.drafts.len() as u64;
                 task.damages.extend(read.damages);
-                // Parts count from 0 each; what they hold stands in the details too.
+                // Every part counts its samples from 0, so parts cannot be merged; the details hold the same samples.
                 if predictions.len() == 1 {
                     merge(&mut drafts, read.drafts);
                 }
@@ -200,7 +200,7 @@ fn task(files: &dyn Files, sources: &Sources<'_>) -> (Task, Account) {
     (task, results.account)
 }
 
-/// Adds what predictions tell to what details tell. Texts come from the predictions, where the whole answer stands.
+/// Merges predictions into the samples of the details. Texts come from the predictions, which hold the whole answer.
 fn merge(drafts: &mut BTreeMap<SampleId, Draft>, read: BTreeMap<SampleId, Draft>) {
     for (id, prediction) in read {
         let known = drafts.entry(id).or_default();
@@ -224,7 +224,7 @@ fn mean(drafts: &BTreeMap<SampleId, Draft>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The metric that the details are about: the one whose value is the share of right answers, else the first rate.
+/// Metric that the details belong to: the rate whose value equals the share of right answers, else the first rate.
 fn metric_of_details(scores: &[(String, f64)], mean: Option<f64>) -> String {
     let is_share = |value: f64| mean.is_some_and(|mean| (value / 100.0 - mean).abs() < ROUNDING / 100.0);
     let fits = |(name, value): &&(String, f64)| is_rate(name) && is_share(*value);
@@ -232,7 +232,7 @@ fn metric_of_details(scores: &[(String, f64)], mean: Option<f64>) -> String {
     found.map_or_else(|| "accuracy".to_owned(), |(name, _)| name.clone())
 }
 
-/// A score as a fraction where it is a rate, unless the details show that it is one already.
+/// Converts a rate in percent to a fraction, unless the details show that it already is one. Other metrics stay as they are.
 fn fraction(metric: &str, value: f64, mean: Option<f64>) -> f64 {
     let is_fraction = mean.is_some_and(|mean| {
         (value - mean).abs() < ROUNDING / 100.0 && (value / 100.0 - mean).abs() >= ROUNDING / 100.0
@@ -240,7 +240,7 @@ fn fraction(metric: &str, value: f64, mean: Option<f64>) -> f64 {
     if is_rate(metric) && !is_fraction { value / 100.0 } else { value }
 }
 
-/// Whether a metric is a rate, by its name: all that these tools report but overlaps of texts and likelihoods.
+/// Whether a metric is a rate, by its name. All metrics of these tools are rates except text overlaps, likelihoods and times.
 fn is_rate(metric: &str) -> bool {
     const NO_RATES: [&str; 9] = ["bleu", "chrf", "ter", "perplexity", "ppl", "loss", "bpb", "bits", "time"];
     let name = metric.to_lowercase();

@@ -1,46 +1,46 @@
-//! One answer of a run, as its record tells it: what the rules of a run alone look at.
+//! One answer of a run, as recorded. Rules that look at a single run use it.
 
 use super::damage::Damage;
 use super::setting;
 use crate::read::json::Json;
 
-/// An answer while its record is at hand.
+/// An answer that borrows from its record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answer<'a> {
-    /// Step of the training that it was drawn at; `None` where there is none.
+    /// Training step at which it was generated; `None` if there is none.
     pub step: Option<u64>,
-    /// Line in its file, from 1.
+    /// Line number in its file, from 1.
     pub line: u64,
-    /// Hash of the prompt, the same within one run of the program; `None` where it was not recorded.
+    /// Hash of the prompt, comparable within one run of this program; `None` if the prompt was not recorded.
     pub prompt: Option<u64>,
-    /// The text.
+    /// Generated text.
     pub text: &'a str,
-    /// Whether it has another form than text: a call of a tool, a refusal, tokens that were not turned into text.
+    /// Whether it needs no text: a tool call, a refusal, or tokens that were not converted to text.
     pub is_textless: bool,
-    /// Reason for its end: `stop`, `length`.
+    /// Reason why the generation ended: `stop`, `length`.
     pub finish: Option<&'a str>,
-    /// Whether the end token was ignored on purpose, as measurements of speed do.
+    /// Whether the end token was ignored on purpose, as in speed measurements.
     pub ignores_end: bool,
-    /// Whether it was drawn at random, where record or settings say so.
+    /// Whether it was sampled at random; `None` if neither the record nor the settings say.
     pub is_sampled: Option<bool>,
     /// Whether one of its log-probabilities is NaN.
     pub has_nan: bool,
 }
 
-/// Account of the answers of one file, or of the rollouts of one folder.
+/// Summary of the answers of one file, or of the rollouts of one folder.
 #[derive(Debug, Default)]
 pub struct AnswerFile {
     /// Stem of the file's name, or the folder's name.
     pub task: String,
-    /// The file or folder.
+    /// Path of the file or folder.
     pub path: String,
-    /// Requests that failed, so that they have no answer.
+    /// Number of failed requests, which have no answer.
     pub failed: u64,
     /// Lines and files that cannot be read.
     pub damages: Vec<Damage>,
 }
 
-/// Whether settings of generation say that answers are drawn at random; `None` where they do not tell.
+/// Whether settings of generation make answers random; `None` if they do not say.
 pub(super) fn is_sampled(settings: &Json) -> Option<bool> {
     let number = settings.get("temperature").and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()));
     let draws = settings.get("do_sample").and_then(Json::as_bool);
@@ -56,7 +56,7 @@ pub(super) fn ignores_end(settings: &Json) -> bool {
     settings.get("ignore_eos").and_then(Json::as_bool) == Some(true)
 }
 
-/// Whether a log-probability is NaN, be it written as a text.
+/// Whether a log-probability is NaN, as a number or as a text.
 pub(super) fn is_nan(value: &Json) -> bool {
     match value {
         Json::Text(text) => text.eq_ignore_ascii_case("nan"),
@@ -64,7 +64,7 @@ pub(super) fn is_nan(value: &Json) -> bool {
     }
 }
 
-/// The text of a prompt or a message: itself, or the value as it is written.
+/// Text of a prompt or a message. A value that is not a text is written as JSON.
 pub(super) fn text_of(value: &Json) -> String {
     value.as_str().map_or_else(|| setting::canonical(value), str::to_owned)
 }

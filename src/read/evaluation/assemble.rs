@@ -1,4 +1,4 @@
-//! All files of a side to runs and generation records.
+//! Reading of all evaluation files of a side into runs and generation records.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::fetch::Files;
 /// A file of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationFile {
-    /// Its path below the side's root.
+    /// Path of the file, relative to the side's root.
     pub path: String,
     /// Its kind.
     pub kind: FileKind,
@@ -36,7 +36,7 @@ pub struct Evaluations {
     pub generations: Vec<Generations>,
 }
 
-/// Reads the evaluations that `recognised` files hold. What cannot be read is told as damage of its task, run or file.
+/// Reads the evaluations in the `recognised` files. Unreadable parts are recorded as damage of the task, run or file.
 pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     let of = |kind: FileKind| paths(recognised, kind);
     let mut runs = lm_eval::runs(files, &of(FileKind::LmEvalResults), &of(FileKind::LmEvalSamples));
@@ -55,7 +55,7 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     tell_apart(&mut runs);
     runs.sort_by(|one, other| (one.harness, &one.model, &one.path).cmp(&(other.harness, &other.model, &other.path)));
     let settings = Settings::read(files, recognised);
-    // Files of a side grant the same memory.
+    // All files of a side grant the same memory, so the first one is asked.
     let first = recognised.iter().find_map(|file| files.open(&file.path).ok());
     room::keep(&mut runs, first.map_or(u64::MAX, |source| source.memory()));
     let read = |path: &&str| match files.open(path) {
@@ -70,8 +70,9 @@ pub fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Evaluations {
     Evaluations { runs, generations }
 }
 
-/// Measures each answer of the records and rollouts among `recognised` files by `measure`, and adds it up by `add`: file by
-/// file of records, folder by folder of rollouts, in the order of steps and lines. Each file is read once and nothing of it kept.
+/// Calls `measure` with each answer of the records and rollouts among the `recognised` files, and `add` with the results. There is
+/// one sum per file of records and per folder of rollouts, in the order of steps and lines. Each file is read once, and none of it
+/// is kept.
 pub fn answers<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
@@ -101,7 +102,7 @@ pub fn answers<S: Default, T: Send>(
     all
 }
 
-/// Reads the rollouts among `recognised` files, folder by folder, and measures and adds up each answer as [`answers`] does.
+/// Reads the rollouts among the `recognised` files, folder by folder, and calls `measure` with each answer and `add` with the results.
 pub fn rollouts<S: Default, T: Send>(
     files: &dyn Files,
     recognised: &[EvaluationFile],
@@ -130,11 +131,11 @@ fn paths(recognised: &[EvaluationFile], kind: FileKind) -> Vec<&str> {
     paths
 }
 
-/// Settings of generation, by the folder that they lie in.
+/// Settings of generation, by the folder that holds them.
 struct Settings(BTreeMap<String, AnswerSettings>);
 
 impl Settings {
-    /// Reads them; what cannot be read says nothing.
+    /// Reads the settings. Unreadable files are ignored.
     fn read(files: &dyn Files, recognised: &[EvaluationFile]) -> Self {
         let read = |path: &str| {
             let source = files.open(path).ok()?;
@@ -148,7 +149,7 @@ impl Settings {
         Self(paths(recognised, FileKind::GenerationSettings).into_iter().filter_map(read).collect())
     }
 
-    /// Those of the nearest folder at or above a file.
+    /// Settings of the nearest folder at or above a file.
     fn of(&self, path: &str) -> AnswerSettings {
         let mut folder = place::split(path).0;
         loop {
@@ -163,7 +164,7 @@ impl Settings {
     }
 }
 
-/// Names models of one name after their folders, and after their files where these lie in one folder.
+/// Renames models with equal names after their folders, and after their files if they are in one folder.
 fn tell_apart(runs: &mut [Run]) {
     for name in [|run: &Run| folder(run).to_owned(), |run: &Run| without_time(&run.path)] {
         let mut counts: BTreeMap<(Harness, String), usize> = BTreeMap::new();
@@ -178,7 +179,7 @@ fn tell_apart(runs: &mut [Run]) {
     }
 }
 
-/// Folder that tells a run: of those that have folders for their parts the folder above them, and the model's own.
+/// Folder that identifies a run. If the run has folders for its parts, this is the folder above them together with the model's.
 fn folder(run: &Run) -> String {
     let (folder, _) = place::split(&run.path);
     match place::InRun::of(&run.path).filter(|_| run.harness != Harness::LmEval) {

@@ -1,13 +1,13 @@
-//! JSON in memory, walked without a copy: lines of samples are read for a few of their values only.
+//! Cursor over JSON in memory that copies nothing, because only a few values of each line of samples are needed.
 //!
-//! Python's bare `NaN`, `Infinity` and `-Infinity` are numbers. A repeated key is given every time it stands there.
+//! Python's bare `NaN`, `Infinity` and `-Infinity` are numbers. A repeated key is passed on every time it occurs.
 
 use std::borrow::Cow;
 
-/// Nesting that is followed.
+/// Deepest nesting that is read.
 const MAX_DEPTH: usize = 512;
 
-/// Place and kind of an error in JSON.
+/// Position and kind of an error in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::read) struct Fault {
     at: usize,
@@ -16,7 +16,7 @@ pub(in crate::read) struct Fault {
 }
 
 impl Fault {
-    /// Reason in words.
+    /// Message with the reason.
     pub(in crate::read) fn reason(&self) -> String {
         let found = match self.found {
             Some(byte) if byte.is_ascii_graphic() => format!("found `{}`", byte as char),
@@ -38,17 +38,17 @@ pub(in crate::read) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts before the first value of `bytes`.
+    /// Creates a cursor before the first value of `bytes`.
     pub(in crate::read) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// The error of not finding `expected` at the position.
+    /// Error that `expected` was not found at the current position.
     pub(in crate::read) fn fault(&self, expected: &'static str) -> Fault {
         Fault { at: self.at, expected, found: self.bytes.get(self.at).copied() }
     }
 
-    /// The next byte that is not white space, unread.
+    /// Next byte that is not white space, without consuming it.
     pub(in crate::read) fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
             self.at += 1;
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Demands that nothing but white space is left.
+    /// Returns an error if anything but white space is left.
     pub(in crate::read) fn end(&mut self) -> Parsed<()> {
         if self.peek().is_some() { Err(self.fault("the end of the line")) } else { Ok(()) }
     }
@@ -110,12 +110,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// All bytes from the position on.
+    /// All bytes from the current position on.
     pub(in crate::read) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Passes over a value and gives its bytes.
+    /// Skips a value and returns its bytes.
     pub(in crate::read) fn raw(&mut self) -> Parsed<&'a [u8]> {
         self.peek();
         let start = self.at;
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
         Ok(self.bytes.get(start..self.at).unwrap_or_default())
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub(in crate::read) fn skip(&mut self) -> Parsed<()> {
         self.pass(0)
     }
@@ -155,7 +155,7 @@ impl<'a> Cursor<'a> {
         self.take(b'}', "`}`")
     }
 
-    /// Passes over a number or a word.
+    /// Skips a number or a word.
     fn word(&mut self) -> Parsed<()> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
@@ -175,7 +175,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Reads a number, or a boolean as 1 and 0; `None` for any other value, which is passed over.
+    /// Reads a number, or a boolean as 1 or 0; `None` for any other value, which is skipped.
     pub(in crate::read) fn number(&mut self) -> Parsed<Option<f64>> {
         let raw = self.raw()?;
         Ok(match raw {
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Bytes between the quotes of a string, and whether an escape is among them.
+    /// Reads the bytes between the quotes of a string, and whether they contain an escape.
     fn string(&mut self) -> Parsed<(&'a [u8], bool)> {
         self.take(b'"', "`\"`")?;
         let start = self.at;
@@ -218,7 +218,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A string without its escapes; a lone surrogate stays as its escape, as everywhere in this program.
+/// Text with its escapes resolved. A lone surrogate stays as its escape, as everywhere in this program.
 fn unescape(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -245,7 +245,7 @@ fn unescape(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Reads `uXXXX`, and the escape of a low surrogate behind that of a high one; gives what follows.
+/// Reads `uXXXX`, and the escape of a low surrogate after that of a high one; returns the rest of the text.
 fn unicode<'a>(escape: &'a str, plain: &mut String) -> Option<&'a str> {
     let unit = |text: &str| {
         let digits = text.get(1..5).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));

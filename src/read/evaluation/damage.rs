@@ -3,9 +3,9 @@
 /// Damage of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Line, from 1; `None` where the whole file cannot be read.
+    /// Line number, from 1; `None` if the damage is not that of one line.
     pub line: Option<u64>,
     /// Reason, in English, as readers give it.
     pub reason: String,

@@ -1,10 +1,10 @@
-//! Digests of texts, so that they need not stay in memory. They are compared within one run of the program only.
+//! Digests of texts, so that the texts need not stay in memory. Digests are comparable only within one run of this program.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use super::cursor::{Cursor, Parsed};
 
-/// A digest that grows.
+/// Digest of a sequence of texts.
 #[derive(Default)]
 pub(super) struct Digest {
     hasher: DefaultHasher,
@@ -19,14 +19,14 @@ impl Digest {
         digest.finish().unwrap_or_default()
     }
 
-    /// Adds a text; where it begins and ends counts.
+    /// Adds a text. The boundaries between texts are part of the digest.
     pub(super) fn add(&mut self, text: &str) {
         self.texts += 1;
         self.hasher.write(text.as_bytes());
         self.hasher.write_u64(text.len() as u64);
     }
 
-    /// Adds a JSON value: a text as it reads, anything else as it is written.
+    /// Adds a JSON value: a string without its escapes, any other value as it is written.
     pub(super) fn value(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
         if cursor.peek() == Some(b'"') {
             self.add(&cursor.text()?);
@@ -36,7 +36,7 @@ impl Digest {
         Ok(())
     }
 
-    /// The digest; `None` where nothing was added.
+    /// Returns the digest; `None` if nothing was added.
     pub(super) fn finish(&self) -> Option<u64> {
         (self.texts > 0).then(|| self.hasher.finish())
     }

@@ -4,15 +4,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
 
-/// Largest document that is held in memory.
+/// Largest document that is read into memory, in bytes.
 const MAX_BYTES: u64 = 128 << 20;
-/// Mark at the start of a text in UTF-8.
+/// Byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Parses a JSON document, which may begin with a mark.
+/// Parses a JSON document, which may begin with a byte order mark.
 ///
 /// # Errors
-/// A document that is too large or damaged.
+/// If the document is too large or damaged.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Json> {
     check_size(source)?;
     let mut parser = Parser::at(source, start(source)?);
@@ -21,10 +21,10 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Json> {
     Ok(value)
 }
 
-/// Refuses what is too large.
+/// Checks the size of a document.
 ///
 /// # Errors
-/// More bytes than a document may have.
+/// If the document has too many bytes.
 pub(super) fn check_size(source: &dyn ByteSource) -> Result<()> {
     if source.len() > MAX_BYTES {
         let message = format!("{} bytes, and results are read up to {MAX_BYTES}", source.len());
@@ -33,7 +33,7 @@ pub(super) fn check_size(source: &dyn ByteSource) -> Result<()> {
     Ok(())
 }
 
-/// Offset of the first byte behind a mark.
+/// Offset of the first byte after a byte order mark; 0 if there is none.
 ///
 /// # Errors
 /// Those of reading the source.

@@ -1,6 +1,6 @@
 //! Output folders of evalscope: docs/formats/evaluation.md.
 //!
-//! A task is one subset of a benchmark. Its samples are the lines of its reviews, its scores stand in the benchmark's report.
+//! A task is one subset of a benchmark. Its samples are the lines of its reviews, and its scores are in the benchmark's report.
 
 mod config;
 mod report;
@@ -64,7 +64,7 @@ pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], review
     runs
 }
 
-/// Folder of the run and the model; a file that lies elsewhere is of the folder that it lies in.
+/// Folder of the run and the model. A file in any other place belongs to the folder that holds it.
 fn place(path: &str) -> InRun<'_> {
     let known = InRun::of(path).filter(|place| ["reports", "reviews"].contains(&place.part));
     known.unwrap_or_else(|| {
@@ -124,7 +124,7 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
     }
 }
 
-/// The task of each file of reviews; one that no report names is a task of its own.
+/// Task of each file of reviews. A file that matches no task of a report becomes a task of its own.
 fn matched(stems: &[&str], tasks: &BTreeMap<String, Task>) -> Vec<String> {
     let mut open = Names::of(tasks.keys().map(String::as_str));
     let mut names: Vec<Option<String>> = stems.iter().map(|stem| open.exact(stem)).collect();

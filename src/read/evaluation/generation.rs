@@ -1,7 +1,7 @@
 //! Generation records, one JSON object per line: docs/formats/evaluation.md.
 //!
-//! Output files of batches, responses of a server with the prompt beside, and dumps of vLLM. Only the first answer of a
-//! record counts.
+//! These are output files of batches, responses of a server together with the prompt, and dumps of vLLM. Only the first answer of
+//! a record counts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::tokens::{AnswerSettings, Generation, Generations, Token};
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json};
 
-/// Tokens of a file that are held in memory, each with its alternatives.
+/// Most tokens of a file that are held in memory, each with its alternatives.
 const MOST_TOKENS: usize = 2_000_000;
 
 /// Reads a file of records.
@@ -50,7 +50,7 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
     Generations { task, path, records, settings: AnswerSettings::default(), damages }
 }
 
-/// Measures each answer of a file by `measure`, in the order of the lines. Nothing of an answer is kept.
+/// Calls `measure` with each answer of a file, and `take` with the results in the order of the lines. No answer is kept.
 pub(super) fn answers<T: Send>(
     path: &str,
     source: &dyn ByteSource,
@@ -74,7 +74,7 @@ pub(super) fn answers<T: Send>(
     AnswerFile { task: place::stem(path).to_owned(), path: path.to_owned(), failed, damages }
 }
 
-/// Reads a record; its tokens only where they are asked for.
+/// Reads a record. Its tokens are read only if `with_tokens`.
 fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation, String> {
     if record.as_object().is_none() {
         return Err("expected a JSON object, found another value".to_owned());
@@ -114,8 +114,8 @@ fn generation(record: &Json, line: u64, with_tokens: bool) -> Result<Generation,
     })
 }
 
-/// Number of log-probabilities in a value that are NaN, of which `is_below` says that it stands below their key. One of minus
-/// infinity is that of a token that was ruled out.
+/// Number of log-probabilities in a value that are NaN. `is_below` says that the value is below a key of log-probabilities. Minus
+/// infinity is a valid value, for a token that was ruled out.
 fn broken(value: &Json, is_below: bool) -> u64 {
     match value {
         Json::Object(entries) => entries
@@ -128,7 +128,7 @@ fn broken(value: &Json, is_below: bool) -> u64 {
     }
 }
 
-/// Whether a key names a token, whose text may be any.
+/// Whether a key holds the text of a token, which may be any text, even `nan`.
 fn is_token(key: &str) -> bool {
     matches!(key, "token" | "decoded_token" | "text")
 }
@@ -141,7 +141,7 @@ fn finish(choice: &Json) -> Option<String> {
     choice.get("finish_reason").and_then(Json::as_str).map(str::to_owned)
 }
 
-/// An output of vLLM: log-probabilities by the id of the token.
+/// Reads an output of vLLM, whose log-probabilities are keyed by token id.
 fn vllm(record: Generation, output: &Json, with_tokens: bool) -> Generation {
     let text = output.get("text").and_then(Json::as_str).unwrap_or_default().to_owned();
     let list = |key: &str| output.get(key).and_then(Json::as_array).unwrap_or_default();
@@ -167,7 +167,7 @@ fn vllm(record: Generation, output: &Json, with_tokens: bool) -> Generation {
     Generation { text, tokens, ..record }
 }
 
-/// A choice of a completion or a chat.
+/// Reads a choice of a completion or a chat.
 fn of_choice(record: Generation, choice: &Json, with_tokens: bool) -> Generation {
     let message = choice.get("message");
     let text = choice.get("text").or(message.and_then(|message| message.get("content")));
@@ -186,7 +186,7 @@ fn of_choice(record: Generation, choice: &Json, with_tokens: bool) -> Generation
     Generation { text, tokens, ..record }
 }
 
-/// The text of a message: itself, or that of its parts.
+/// Text of a message, which is a string or a list of parts.
 fn written(content: &Json) -> String {
     let part = |part: &Json| part.get("text").and_then(Json::as_str).map(str::to_owned);
     match content {
@@ -196,13 +196,13 @@ fn written(content: &Json) -> String {
     }
 }
 
-/// The thoughts of a message that ends before its answer.
+/// Reasoning text of a message that ended before its answer.
 fn reasoning(message: &Json) -> Option<String> {
     let thoughts = ["reasoning_content", "reasoning"].into_iter().filter_map(|key| message.get(key)?.as_str());
     thoughts.map(str::to_owned).next()
 }
 
-/// Whether a message calls a tool or refuses, and needs no text.
+/// Whether a message is a tool call or a refusal, which needs no text.
 fn is_call(message: &Json) -> bool {
     let is_there = |key: &str| match message.get(key) {
         Some(Json::Array(items)) => !items.is_empty(),
@@ -216,7 +216,7 @@ fn characters(text: &str) -> Vec<Token> {
     text.chars().map(|character| Token { name: character.to_string(), ..Token::default() }).collect()
 }
 
-/// A token of a chat: its text, or its bytes where they are a part of a character.
+/// Name of a token of a chat: its text, or its bytes if they are only a part of a character.
 fn chat_name(token: &Json) -> Option<String> {
     let name = token.get("token").and_then(Json::as_str)?;
     let bytes = token.get("bytes").and_then(Json::as_array).filter(|_| name.contains('\u{fffd}'));

@@ -1,21 +1,21 @@
-//! Kinds of files, told by their first bytes.
+//! Kinds of evaluation files, recognised by their first bytes.
 //!
-//! A file whose first bytes say nothing, because it is empty or damaged, is known by its name and place alone, where these
-//! leave no doubt: such a file is damage and no absence.
+//! An empty or damaged file is recognised by its name and folder if these leave no doubt. Such a file is then reported as damaged,
+//! not as missing.
 
 use super::cursor::{Cursor, Fault, Parsed};
 use super::place::{self, InRun};
 use crate::fetch::Files;
 
-/// Lines that are looked at.
+/// Number of lines that are inspected.
 const LINES: usize = 8;
 /// Name of a file with settings of generation.
 const SETTINGS: &str = "generation_config.json";
-/// Files below a folder that are looked at to tell what its settings are for, and bytes of each.
+/// Most files in a folder that are inspected to decide what its settings belong to.
 const LOOKED_AT: usize = 8;
 const HEAD: usize = 16 * 1024;
 
-/// Content of a file of an evaluation.
+/// Kind of a file of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
     /// Results of lm-evaluation-harness.
@@ -38,14 +38,14 @@ pub enum FileKind {
     Generations,
     /// Rollouts of verl.
     Rollouts,
-    /// Settings of generation beside records or rollouts.
+    /// Settings of generation in a folder of records or rollouts.
     GenerationSettings,
-    /// A file that says nothing which another one does not say: predictions of evalscope, a summary as text.
+    /// A file that only repeats other files: predictions of evalscope, a summary as text.
     Other,
 }
 
 impl FileKind {
-    /// All of them.
+    /// All kinds of files.
     pub const ALL: [Self; 12] = [
         Self::LmEvalResults,
         Self::LmEvalSamples,
@@ -61,7 +61,7 @@ impl FileKind {
         Self::Other,
     ];
 
-    /// Kind in the table of artifacts.
+    /// Name of the kind in the table of artifacts.
     pub fn name(self) -> &'static str {
         match self {
             Self::LmEvalResults => "lm-eval results",
@@ -80,7 +80,7 @@ impl FileKind {
     }
 }
 
-/// The kind of the file at `path` below `files`, whose first bytes are `head`; `None` where it is no file of an evaluation.
+/// Kind of the file at `path` in `files`, whose first bytes are `head`; `None` if it is not a file of an evaluation.
 pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     match text.first() {
@@ -91,7 +91,7 @@ pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind>
     }
 }
 
-/// The kind of a text that is no JSON.
+/// Kind of a text that is not JSON.
 fn of_text(text: &[u8]) -> Option<FileKind> {
     let line = text.split(|byte| *byte == b'\n').next()?.trim_ascii_end();
     let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
@@ -106,7 +106,7 @@ fn of_text(text: &[u8]) -> Option<FileKind> {
     is_config.then_some(FileKind::EvalScopeConfig)
 }
 
-/// The kind of a file that begins as a JSON object.
+/// Kind of a file that begins with a JSON object.
 fn of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
     let outline = Outline::of(text);
     if let Some(kind) = outline.kind(path) {
@@ -122,7 +122,8 @@ fn of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
     of_lines(text, path).or_else(|| of_place(path, files))
 }
 
-/// Whether a folder holds answers, in itself or below, so that settings in it are theirs. A model's folder holds none.
+/// Whether the folder of the file at `path` or a subfolder holds answers, so that the settings belong to them. A model's folder has
+/// settings too, but no answers.
 fn is_beside_answers(path: &str, files: &dyn Files) -> bool {
     let (folder, _) = place::split(path);
     let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -142,7 +143,7 @@ fn is_beside_answers(path: &str, files: &dyn Files) -> bool {
     })
 }
 
-/// The kind of the first of some lines that has one: the lines before may be damaged.
+/// Kind of the first of some lines that has a kind. Lines before it may be damaged.
 fn of_lines(text: &[u8], path: &str) -> Option<FileKind> {
     let objects = text.split(|byte| *byte == b'\n').take(LINES).skip(1).filter(|line| line.starts_with(b"{"));
     let mut kinds = objects.filter_map(|line| Outline::of(line).kind(path));
@@ -158,16 +159,16 @@ fn of_lines(text: &[u8], path: &str) -> Option<FileKind> {
     })
 }
 
-/// Keys of an object, as far as it is there.
+/// Top-level keys of an object that may be cut short.
 struct Outline<'a> {
     entries: Vec<Entry<'a>>,
-    /// Whether the object ends.
+    /// Whether the object is complete.
     is_whole: bool,
 }
 
 struct Entry<'a> {
     key: String,
-    /// The value from its first byte on; it may be cut.
+    /// All bytes from the start of the value on; the value may be cut short.
     value: &'a [u8],
     is_scalar: bool,
 }
@@ -194,7 +195,7 @@ impl<'a> Outline<'a> {
         self.get(key).is_some()
     }
 
-    /// Number of `keys` that are there.
+    /// Number of `keys` that the object has.
     fn count(&self, keys: &[&str]) -> usize {
         keys.iter().filter(|key| self.has(key)).count()
     }
@@ -242,7 +243,7 @@ impl<'a> Outline<'a> {
         self.get(key).is_some_and(|value| value.starts_with(b"\""))
     }
 
-    /// Whether this is a line of rollouts; of one that is cut within its texts the name of the file, a step, tells it.
+    /// Whether this is a line of rollouts. If the line is cut within its texts, the file's name, which is a step, decides.
     fn is_rollout(&self, path: &str) -> bool {
         let is_step = || place::stem(path).bytes().all(|byte| byte.is_ascii_digit()) && path.ends_with(".jsonl");
         let is_told = if self.is_whole {
@@ -250,17 +251,17 @@ impl<'a> Outline<'a> {
         } else {
             is_step()
         };
-        // Records of fine-tuning have an instruction beside input and output.
+        // Records for fine-tuning have an instruction in addition to input and output.
         is_told && self.is_text("input") && self.is_text("output") && !self.has("instruction")
     }
 
-    /// Whether this is a results file of lm-evaluation-harness; of one that is cut within its scores they tell it.
+    /// Whether this is a results file of lm-evaluation-harness. If the file is cut within its scores, these scores decide.
     fn is_lm_eval_results(&self) -> bool {
         const BESIDE: [&str; 6] = ["configs", "group_subtasks", "higher_is_better", "n-samples", "n-shot", "versions"];
         let scores = self.get("results").filter(|value| value.starts_with(b"{")).map(Outline::of);
         scores.is_some_and(|scores| {
             let beside = self.count(&BESIDE);
-            // Before version 0.4 a score had no filter behind a comma, and its error beside it.
+            // Before version 0.4 the name of a score had no filter after a comma; its error had the ending `_stderr`.
             let is_score =
                 |entry: &Entry<'_>| entry.key.contains(',') || entry.key == "alias" || entry.key.ends_with("_stderr");
             let has_scores = || scores.entries.iter().any(|task| Outline::of(task.value).entries.iter().any(is_score));
@@ -268,7 +269,7 @@ impl<'a> Outline<'a> {
         })
     }
 
-    /// Results with details, or predictions by index.
+    /// Kind of results with details, or of predictions keyed by index.
     fn of_entries(&self) -> Option<FileKind> {
         const DETAIL: [&str; 5] = ["correct", "origin_prediction", "predictions", "prompt", "references"];
         let first = |value: &'a [u8]| -> Option<Outline<'a>> {
@@ -301,13 +302,13 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The first object in an object or a list.
+/// First object in an object or a list, as all bytes from its start on.
 fn first_object<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     let mut found = None;
     let mut look = |cursor: &mut Cursor<'a>| -> Parsed<()> {
         if cursor.peek() == Some(b'{') {
             found = Some(cursor.rest());
-            // The rest is of no interest.
+            // Stop here, because the rest is not needed.
             let stop: Fault = cursor.fault("nothing more");
             return Err(stop);
         }
@@ -320,7 +321,7 @@ fn first_object<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     found
 }
 
-/// Whether the path of some file that is not empty begins so.
+/// Whether any file that is not empty has a path beginning with `start`.
 fn has_below(files: &dyn Files, start: &str) -> bool {
     let list = files.list();
     let first = list.partition_point(|entry| entry.path.as_str() < start);
@@ -332,7 +333,8 @@ fn below(root: &str, path: &str) -> String {
     if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
 }
 
-/// Whether a file lies where AISBench puts results: without details they are a number by name, as many things are.
+/// Whether a file is in the folder where AISBench puts results. Results without details are only numbers by name, like many other
+/// files, so the folder decides.
 fn is_in_results(path: &str, files: &dyn Files) -> bool {
     let Some(place) = InRun::of(path).filter(|place| place.part == "results" && path.ends_with(".json")) else {
         return false;
@@ -340,7 +342,7 @@ fn is_in_results(path: &str, files: &dyn Files) -> bool {
     has_below(files, &below(place.root, "predictions/")) || has_below(files, &below(place.root, "summary/"))
 }
 
-/// The kind of an empty or damaged file by its name and place.
+/// Kind of an empty or damaged file, by its name and folder.
 fn of_place(path: &str, files: &dyn Files) -> Option<FileKind> {
     if let Some((stem, _)) = place::timed(path) {
         return match stem {

@@ -3,11 +3,11 @@
 use crate::error::Result;
 use crate::fetch::ByteSource;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BLOCK: usize = 4 << 20;
-/// Longest line; a longer one is damage.
+/// Longest line in bytes; a longer one counts as damage.
 pub(in crate::read) const MAX_LINE: usize = 16 << 20;
-/// Mark at the start of a text in UTF-8.
+/// Byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One line that is not empty.
@@ -17,26 +17,26 @@ pub(in crate::read) struct Line<'a> {
     pub(in crate::read) number: u64,
     /// Offset of its first byte in the file.
     pub(in crate::read) offset: u64,
-    /// Its bytes without the line break; `None` where it is longer than [`MAX_LINE`].
+    /// Its bytes without the line break; `None` if it is longer than [`MAX_LINE`].
     pub(in crate::read) bytes: Option<&'a [u8]>,
 }
 
 /// State between two blocks.
 struct Reading {
-    /// Begin of a line whose end is not read yet.
+    /// Beginning of a line whose end is not read yet.
     kept: Vec<u8>,
     /// Offset of `kept` in the file.
     offset: u64,
     /// Number of the next line.
     number: u64,
-    /// Whether the line was too long, so that its rest is passed over.
+    /// Whether the current line was too long, so that its rest is skipped.
     is_passing: bool,
 }
 
-/// Reads `source` to its end, calling `block` with some lines at a time.
+/// Reads `source` to its end and calls `block` with some lines at a time.
 ///
 /// # Errors
-/// Those of reading the source; what stood before was given.
+/// Those of reading the source. All lines before the error were passed to `block`.
 pub(in crate::read) fn for_each_block(source: &dyn ByteSource, mut block: impl FnMut(&[Line<'_>])) -> Result<()> {
     let mut next = 0;
     let mut reading = Reading { kept: Vec::new(), offset: 0, number: 1, is_passing: false };
@@ -53,7 +53,7 @@ pub(in crate::read) fn for_each_block(source: &dyn ByteSource, mut block: impl F
 }
 
 impl Reading {
-    /// Gives the lines that are complete and keeps the rest; `known` bytes hold no line break.
+    /// Passes complete lines on and keeps the rest. The first `known` bytes hold no line break.
     fn give(&mut self, is_last: bool, known: usize, block: &mut impl FnMut(&[Line<'_>])) {
         let bytes = std::mem::take(&mut self.kept);
         let mut lines = Vec::new();
@@ -81,7 +81,7 @@ impl Reading {
         self.kept = bytes.get(start..).unwrap_or_default().to_vec();
     }
 
-    /// The line between two places, unless it is blank; counts it.
+    /// Counts the line between two positions and returns it, unless it is blank.
     fn line<'a>(&mut self, bytes: &'a [u8], start: usize, end: usize) -> Option<Line<'a>> {
         let number = self.number;
         self.number += 1;

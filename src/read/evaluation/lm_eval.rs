@@ -24,13 +24,13 @@ type Series<'a> = BTreeMap<(Option<&'a str>, &'a str), Option<Results>>;
 /// Samples files of a folder, by time.
 type ByTime<'a> = BTreeMap<Option<&'a str>, Vec<&'a str>>;
 
-/// The runs that `results` and `samples` files belong to.
+/// Builds the runs that the files of `results` and `samples` belong to.
 pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec<Run> {
     let mut series: BTreeMap<(&str, String), Series<'_>> = BTreeMap::new();
     for path in results {
         let (folder, _) = place::split(path);
         let (stem, time) = stem_and_time(path);
-        // Two models may share a stem that the user chose.
+        // Two models may share a file stem that the user chose, so the model's name is part of the key.
         let read = (stem != "results").then(|| read_results(files, path).ok()).flatten();
         let model = read.as_ref().and_then(|read| read.model.clone()).unwrap_or_default();
         series.entry((folder, format!("{stem}/{model}"))).or_default().insert((time, path), read);
@@ -40,7 +40,7 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec
         let of_folder = by_folder.entry(place::split(path).0).or_default();
         of_folder.entry(stem_and_time(path).1).or_default().push(path);
     }
-    // A results file that was renamed, or none at all: its samples are the newest of no other one.
+    // For a renamed results file without a time, the newest samples that belong to no other results file are used.
     let mut free = by_folder.clone();
     for path in results {
         let (_, time) = stem_and_time(path);
@@ -69,7 +69,7 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec
     runs
 }
 
-/// Stem of a results file without its time, and the time.
+/// File stem without the time at its end, and the time.
 fn stem_and_time(path: &str) -> (&str, Option<&str>) {
     match place::timed(path) {
         Some((stem, time)) => (stem, Some(time)),
@@ -82,7 +82,7 @@ fn read_results(files: &dyn Files, path: &str) -> Result<Results, Damage> {
     read.map_err(|error| Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() })
 }
 
-/// A run of what its results say and its samples hold.
+/// Builds a run from its results and its files of samples.
 fn build(files: &dyn Files, folder: &str, path: String, results: Result<Results, Damage>, samples: &[&str]) -> Run {
     let (mut results, damages) = match results {
         Ok(results) => (results, Vec::new()),
@@ -118,7 +118,7 @@ fn build(files: &dyn Files, folder: &str, path: String, results: Result<Results,
     }
 }
 
-/// The task in the name of a samples file.
+/// Name of the task in the name of a samples file.
 fn sample_stem(path: &str) -> &str {
     let (stem, _) = stem_and_time(path);
     stem.strip_prefix("samples_").unwrap_or(stem)
@@ -140,7 +140,7 @@ fn gather_from(path: &Arc<str>, source: &Source) -> Gathered {
 }
 
 fn add(task: &mut Task, mut gathered: Gathered) {
-    // Lines of older versions name no filter, and are under the only one.
+    // Lines of older versions name no filter; they belong to the only filter of the task.
     if let Some(samples) = gathered.samples.by_filter.remove(&None) {
         let filters: BTreeSet<&Option<String>> = task.scores.keys().map(|name| &name.filter).collect();
         let only = filters.first().filter(|_| filters.len() == 1).map(|filter| (*filter).clone());

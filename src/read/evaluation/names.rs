@@ -1,18 +1,18 @@
-//! Names of tasks, found by the names of their files.
+//! Matching of the names of files with the names of tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::place;
 
-/// Tasks that no file was found for yet.
+/// Tasks that are not matched with a file yet.
 pub(super) struct Names<'a> {
     free: BTreeSet<&'a str>,
-    /// The same by their letters and digits, which a file's name keeps.
+    /// The same tasks by the letters and digits of their names. Only these are preserved in a file's name.
     plain: BTreeMap<String, BTreeSet<&'a str>>,
 }
 
 impl<'a> Names<'a> {
-    /// Of all tasks.
+    /// Creates the set of all tasks, none of which is matched.
     pub(super) fn of(tasks: impl Iterator<Item = &'a str>) -> Self {
         let mut names = Self { free: BTreeSet::new(), plain: BTreeMap::new() };
         for task in tasks {
@@ -22,12 +22,12 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// The tasks that are left.
+    /// Names of the unmatched tasks.
     pub(super) fn free(&self) -> impl Iterator<Item = &'a str> {
         self.free.iter().copied()
     }
 
-    /// Takes a task out; false where it is not there.
+    /// Removes a task; returns false if it is not in the set.
     pub(super) fn take(&mut self, task: &str) -> bool {
         if let Some(alike) = self.plain.get_mut(&place::plain(task)) {
             alike.remove(task);
@@ -35,12 +35,12 @@ impl<'a> Names<'a> {
         self.free.remove(task)
     }
 
-    /// Takes out the task of this name.
+    /// Removes and returns the task of this name.
     pub(super) fn exact(&mut self, stem: &str) -> Option<String> {
         self.take(stem).then(|| stem.to_owned())
     }
 
-    /// Takes out the only task whose letters and digits are those of `stem`.
+    /// Removes and returns the only task that has the same letters and digits as `stem`.
     pub(super) fn alike(&mut self, stem: &str) -> Option<String> {
         let alike = self.plain.get(&place::plain(stem)).filter(|alike| alike.len() == 1)?;
         let task = alike.first()?.to_string();

@@ -1,4 +1,4 @@
-//! Places of files: which of them one run of a harness wrote.
+//! Parts of paths, and the run of a harness that a file belongs to.
 
 /// Folder and name of a path.
 pub(super) fn split(path: &str) -> (&str, &str) {
@@ -16,7 +16,7 @@ pub(super) fn stem(path: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Length of `2026-11-22T11-55-08` at the start of `text`, with its fraction of a second; `None` where it is no time.
+/// Length of a time such as `2026-11-22T11-55-08` at the start of `text`, including a fraction of a second; `None` if there is none.
 fn time_len(text: &str) -> Option<usize> {
     const FORM: &[u8] = b"dddd-dd-ddTdd-dd-dd";
     let bytes = text.as_bytes();
@@ -29,7 +29,7 @@ fn time_len(text: &str) -> Option<usize> {
     Some(if fraction > 0 { FORM.len() + 1 + fraction } else { FORM.len() })
 }
 
-/// Splits a file's stem before the time at its end: `samples_town_2026-11-22T11-55-08.26`.
+/// Splits the stem of a file such as `samples_town_2026-11-22T11-55-08.26` into the name and the time at its end.
 pub(super) fn timed(path: &str) -> Option<(&str, &str)> {
     let name = split(path).1;
     let name = [".jsonl", ".json"].iter().find_map(|ending| name.strip_suffix(ending))?;
@@ -37,19 +37,19 @@ pub(super) fn timed(path: &str) -> Option<(&str, &str)> {
     (time_len(time) == Some(time.len())).then_some((before, time))
 }
 
-/// Whether a folder is named after a time, as `20261122_122255`.
+/// Whether the name of a folder is a time such as `20261122_122255`.
 pub(super) fn is_time(folder: &str) -> bool {
     let (day, time) = folder.split_once('_').unwrap_or_default();
     day.len() == 8 && time.len() == 6 && day.bytes().chain(time.bytes()).all(|byte| byte.is_ascii_digit())
 }
 
-/// Folder that holds the runs of which `root` is one: the folder above a time, else the run itself.
+/// Folder of the series of runs that `root` belongs to: the folder above a folder named after a time, else `root` itself.
 pub(super) fn series(root: &str) -> &str {
     let (above, name) = split(root);
     if is_time(name) { above } else { root }
 }
 
-/// A file of a run whose folders tell what it holds: `<root>/<part>/<model>/<name>`.
+/// Folders of a file in a run: `<root>/<part>/<model>/<name>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InRun<'a> {
     /// Folder of the run; empty at the side's own root.
@@ -61,7 +61,7 @@ pub(super) struct InRun<'a> {
 }
 
 impl<'a> InRun<'a> {
-    /// Of a path that is deep enough.
+    /// Splits a path; `None` if it has too few folders.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let (folder, _) = path.rsplit_once('/')?;
         let (above, model) = folder.rsplit_once('/')?;
@@ -70,7 +70,7 @@ impl<'a> InRun<'a> {
     }
 }
 
-/// Name of a task as it may stand in the name of a file: letters and digits count.
+/// Letters and digits of a task's name, in lower case. Only these are preserved in the name of a file.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Questions of a task with the answers of the model: its samples.
+//! Samples of a task: its questions with the answers of the model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,39 +8,39 @@ use crate::kind::SampleId;
 /// Samples of a task, under all filters.
 #[derive(Debug, Default)]
 pub struct Samples {
-    /// The samples by filter, in order of id; filters without a name are `None`.
+    /// Samples by filter, in order of id. The key is `None` if the harness has no filter.
     pub by_filter: BTreeMap<Option<String>, Vec<Sample>>,
 }
 
-/// One question with its answer. Texts stay in the file and are read again where they are shown.
+/// One question with its answer. Its texts stay in the file and are read again when they are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Identity within task and filter.
     pub id: SampleId,
-    /// Digest of the document; `None` where the harness has none.
+    /// Digest of the document; `None` if the harness has none.
     pub document: Option<u64>,
-    /// Digest of everything the model was asked; `None` where prompts were not kept.
+    /// Digest of the whole prompt; `None` if prompts were not recorded.
     pub prompt: Option<u64>,
-    /// Digest of the answer's text; `None` where there is no text, as of log-likelihoods.
+    /// Digest of the answer's text; `None` if there is no text, as for log-likelihoods.
     pub answer: Option<u64>,
     /// Value of each metric.
     pub values: BTreeMap<String, Value>,
     /// Whether the harness could not compute its values, so that none of them counts.
     pub is_failed: bool,
-    /// Place of its texts.
+    /// Place of its texts in a file.
     pub texts: TextPlace,
 }
 
 /// Value of a metric for one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number, or 0 and 1 for wrong and right.
+    /// A number; for right and wrong answers 1 and 0.
     Number(f64),
-    /// A log-likelihood with the words or bytes that it covers, of a perplexity.
+    /// A log-likelihood for a perplexity, with the number of words or bytes that it covers.
     Likelihood {
         /// Natural logarithm of the likelihood.
         log: f64,
-        /// Words or bytes.
+        /// Number of words or bytes.
         size: f64,
     },
     /// A metric of the whole corpus, which has no value per sample.
@@ -52,7 +52,7 @@ pub enum Value {
 pub enum TextPlace {
     /// One JSON object in a file: a line, or an entry of a larger object.
     Line {
-        /// The file.
+        /// Path of the file.
         path: Arc<str>,
         /// Offset of the object in bytes.
         offset: u64,
@@ -68,6 +68,6 @@ pub struct SampleTexts {
     pub question: String,
     /// The model's answer as it was generated.
     pub answer: String,
-    /// The answer that was expected.
+    /// The expected answer.
     pub target: String,
 }

@@ -1,6 +1,6 @@
 //! Rollouts of verl, `<step>.jsonl` with `input`, `output`, `gts`, `score` and `step`: docs/formats/evaluation.md.
 //!
-//! Answers to one prompt at one step are a set: they are drawn at random, and their order says nothing.
+//! Answers to one prompt at one step are a set, because they are sampled at random and their order has no meaning.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use crate::kind::SampleId;
 use crate::read::account::Account;
 use crate::read::json::{self, Json};
 
-/// The metric of rollouts.
+/// Name of the metric of rollouts.
 pub(super) const SCORE: &str = "score";
-/// Name of rollouts that lie in a side's own root.
+/// Name of rollouts in the root of a side.
 const NAMELESS: &str = "rollouts";
-/// Characters of a prompt that are kept.
+/// Number of characters of a prompt that are kept.
 const PROMPT: usize = 2000;
-/// Prompts of a folder's rollouts, over all steps.
+/// Most prompts of a folder's rollouts, over all steps.
 const MOST_GROUPS: usize = 2_000_000;
 
 /// One line of rollouts.
@@ -40,7 +40,7 @@ struct Rollout<'a> {
     step: Option<u64>,
 }
 
-/// Parts of a line that are kept.
+/// Parts of a line that are kept in memory.
 struct Kept {
     step: u64,
     input: u64,
@@ -48,28 +48,28 @@ struct Kept {
     truth: Option<u64>,
     score: Option<f64>,
     characters: u64,
-    /// The prompt, of the first line of a file.
+    /// Prompt of the first line of a file; `None` for other lines.
     prompt: Option<String>,
     texts: TextPlace,
 }
 
-/// An answer with its score, as rollouts of two runs are held against each other.
+/// An answer with its score, for the comparison of the rollouts of two runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolloutRecord {
     /// Hash of the answer.
     pub output: u64,
-    /// Hash of the expected answer; `None` where none is written.
+    /// Hash of the expected answer; `None` if there is none.
     pub truth: Option<u64>,
-    /// Its score; `None` where none is written.
+    /// Its score; `None` if there is none.
     pub score: Option<f64>,
-    /// Characters of the answer.
+    /// Number of characters of the answer.
     pub characters: u64,
 }
 
 /// Rollouts of one step.
 #[derive(Debug, Default)]
 pub struct RolloutStep {
-    /// Answers by a hash of their prompt; several answers to one are a set.
+    /// Answers by the hash of their prompt. Several answers to one prompt are a set.
     pub prompts: BTreeMap<u64, Vec<RolloutRecord>>,
     /// Beginning of the first prompt.
     pub first_prompt: String,
@@ -85,12 +85,12 @@ struct Group {
     outputs: u64,
 }
 
-/// Rollouts of one folder, read.
+/// Rollouts of one folder.
 #[derive(Debug)]
 pub struct Rollouts {
     /// The rollouts as a run with one task, whose samples are the prompts of each step.
     pub run: Run,
-    /// Account of their answers.
+    /// Summary of their answers.
     pub account: AnswerFile,
     /// The answers by step.
     pub steps: BTreeMap<u64, RolloutStep>,
@@ -104,13 +104,13 @@ impl Default for Rollouts {
 }
 
 impl Rollouts {
-    /// Whether settings beside them say that nothing was drawn at random.
+    /// Whether settings in their folder say that answers were not sampled at random.
     pub fn is_greedy(&self) -> bool {
         !self.run.tasks.is_empty() && self.run.tasks.values().all(|task| !task.is_sampled)
     }
 }
 
-/// Paths by the folder that they lie in; the files of a folder are steps of one training.
+/// Groups paths by folder. The files of a folder are the steps of one training.
 pub(super) fn by_folder<'a>(paths: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in paths {
@@ -122,12 +122,12 @@ pub(super) fn by_folder<'a>(paths: &[&'a str]) -> BTreeMap<&'a str, Vec<&'a str>
     folders
 }
 
-/// The step that a file is named after.
+/// Step in the name of a file.
 fn step_of(path: &str) -> Option<u64> {
     place::stem(path).parse().ok()
 }
 
-/// Measures each answer of a folder's files by `measure`, in order of step and line.
+/// Calls `measure` with each answer of a folder's files, and `take` with the results in order of step and line.
 pub(super) fn answers<T: Send>(
     files: &dyn Files,
     (folder, paths): (&str, &[&str]),
@@ -145,7 +145,7 @@ pub(super) fn answers<T: Send>(
     account
 }
 
-/// Reads the rollouts of a folder, and measures each answer on the way.
+/// Reads the rollouts of a folder, and calls `measure` with each answer and `take` with the results.
 pub(super) fn read<T: Send>(
     files: &dyn Files,
     (folder, paths): (&str, &[&str]),
@@ -202,7 +202,7 @@ fn account(folder: &str) -> AnswerFile {
     AnswerFile { task, path, ..AnswerFile::default() }
 }
 
-/// Reads a line of the file at `path`, whose name tells the step where the line does not.
+/// Reads a line of the file at `path`. The file's name gives the step if the line does not.
 fn rollout<'a>(bytes: &'a [u8], path: &str) -> Result<Rollout<'a>, String> {
     let mut rollout = Rollout::default();
     let mut cursor = Cursor::new(bytes);
@@ -228,7 +228,7 @@ fn rollout<'a>(bytes: &'a [u8], path: &str) -> Result<Rollout<'a>, String> {
     }
 }
 
-/// Digest of a value; `None` of null.
+/// Digest of a value; `None` for `null`.
 fn digest(cursor: &mut Cursor<'_>) -> Parsed<Option<u64>> {
     if cursor.peek() == Some(b'n') {
         cursor.skip()?;
@@ -239,7 +239,7 @@ fn digest(cursor: &mut Cursor<'_>) -> Parsed<Option<u64>> {
     Ok(digest.finish())
 }
 
-/// A step as a whole number.
+/// Step as a whole number; `None` if it is not one.
 fn whole(step: f64) -> Option<u64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that fits")]
     (step >= 0.0 && step.fract().abs() <= 0.0 && step < 9e15).then_some(step as u64)
@@ -265,7 +265,7 @@ impl Rollout<'_> {
     }
 }
 
-/// Keeps an answer with those of its step.
+/// Adds an answer to those of its step.
 fn keep(steps: &mut BTreeMap<u64, RolloutStep>, kept: &Kept) {
     let Kept { output, truth, score, characters, .. } = *kept;
     let step = steps.entry(kept.step).or_default();
@@ -275,7 +275,7 @@ fn keep(steps: &mut BTreeMap<u64, RolloutStep>, kept: &Kept) {
     step.prompts.entry(kept.input).or_default().push(RolloutRecord { output, truth, score, characters });
 }
 
-/// The beginning of a line's prompt.
+/// Beginning of a line's prompt.
 fn prompt_of(path: &str, bytes: &[u8]) -> String {
     let line = json::parse_bytes(path, bytes).unwrap_or(Json::Null);
     let prompt = line.get("input").map(answer::text_of).unwrap_or_default();
@@ -292,7 +292,7 @@ fn add(groups: &mut BTreeMap<(u64, u64), Group>, kept: Kept) {
         outputs: 0,
     });
     group.answers += 1;
-    // The sum is that of the set, whatever the order of its lines.
+    // A wrapping sum of hashes does not depend on the order of the lines.
     group.outputs = group.outputs.wrapping_add(kept.output);
     if let Some(score) = kept.score {
         group.scored += 1;
@@ -300,8 +300,8 @@ fn add(groups: &mut BTreeMap<(u64, u64), Group>, kept: Kept) {
     }
 }
 
-/// The rollouts as a run. A prompt with another number of answers is another question: of eight answers the worse ones could
-/// be left out.
+/// Converts the rollouts into a run. A prompt with another number of answers counts as another question, because otherwise one
+/// side could leave out its worse answers.
 fn run(account: &AnswerFile, groups: BTreeMap<(u64, u64), Group>) -> Run {
     let sample = |((step, input), group): ((u64, u64), Group)| {
         let times = if group.answers > 1 { format!(" x{}", group.answers) } else { String::new() };

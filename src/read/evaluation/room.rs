@@ -1,13 +1,13 @@
-//! Memory for the scores of a side: each becomes a unit, with findings and with rows in every document.
+//! Memory limit for the scores of a side. Each score becomes a unit with findings, and with rows in every document.
 
 use super::damage::Damage;
 use super::run::{Run, Task};
 
-/// Bytes of memory that a score of one side comes to in the whole run: half of the 40 kB that a pair takes at the peak, while
-/// documents are written, where both sides differ (docs/performance.md, `evaluation-tasks`).
+/// Bytes of memory that a score of one side needs: half of the 40 kB that a pair takes at the peak, while documents are written
+/// and both sides differ (docs/performance.md, `evaluation-tasks`).
 const OF_SCORE: u64 = 20 << 10;
 
-/// Leaves out tasks whose scores do not fit into `memory`, in the order of runs and tasks; their run says so.
+/// Removes tasks whose scores do not fit into `memory`, in the order of runs and tasks, and records this as damage of their run.
 pub(super) fn keep(runs: &mut [Run], memory: u64) {
     let most = memory / OF_SCORE;
     let mut left = most;
@@ -31,7 +31,7 @@ pub(super) fn keep(runs: &mut [Run], memory: u64) {
     }
 }
 
-/// Units that a task becomes: its scores, and the metrics of its samples under each filter.
+/// Number of units of a task: its scores, or the metrics of its samples under all filters if these are more.
 fn units(task: &Task) -> u64 {
     let samples = task.samples.iter().flat_map(|samples| samples.by_filter.values());
     let of_samples: usize = samples.filter_map(|samples| samples.first()).map(|sample| sample.values.len()).sum();

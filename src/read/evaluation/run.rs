@@ -24,21 +24,21 @@ pub enum Harness {
 pub struct Run {
     /// The harness.
     pub harness: Harness,
-    /// The model, as its folder is named.
+    /// Name of the model, as in its folder.
     pub model: String,
-    /// The file or folder of its results, for messages.
+    /// Path of the file or folder of its results, for messages.
     pub path: String,
-    /// Settings of the model that may change numbers, by name; a setting that was not given is absent.
+    /// Settings of the model that may change numbers, by name. Settings that were not given are absent.
     pub settings: BTreeMap<String, String>,
     /// Tasks by name.
     pub tasks: BTreeMap<String, Task>,
     /// Groups that the harness reports, each with its tasks.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Results files of earlier runs in the same folder, which are not judged.
+    /// Paths of results files of earlier runs in the same folder, which are not judged.
     pub older: Vec<String>,
     /// Damage that belongs to no task.
     pub damages: Vec<Damage>,
-    /// Numbers of its documents that became no score.
+    /// Numbers of its documents that were not read as scores.
     pub account: Account,
 }
 
@@ -47,26 +47,26 @@ pub struct Run {
 pub struct Task {
     /// Version of the task or its prompt.
     pub version: Option<String>,
-    /// Number of examples before the question.
+    /// Number of examples before the question, as text.
     pub shots: Option<String>,
-    /// Settings of generation, in one canonical text.
+    /// Settings of generation, as canonical text.
     pub generation: Option<String>,
-    /// Whether answers are drawn at random: sampling, or a temperature above 0.
+    /// Whether answers are sampled at random, by a sampling setting or a temperature above 0.
     pub is_sampled: bool,
-    /// Number of documents that were asked.
+    /// Number of documents that the model was asked about.
     pub asked: Option<u64>,
     /// Scores, by metric and filter.
     pub scores: BTreeMap<ScoreName, Score>,
-    /// Samples; `None` where none were kept, or they cannot be read.
+    /// Samples; `None` if none were recorded or they cannot be read.
     pub samples: Option<Samples>,
-    /// Requests that did not succeed, where the harness counts them and no sample tells which.
+    /// Number of failed requests that the harness counts but that no sample identifies.
     pub errors: u64,
     /// Parts that cannot be read.
     pub damages: Vec<Damage>,
 }
 
 impl Task {
-    /// Whether answers that are there say what each got in a metric under a filter.
+    /// Whether the samples have values of a metric under a filter.
     pub fn has_values(&self, filter: &Option<String>, metric: &str) -> bool {
         let samples = self.samples.as_ref().and_then(|samples| samples.by_filter.get(filter));
         samples.is_some_and(|samples| samples.iter().any(|sample| sample.values.contains_key(metric)))
@@ -78,17 +78,17 @@ impl Task {
 pub struct ScoreName {
     /// The metric.
     pub metric: String,
-    /// The filter that took the answer from the text; `None` where the harness has none.
+    /// Filter that extracted the answer from the text; `None` if the harness has none.
     pub filter: Option<String>,
 }
 
 /// A score of a whole task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// The value; a rate in percent is given as a fraction.
+    /// Value of the score. Rates are fractions, not percentages.
     pub value: f64,
-    /// Its standard error; `None` where the harness gives none.
+    /// Standard error; `None` if the harness gives none.
     pub error: Option<f64>,
-    /// Whether a larger value is better; `None` where the harness does not say.
+    /// Whether a larger value is better; `None` if the harness does not say.
     pub higher_is_better: Option<bool>,
 }

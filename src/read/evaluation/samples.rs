@@ -12,20 +12,20 @@ use super::question::{Sample, Samples, TextPlace, Value};
 use crate::fetch::{Budget, ByteSource};
 use crate::kind::SampleId;
 
-/// Damaged lines of a file that are told one by one.
+/// Most damaged lines of a file that are reported one by one.
 const MOST_DAMAGES: usize = 20;
 
-/// Lines that are parsed at once.
+/// Number of lines that are parsed at once.
 const LINES: usize = 16_384;
-/// Samples of a file.
+/// Most samples of a file.
 const MOST_SAMPLES: usize = 2_000_000;
-/// Bytes that the values of a sample take: the node of a map, which has room for eleven.
+/// Bytes that the values of a sample take: one node of a map, which has room for eleven entries.
 const VALUES: usize = 11 * size_of::<(String, Value)>();
-/// Different filters of a file, and different metrics.
+/// Most different filters, and most different metrics, of a file.
 const MOST_NAMES: usize = 256;
-/// Bytes of a filter's or metric's name.
+/// Longest name of a filter or metric, in bytes.
 const LONGEST_NAME: usize = 1024;
-/// Bytes of an id; of a longer one its digest stands for it.
+/// Longest id in bytes. A longer id is replaced by its digest.
 const LONGEST_ID: usize = 256;
 
 /// A sample under its filter.
@@ -38,13 +38,14 @@ pub(super) struct Gathered {
     pub(super) damages: Vec<Damage>,
 }
 
-/// The place of a line.
+/// Place of a line in the file at `path`.
 pub(super) fn place(path: &Arc<str>, line: &Line<'_>) -> TextPlace {
     let len = line.bytes.map_or(0, <[u8]>::len) as u64;
     TextPlace::Line { path: path.clone(), offset: line.offset, len }
 }
 
-/// Reads each line of `source` by `read`, in the order of the lines; what it cannot read is damage of the file at `path`.
+/// Calls `read` with each line of `source`, and `take` with the results in the order of the lines. Lines that `read` rejects are
+/// returned as damage of the file at `path`.
 pub(super) fn each_line<T: Send>(
     path: &str,
     source: &dyn ByteSource,
@@ -77,7 +78,7 @@ pub(super) fn each_line<T: Send>(
     damages.finish()
 }
 
-/// Damages of a file: the first ones, and how many more.
+/// Damages of a file: the first ones, and the number of further ones.
 struct Damages<'a> {
     path: &'a str,
     kept: Vec<Damage>,
@@ -131,17 +132,17 @@ pub(super) fn gather(
     Gathered { samples, damages }
 }
 
-/// Filters and metrics of a file.
+/// Names of the filters and metrics of a file.
 #[derive(Default)]
 struct Names {
     filters: BTreeSet<String>,
     metrics: BTreeSet<String>,
-    /// Samples so far.
+    /// Number of samples so far.
     len: usize,
 }
 
 impl Names {
-    /// Adds those of a sample; false where these would be too many or too long.
+    /// Adds the names of a sample; returns false if they would be too many or too long.
     fn add(&mut self, (filter, sample): &Filtered) -> bool {
         let is_known = add_name(&mut self.filters, filter.as_deref().unwrap_or_default())
             && sample.values.keys().all(|metric| add_name(&mut self.metrics, metric));
@@ -155,7 +156,7 @@ fn add_name(names: &mut BTreeSet<String>, name: &str) -> bool {
 }
 
 impl Samples {
-    /// Adds a sample behind the others of its filter.
+    /// Appends a sample to the others of its filter.
     pub(super) fn add(&mut self, (filter, sample): Filtered) {
         match self.by_filter.get_mut(&filter) {
             Some(samples) => samples.push(sample),
@@ -165,20 +166,20 @@ impl Samples {
         }
     }
 
-    /// Puts the samples in order of id; of equal ids the file's order stays.
+    /// Sorts the samples by id. Samples with equal ids keep the order of the file.
     pub(super) fn sort(&mut self) {
         for samples in self.by_filter.values_mut() {
             samples.sort_by(|one, other| one.id.cmp(&other.id));
         }
     }
 
-    /// Whether there is none.
+    /// Whether there is no sample.
     pub(super) fn is_empty(&self) -> bool {
         self.by_filter.is_empty()
     }
 }
 
-/// The identity that a JSON value tells: a number, or its text.
+/// Identity of a sample from a JSON value: a number, or its text.
 pub(super) fn id(raw: &[u8]) -> SampleId {
     let text = std::str::from_utf8(raw).unwrap_or_default();
     match text.parse() {

@@ -1,11 +1,11 @@
-//! Settings: of the model, that may change its numbers, and of generation.
+//! Settings of the model that may change its numbers, and settings of generation.
 
 use std::collections::BTreeMap;
 
 use super::place;
 use crate::read::json::{self, Json};
 
-/// Settings of a model that count, under their names in the arguments of a harness.
+/// Settings of a model that may change numbers, by their names in the arguments of a harness.
 const COUNTING: [&str; 12] = [
     "add_bos_token",
     "dtype",
@@ -21,7 +21,7 @@ const COUNTING: [&str; 12] = [
     "truncation",
 ];
 
-/// A setting as text; `None` where it is not given.
+/// Text of a setting; `None` for `null`.
 pub(super) fn text(value: &Json) -> Option<String> {
     match value {
         Json::Null => None,
@@ -34,7 +34,7 @@ pub(super) fn text(value: &Json) -> Option<String> {
     }
 }
 
-/// JSON with sorted keys, in which equal numbers look equal.
+/// JSON text with sorted keys, in which equal numbers are written equally.
 pub(super) fn canonical(value: &Json) -> String {
     match value {
         Json::Array(items) => {
@@ -57,7 +57,7 @@ fn quoted(text: &str) -> String {
     json::to_text(&Json::Text(text.to_owned()))
 }
 
-/// Arguments of a model: `k=v,k=v`, or an object.
+/// Arguments of a model, from a text `k=v,k=v` or an object.
 fn arguments(given: &Json) -> BTreeMap<String, String> {
     match given {
         Json::Text(text) => {
@@ -69,7 +69,7 @@ fn arguments(given: &Json) -> BTreeMap<String, String> {
     }
 }
 
-/// Settings that count, of the arguments that a harness recorded; with the model's own name as `model`.
+/// Settings that may change numbers, from the arguments that a harness recorded, with the model's name under `model`.
 pub(super) fn of_model(given: &Json) -> BTreeMap<String, String> {
     let arguments = arguments(given);
     let mut settings = BTreeMap::new();
@@ -83,7 +83,8 @@ pub(super) fn of_model(given: &Json) -> BTreeMap<String, String> {
     settings
 }
 
-/// A value in one spelling: `torch.bfloat16` is `bfloat16`, Python's `True` is `true`; a path is its last part.
+/// Value in a uniform spelling: `torch.bfloat16` becomes `bfloat16`, Python's `True` becomes `true`, and the path of an adapter
+/// becomes its last part.
 fn normal(name: &str, value: &str) -> Option<String> {
     let value = value.strip_prefix("torch.").unwrap_or(value);
     match value {
@@ -95,12 +96,12 @@ fn normal(name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// The dtype in one spelling.
+/// Name of an element type in a uniform spelling.
 pub(super) fn dtype(value: &str) -> Option<String> {
     normal("dtype", value)
 }
 
-/// Last part of the path of a model; of a folder in the cache of a model hub the model's name there.
+/// Name of a model: the last part of its path, or for a folder in the cache of a model hub the model's name there.
 pub(super) fn model_name(path: &str) -> Option<String> {
     let cached = path.split('/').find_map(|part| part.strip_prefix("models--"));
     let name = match cached {
@@ -110,10 +111,10 @@ pub(super) fn model_name(path: &str) -> Option<String> {
     (!name.is_empty() && name != "None").then(|| name.to_owned())
 }
 
-/// Whether settings of generation draw answers at random.
+/// Whether settings of generation make answers random.
 ///
-/// A model that runs inside of the harness (`is_local`) draws none where `do_sample` is false; a server is sent the
-/// temperature alone.
+/// A model that runs inside the harness (`is_local`) does not sample if `do_sample` is false. A server only receives the
+/// temperature.
 pub(super) fn is_sampled(settings: &Json, is_local: bool) -> bool {
     let do_sample = settings.get("do_sample").and_then(Json::as_bool);
     let is_warm = settings.get("temperature").and_then(Json::as_f64).is_some_and(|temperature| temperature > 0.0);

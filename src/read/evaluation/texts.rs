@@ -1,4 +1,4 @@
-//! Texts of a sample, read again where they are shown.
+//! Texts of a sample, which are read again when they are shown.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,20 +9,20 @@ use crate::error::{Error, Result};
 use crate::fetch::{FileEntry, Files, Source};
 use crate::read::json::{self, Json};
 
-/// Characters of a question that are kept: its end.
+/// Number of characters at the end of a question that are kept.
 const QUESTION: usize = 2000;
 
-/// Files that stay open at once.
+/// Most files that stay open at once.
 const OPEN: usize = 32;
 
-/// Files that stay open between two samples: a packed one is expanded each time it is opened.
+/// Files that stay open between samples, because opening a packed file expands it each time.
 pub struct KeptOpen<'a> {
     files: &'a dyn Files,
     open: Mutex<HashMap<String, Source>>,
 }
 
 impl<'a> KeptOpen<'a> {
-    /// Of a side's files.
+    /// Wraps the files of a side.
     pub fn new(files: &'a dyn Files) -> Self {
         Self { files, open: Mutex::default() }
     }
@@ -55,10 +55,10 @@ impl Files for KeptOpen<'_> {
     }
 }
 
-/// Reads the texts of a sample. Of many samples, give [`KeptOpen`].
+/// Reads the texts of a sample. For many samples, pass files that stay open, so that packed ones are not expanded each time.
 ///
 /// # Errors
-/// A file that cannot be read any more, or holds no sample there.
+/// If the file can no longer be read or holds no sample at that place.
 pub fn texts(files: &dyn Files, place: &TextPlace) -> Result<SampleTexts> {
     let TextPlace::Line { path, offset, len } = place;
     let source = files.open(path)?;
@@ -67,21 +67,24 @@ pub fn texts(files: &dyn Files, place: &TextPlace) -> Result<SampleTexts> {
     let mut bytes = vec![0; len];
     source.read_at(*offset, &mut bytes)?;
     let sample = json::parse_bytes(path, &bytes)?;
-    Ok(match () {
-        () if sample.get("doc_id").is_some() => of_lm_eval(&sample),
-        () if sample.get("sample_score").is_some() => of_review(&sample),
-        () if sample.get("output").is_some() && sample.get("input").is_some() => of_rollout(&sample),
-        () => of_prediction(&sample),
+    Ok(if sample.get("doc_id").is_some() {
+        of_lm_eval(&sample)
+    } else if sample.get("sample_score").is_some() {
+        of_review(&sample)
+    } else if sample.get("output").is_some() && sample.get("input").is_some() {
+        of_rollout(&sample)
+    } else {
+        of_prediction(&sample)
     })
 }
 
-/// The end of a question.
+/// End of a question, at most [`QUESTION`] characters.
 fn end(text: &str) -> String {
     let start = text.char_indices().rev().nth(QUESTION - 1).map_or(0, |(at, _)| at);
     text.get(start..).unwrap_or_default().to_owned()
 }
 
-/// Text of a value: itself, or the texts in it, each on a line.
+/// Text of a value: a string as it is, or the texts inside a list or an object, one per line.
 fn text(value: &Json) -> String {
     fn add<'a>(value: &'a Json, texts: &mut Vec<&'a str>, depth: usize) {
         const KEYS: [&str; 4] = ["content", "prompt", "text", "reasoning"];
@@ -107,7 +110,7 @@ fn text(value: &Json) -> String {
     }
 }
 
-/// The arguments of each request: prompt, and continuation or settings.
+/// Arguments of each request: the prompt, and the continuation or the settings.
 fn requests(sample: &Json) -> Vec<(Json, Option<Json>)> {
     let all: Vec<&Json> = match sample.get("arguments") {
         Some(Json::Object(entries)) => entries.iter().map(|(_, request)| request).collect(),
@@ -140,7 +143,7 @@ fn of_lm_eval(sample: &Json) -> SampleTexts {
     SampleTexts { question, answer: answer.map(text).unwrap_or_default(), target }
 }
 
-/// Place of the response with the largest log-likelihood; these stand as texts.
+/// Index of the response with the largest log-likelihood. Log-likelihoods may be written as texts.
 fn likeliest(responses: &[Json]) -> Option<usize> {
     let log = |response: &Json| {
         let mut value = response;

@@ -11,27 +11,27 @@ use crate::hash;
 pub struct Generations {
     /// Stem of the file's name.
     pub task: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// The records, in the file's order.
     pub records: Vec<Generation>,
-    /// Settings of generation beside the file.
+    /// Settings of generation in the file's folder.
     pub settings: AnswerSettings,
     /// Lines that cannot be read.
     pub damages: Vec<Damage>,
 }
 
-/// Settings of generation that lie beside a file, for answers that do not say them.
+/// Settings of generation in the folder of a file, for answers that do not record their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerSettings {
-    /// Whether answers are drawn at random; `None` where nothing tells.
+    /// Whether answers are sampled at random; `None` if unknown.
     pub is_sampled: Option<bool>,
     /// Whether the end token is ignored on purpose.
     pub ignores_end: bool,
 }
 
 impl AnswerSettings {
-    /// An answer under these settings; its own come first.
+    /// Completes an answer by these settings. The answer's own settings take precedence.
     pub(super) fn complete<'a>(self, answer: &Answer<'a>) -> Answer<'a> {
         let is_sampled = answer.is_sampled.or(self.is_sampled);
         Answer { is_sampled, ignores_end: answer.ignores_end || self.ignores_end, ..*answer }
@@ -39,7 +39,7 @@ impl AnswerSettings {
 }
 
 impl Generations {
-    /// The answers of requests that did not fail, under the settings beside the file.
+    /// Answers of requests that did not fail, completed by the settings in the file's folder.
     pub fn answers(&self) -> impl Iterator<Item = Answer<'_>> {
         let answered = self.records.iter().filter(|record| !record.is_failed);
         answered.map(|record| self.settings.complete(&record.answer()))
@@ -49,32 +49,32 @@ impl Generations {
 /// One generated answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generation {
-    /// `custom_id`, `request_id` or `id`; `None` where the record has none.
+    /// Value of `custom_id`, `request_id` or `id`; `None` if the record has none.
     pub key: Option<String>,
-    /// Line in the file, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// The prompt, where it was recorded; of chats all messages in one text.
+    /// Prompt, if it was recorded. For a chat it holds all messages in one text.
     pub prompt: Option<String>,
     /// The generated text.
     pub text: String,
-    /// The tokens; characters of the text where no tokens were recorded.
+    /// Tokens, or the characters of the text if no tokens were recorded.
     pub tokens: Vec<Token>,
-    /// Whether it was drawn at random, where the record says so.
+    /// Whether it was sampled at random; `None` if the record does not say.
     pub is_sampled: Option<bool>,
-    /// Reason for its end: `stop`, `length`.
+    /// Reason why the generation ended: `stop`, `length`.
     pub finish: Option<String>,
     /// Whether the request failed, so that it has no answer.
     pub is_failed: bool,
-    /// Whether it has another form than text: a call of a tool, a refusal, tokens that were not turned into text.
+    /// Whether it needs no text: a tool call, a refusal, or tokens that were not converted to text.
     pub is_textless: bool,
-    /// Whether the end token was ignored on purpose, as measurements of speed do.
+    /// Whether the end token was ignored on purpose, as in speed measurements.
     pub ignores_end: bool,
-    /// Log-probabilities that are NaN, wherever the record has them.
+    /// Number of log-probabilities in the record that are NaN.
     pub broken: u64,
 }
 
 impl Generation {
-    /// The answer, as the rules of a run alone see it.
+    /// Answer in the form that rules of a single run use.
     pub fn answer(&self) -> Answer<'_> {
         Answer {
             step: None,
@@ -93,16 +93,16 @@ impl Generation {
 /// One generated token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Token {
-    /// Its id in decimals, its text where no id was recorded, or one character.
+    /// Its id in decimal digits, or its text if no id was recorded, or one character.
     pub name: String,
-    /// Its log-probability; `None` where none was recorded.
+    /// Its log-probability; `None` if none was recorded.
     pub log_probability: Option<f64>,
-    /// The most likely tokens at its place with their log-probabilities, its own among them where it was recorded, by name.
+    /// Log-probabilities of the most likely tokens at its position, by name. The token itself is included if it was recorded.
     pub alternatives: BTreeMap<String, f64>,
 }
 
 impl Token {
-    /// Memory that it takes.
+    /// Bytes of memory that the token takes.
     pub(super) fn bytes(&self) -> usize {
         let alternatives = self.alternatives.keys().map(|name| size_of::<(String, f64)>() + name.len());
         size_of::<Self>() + self.name.len() + alternatives.sum::<usize>()

@@ -1,34 +1,34 @@
-//! Numbers of an evaluation's documents that become no score.
+//! Numbers of an evaluation's documents that are not read as scores.
 //!
-//! A harness writes one score in several places: for the task, for its group, for all subsets together, in a table. One of
-//! them is read; the others repeat it, and pooled scores are computed from the answers. So such a number is known noise, until it
-//! is not finite: then it is accounted for as unread. A text under a score's name that holds more than one number is unread, too.
+//! A harness writes one score in several places: for the task, for its group, for all subsets together, in a table. Only one of
+//! them is read; the others repeat it, and pooled scores are computed from the answers. Such a repeated number is ignored unless
+//! it is not finite; then it is reported as unread. A text with more than one number under a score's name is unread, too.
 
 use crate::read::account::{Account, numbers_of};
 use crate::read::json::Json;
 use crate::read::metric;
 
-/// Levels of a document that are searched.
+/// Number of nesting levels of a document that are searched.
 const DEPTH: usize = 16;
 
-/// A number, also where it stands as a text: `"nan"`, `"0.66"`.
+/// Value of a number, which may also be written as a text: `"nan"`, `"0.66"`.
 pub(super) fn number(value: &Json) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// Notes the numbers of a document that are not finite, and texts under a score's name that are no number.
+/// Records the numbers of a document that are not finite, and texts with several numbers under a score's name.
 pub(super) fn note(account: &mut Account, document: &Json) {
     below(account, "", document, DEPTH);
 }
 
-/// Notes those of the row of a task, whose standard errors are read with its scores.
+/// Records the same numbers of the row of a task, but without standard errors, which are read with the scores.
 pub(super) fn note_row(account: &mut Account, row: &Json) {
     for (key, value) in row.as_object().unwrap_or_default().iter().filter(|(key, _)| !is_error(key)) {
         below(account, key, value, DEPTH);
     }
 }
 
-/// Notes a number that stands for a score and is not read, where it is not finite.
+/// Records a number that repeats a score, if it is not finite.
 pub(super) fn note_number(account: &mut Account, name: &str, value: f64) {
     if !value.is_finite() {
         account.take(&format!("{name}: {value}"), told(name).into_iter().collect(), &[value]);
@@ -58,7 +58,7 @@ fn below(account: &mut Account, name: &str, value: &Json, depth: usize) {
     }
 }
 
-/// The metric of a key, where it is one that an evaluation is about: `acc` of `acc,none`.
+/// Metric in a key if an evaluation reports it: `acc` for `acc,none`.
 fn told(key: &str) -> Option<String> {
     let metric = metric_of(key);
     (!is_error(key) && metric::is_told(&metric::canonical(metric))).then(|| metric.to_owned())

@@ -1,34 +1,34 @@
-//! An object of many entries, cut into batches of whole entries that can be parsed on any thread.
+//! Splitting of a large object into batches of whole entries, which can be parsed on any thread.
 
 use super::parser::{BLOCK, Parser};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, hold};
 
-/// Bytes after which a batch ends with the next entry.
+/// Bytes after which a batch ends with the current entry.
 const BATCH: usize = 1 << 20;
-/// Bytes of one entry that are read; it is in memory as a whole.
+/// Longest entry in bytes, because an entry is in memory as a whole.
 const MOST_ENTRY: usize = 512 << 20;
 
-/// Some entries of an object, as they stand in the document.
+/// Some entries of an object, as bytes of the document.
 pub struct Batch<'a> {
     source: &'a dyn ByteSource,
     bytes: Vec<u8>,
-    /// Offset in the document at which they begin.
+    /// Offset of the bytes in the document.
     offset: u64,
     depth: usize,
     is_first: bool,
-    /// Whether the object ends with them; the byte that ends it is the last one here.
+    /// Whether these are the last entries. The closing bracket is then the last byte.
     is_last: bool,
 }
 
-/// The entries of the object that a parser stands at.
+/// Batches of the entries of the object at a parser's position.
 pub struct Batches<'p, 'a> {
     parser: &'p mut Parser<'a>,
-    /// Bytes that were taken from the parser, and belong to no batch yet.
+    /// Bytes that were taken from the parser and belong to no batch yet.
     pending: Vec<u8>,
     scan: Scan,
     state: State,
-    /// Offset at which the object begins, and at which the next batch does.
+    /// Offset of the object's first entry.
     start: u64,
     next: u64,
 }
@@ -36,30 +36,30 @@ pub struct Batches<'p, 'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// The parser stands after the last entry.
+    /// The parser is after the last entry.
     Last,
     Done,
 }
 
-/// Brackets and texts, as far as they were followed.
+/// State of the search for brackets and texts.
 #[derive(Debug, Default)]
 struct Scan {
-    /// Bytes of `pending` that were looked at.
+    /// Number of bytes of `pending` that were scanned.
     len: usize,
     depth: usize,
     in_text: bool,
     after_backslash: bool,
-    /// Bytes up to the last comma between two entries, with it.
+    /// Number of bytes up to and including the last comma between two entries.
     whole: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// Opens the object that the parser stands at. Once all batches were taken, the parser stands after it.
+    /// Opens the object at the parser's position. Once all batches were taken, the parser is after the object.
     ///
-    /// Damage is told where the batch that holds it is parsed, in the words that [`object`](Self::object) would use.
+    /// Damage is reported when the batch that holds it is parsed, with the messages of [`object`](Self::object).
     ///
     /// # Errors
-    /// `Corrupt` where the parser does not stand at an object.
+    /// `Corrupt` if there is no object at the parser's position.
     pub fn batches(&mut self) -> Result<Batches<'_, 'a>> {
         self.open(b'{')?;
         let start = self.offset();
@@ -69,11 +69,10 @@ impl<'a> Parser<'a> {
 }
 
 impl<'a> Batches<'_, 'a> {
-    /// The next entries; `None` after the last.
+    /// Returns the next entries; `None` after the last.
     ///
     /// # Errors
-    /// Errors of reading; `LimitExceeded` for an entry that is too long; `Corrupt` after the last batch, where the object does
-    /// not end as it should.
+    /// Errors of reading; `LimitExceeded` for an entry that is too long.
     pub fn next_batch(&mut self) -> Result<Option<Batch<'a>>> {
         while self.state == State::Open {
             if self.scan.whole >= BATCH {
@@ -97,10 +96,10 @@ impl<'a> Batches<'_, 'a> {
         Ok(None)
     }
 
-    /// Ends the object, once its batches were parsed.
+    /// Ends the object, after all of its batches were parsed.
     ///
     /// # Errors
-    /// `Corrupt` where it does not end as it should.
+    /// `Corrupt` if the closing bracket is missing.
     pub fn finish(self) -> Result<()> {
         self.parser.close(b'}')
     }
@@ -111,7 +110,7 @@ impl<'a> Batches<'_, 'a> {
         Batch { source: self.parser.source, bytes, offset, depth: self.parser.depth, is_first, is_last }
     }
 
-    /// Takes what the parser has read, and follows brackets and texts in it.
+    /// Takes the bytes that the parser has read, and scans their brackets and texts.
     fn take(&mut self) -> Result<()> {
         if self.parser.position == self.parser.buffer.len() && !self.parser.fill()? {
             self.state = State::Last;
@@ -134,7 +133,7 @@ impl<'a> Batches<'_, 'a> {
 }
 
 impl Scan {
-    /// Looks at new bytes; answers where the object ends.
+    /// Scans new bytes and returns the position of the object's closing bracket, if it is reached.
     fn follow(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = self.len;
         while let Some(byte) = bytes.get(at) {
@@ -159,7 +158,7 @@ impl Scan {
         None
     }
 
-    /// Follows a text; answers where it ends, or where the bytes do.
+    /// Scans a text and returns the position after it, or the end of the bytes.
     fn text(&mut self, bytes: &[u8], from: usize) -> usize {
         if self.after_backslash {
             self.after_backslash = false;
@@ -181,15 +180,15 @@ impl Scan {
 }
 
 impl Batch<'_> {
-    /// Bytes of the entries.
+    /// Length of the entries in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Hands out the entries, as [`Parser::object`] does.
+    /// Calls `entry` with each entry, as [`Parser::object`] does.
     ///
     /// # Errors
-    /// As [`Parser::object`].
+    /// Those of [`Parser::object`].
     pub fn entries(self, mut entry: impl FnMut(&str, &mut Parser<'_>) -> Result<()>) -> Result<()> {
         let end = self.offset + self.bytes.len() as u64;
         let mut parser = Parser { buffer: self.bytes, depth: self.depth, ..Parser::at(self.source, end) };

@@ -1,21 +1,21 @@
-//! JSON whose size is held against limits before anything of it is kept.
+//! Checks of the size of a JSON document before any of it is kept in memory.
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Limits on a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Values: numbers, texts, keys, lists.
+    /// Most values: numbers, texts, keys, lists.
     pub values: u64,
-    /// Bytes of one text.
+    /// Longest text in bytes.
     pub text: usize,
 }
 
 impl Limits {
-    /// Walks through `text` without keeping any of it.
+    /// Checks the JSON document `text` against the limits without keeping any of it.
     ///
     /// # Errors
-    /// Says what is more than the limits allow. What is no JSON at all is left to those who read it.
+    /// Message that says which limit is exceeded. Invalid JSON is not an error here; the reader of the document reports it.
     pub fn hold(self, text: &str) -> Result<(), String> {
         let mut left = self.values;
         match (Count { left: &mut left, limits: self }).deserialize(&mut serde_json::Deserializer::from_str(text)) {

@@ -1,16 +1,16 @@
-//! The parser: one value after the other, or entry by entry.
+//! The JSON parser, which reads one value after the other, or entry by entry.
 
 use super::value::Json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Memory, hold};
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 pub(super) const BLOCK: usize = 256 * 1024;
-/// Nesting that is followed; msprobe itself stops at 400.
+/// Deepest nesting that is read; msprobe itself stops at 400.
 const MAX_DEPTH: usize = 512;
-/// Longest string, so that a damaged file cannot claim all memory.
+/// Longest string in bytes, so that a damaged file cannot use all memory.
 const MAX_TOKEN: usize = 64 << 20;
-/// Longest number.
+/// Longest number in bytes.
 const MAX_NUMBER: usize = 64 << 10;
 
 /// Parses a whole document.
@@ -21,7 +21,7 @@ pub fn parse(source: &dyn ByteSource) -> Result<Json> {
     Ok(value)
 }
 
-/// Parses a whole document in memory; messages call it `name`.
+/// Parses a whole document in memory. Error messages call it `name`.
 pub fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Json> {
     parse(&Memory::new(name, bytes.to_vec()))
 }
@@ -36,14 +36,14 @@ pub struct Parser<'a> {
     pub(super) limit: u64,
     pub(super) depth: usize,
     pub(super) repeated_keys: u64,
-    /// Memory of the value that is being read.
+    /// Bytes of memory that the current value takes so far.
     pub(super) held: usize,
-    /// Memory that a value may take.
+    /// Bytes of memory that a value may take.
     pub(super) memory: u64,
 }
 
 impl<'a> Parser<'a> {
-    /// Starts at the beginning of `source`.
+    /// Creates a parser at the beginning of `source`.
     pub fn new(source: &'a dyn ByteSource) -> Self {
         Self {
             source,
@@ -58,7 +58,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Starts at byte `offset` of `source`; used for formats that hold several documents.
+    /// Creates a parser at byte `offset` of `source`, for formats that hold several documents.
     pub fn at(source: &'a dyn ByteSource, offset: u64) -> Self {
         Self { next_offset: offset, ..Self::new(source) }
     }
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         self.next_offset - (self.buffer.len() - self.position) as u64
     }
 
-    /// Number of keys of [values](Self::value) so far that their object had already.
+    /// Number of repeated keys in the objects that were read by [`value`](Self::value) so far.
     pub fn repeated_keys(&self) -> u64 {
         self.repeated_keys
     }
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
         Ok(self.peek()?.is_none())
     }
 
-    /// Demands that nothing but white space is left.
+    /// Returns an error if anything but white space is left.
     pub fn end(&mut self) -> Result<()> {
         if self.at_end()? { Ok(()) } else { Err(self.unexpected("the end of the file")) }
     }
@@ -86,19 +86,19 @@ impl<'a> Parser<'a> {
     /// Reads one value of any kind.
     ///
     /// # Errors
-    /// `Corrupt` where there is none, `LimitExceeded` where it takes more memory than its file grants.
+    /// `Corrupt` if there is none, `LimitExceeded` if it takes more memory than its file grants.
     pub fn value(&mut self) -> Result<Json> {
         self.held = 0;
         self.part()
     }
 
-    /// Counts `bytes` of the value that is being read.
+    /// Adds `bytes` to the memory of the current value.
     fn keep(&mut self, bytes: usize) -> Result<()> {
         self.held = self.held.saturating_add(bytes);
         self.hold(self.held)
     }
 
-    /// Refuses a value that takes `bytes` where its file grants less.
+    /// Returns an error if a value takes more bytes than its file grants.
     pub(super) fn hold(&self, bytes: usize) -> Result<()> {
         if bytes as u64 > self.memory { hold(self.source, bytes) } else { Ok(()) }
     }
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an object, calling `entry` with each key while the parser stands at its value.
+    /// Reads an object and calls `entry` with each key while the parser is at its value.
     ///
     /// `entry` must read exactly one value.
     pub fn object(&mut self, mut entry: impl FnMut(String, &mut Self) -> Result<()>) -> Result<()> {
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         self.close(b'}')
     }
 
-    /// Reads an array, calling `item` while the parser stands at each item.
+    /// Reads an array and calls `item` while the parser is at each item.
     pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.open(b'[')?;
         if self.peek()? != Some(b']') {
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         self.close(b']')
     }
 
-    /// Demands a key, unread.
+    /// Returns an error if the next value is not a key, without consuming it.
     pub(super) fn expect_key(&mut self) -> Result<()> {
         if self.peek()? == Some(b'"') { Ok(()) } else { Err(self.unexpected("a key in double quotes")) }
     }
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         self.expect(byte)
     }
 
-    /// Consumes a comma and answers true, or leaves `closing` in place and answers false.
+    /// Consumes a comma and returns true, or leaves `closing` unread and returns false.
     pub(super) fn comma(&mut self, closing: u8) -> Result<bool> {
         match self.peek()? {
             Some(b',') => {
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
         Err(self.unexpected(&format!("`{}`", byte as char)))
     }
 
-    /// The next byte that is not white space, unread.
+    /// Next byte that is not white space, without consuming it.
     pub fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             match self.buffer.get(self.position).copied() {
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Replaces the used-up buffer by the next block; false at the end of the source.
+    /// Replaces the used-up buffer by the next block; returns false at the end of the source.
     pub(super) fn fill(&mut self) -> Result<bool> {
         let left = self.limit.saturating_sub(self.next_offset);
         let len = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
     }
 
     fn scalar(&mut self) -> Result<Json> {
-        // Most numbers lie whole in the buffer.
+        // Fast path: most numbers are completely in the buffer.
         let rest = self.buffer.get(self.position..).unwrap_or_default();
         if let Some(run) = rest.iter().position(|byte| !is_of_word(*byte))
             && let Some(number) = rest.get(..run).and_then(|word| std::str::from_utf8(word).ok()).and_then(short_number)
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Letters, digits, signs and points up to the next other byte.
+    /// Reads letters, digits, signs and points up to the next other byte.
     fn word(&mut self) -> Result<String> {
         let start = self.offset();
         let mut word = String::new();
@@ -318,10 +318,10 @@ impl<'a> Parser<'a> {
         Ok(text)
     }
 
-    /// Adds the text of the string that the parser stands at.
+    /// Appends the text of the string at the parser's position to `out`.
     pub(super) fn text_into(&mut self, out: &mut String) -> Result<()> {
         self.position += 1;
-        // Most texts lie whole in the buffer, and hold no escape.
+        // Fast path: most texts are completely in the buffer and hold no escape.
         let rest = self.buffer.get(self.position..).unwrap_or_default();
         let run = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
         if rest.get(run) == Some(&b'"')
@@ -370,7 +370,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads the digits of `\uXXXX`, joining surrogate pairs; a lone surrogate stays as its escape.
+    /// Reads the digits of `\uXXXX` and joins surrogate pairs. A lone surrogate stays as its escape.
     fn unicode(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let mut unit = self.hex4()?;
         loop {
@@ -394,7 +394,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the next two bytes are `\u`; refills the buffer so that both are in it.
+    /// Whether the next two bytes are `\u`. Refills the buffer so that it holds both.
     fn starts_with_unicode_escape(&mut self) -> Result<bool> {
         if self.buffer.len() - self.position < 2 {
             let kept = self.buffer.split_off(self.position);
@@ -423,7 +423,7 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// A number of common length; `None` for anything else.
+/// Parses a number of common length; `None` for anything else.
 fn short_number(word: &str) -> Option<Json> {
     const COMMON: usize = 32;
     let digits = word.strip_prefix('-').unwrap_or(word).as_bytes();
@@ -436,15 +436,15 @@ fn short_number(word: &str) -> Option<Json> {
     }
 }
 
-/// Finds repeated keys without a quadratic search in large objects.
+/// Index of the keys of an object, which avoids a quadratic search for repeated keys in large objects.
 #[derive(Default)]
 struct KeyIndex(std::collections::HashMap<String, usize>);
 
 impl KeyIndex {
-    /// Objects up to this size are searched as they are.
+    /// Objects up to this size are searched without an index.
     const SMALL: usize = 16;
 
-    /// Adds an entry, and tells whether the key was there already.
+    /// Adds an entry, and returns whether the key was already present.
     fn insert(&mut self, entries: &mut Vec<(String, Json)>, key: String, value: Json) -> bool {
         if entries.len() == Self::SMALL && self.0.is_empty() {
             self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (name.clone(), index)));

@@ -1,4 +1,4 @@
-//! A value read into memory that is used again for the next: records come in hundreds of thousands.
+//! A JSON value in memory that is reused for the next value, because there are hundreds of thousands of records.
 
 use std::collections::HashMap;
 
@@ -6,30 +6,30 @@ use super::parser::Parser;
 use super::value::Json;
 use crate::error::Result;
 
-/// One value of any kind, without memory of its own for each of its parts.
+/// One value of any kind, whose parts share two buffers instead of having their own memory.
 #[derive(Debug, Default)]
 pub struct Tape {
     nodes: Vec<Node>,
     /// Texts one after the other.
     texts: String,
-    /// Number of keys that their object had already.
+    /// Number of repeated keys of objects.
     repeated: u64,
 }
 
 /// One part of a value, in the order of the document.
 #[derive(Clone, Debug)]
 enum Node {
-    /// A scalar that is no text.
+    /// A scalar other than a text.
     Scalar(Json),
-    /// Bytes of `Tape::texts`.
+    /// A text, as a range of `Tape::texts`.
     Text(Span),
-    /// Index after the last item.
+    /// An array, with the index after its last item.
     Array(usize),
-    /// Index after the last entry.
+    /// An object, with the index after its last entry.
     Object(usize),
-    /// A key, and the index of its value: the last one where the key is repeated.
+    /// A key, and the index of its value; of the last value if the key is repeated.
     Key { text: Span, value: usize },
-    /// A key that its object had already.
+    /// A repeated key of an object.
     Repeated,
 }
 
@@ -40,10 +40,10 @@ struct Span {
 }
 
 impl Tape {
-    /// Reads the value that the parser stands at, in place of what was here.
+    /// Reads the value at the parser's position and replaces the previous content.
     ///
     /// # Errors
-    /// As [`Parser::value`].
+    /// Those of [`Parser::value`].
     pub fn read(&mut self, parser: &mut Parser<'_>) -> Result<()> {
         self.nodes.clear();
         self.texts.clear();
@@ -51,7 +51,7 @@ impl Tape {
         self.value(parser)
     }
 
-    /// The value.
+    /// The whole value.
     pub fn root(&self) -> Item<'_> {
         Item { tape: self, index: 0 }
     }
@@ -141,20 +141,20 @@ impl Tape {
     }
 }
 
-/// Keys of one object while it is read, with their nodes.
+/// Keys of one object while it is read, with the indices of their nodes.
 #[derive(Default)]
 struct Keys {
     first: [(Span, usize); Self::FEW],
     len: usize,
-    /// Those after the first.
+    /// Further keys of a large object.
     many: HashMap<String, usize>,
 }
 
 impl Keys {
-    /// Objects up to this size are searched as they are.
+    /// Objects up to this size are searched without an index.
     const FEW: usize = 16;
 
-    /// Adds a key, or answers the node of the one that was there.
+    /// Adds a key, or returns the index of the node if the key is already present.
     fn insert(&mut self, tape: &Tape, text: Span, place: usize) -> Option<usize> {
         let wanted = tape.at(text);
         let few = self.first.get(..self.len).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Keys {
     }
 }
 
-/// A value on a tape.
+/// A value, or a part of one, on a tape.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     tape: &'a Tape,
@@ -182,12 +182,12 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The value under `key`, where this is an object that has it.
+    /// Value under `key`; `None` if this is not an object or lacks the key.
     pub fn get(self, key: &str) -> Option<Self> {
         self.entries()?.find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
-    /// The entries of an object, in file order; a repeated key keeps its first place and its last value, as in Python.
+    /// Entries of an object, in file order. A repeated key keeps its first place and its last value, as in Python.
     pub fn entries(self) -> Option<impl Iterator<Item = (&'a str, Self)>> {
         let Self { tape, index } = self;
         let Some(Node::Object(end)) = tape.nodes.get(index) else { return None };
@@ -203,7 +203,7 @@ impl<'a> Item<'a> {
         }))
     }
 
-    /// The items of an array.
+    /// Items of an array.
     pub fn items(self) -> Option<impl Iterator<Item = Self>> {
         let Self { tape, index } = self;
         let Some(Node::Array(end)) = tape.nodes.get(index) else { return None };
@@ -215,19 +215,19 @@ impl<'a> Item<'a> {
         }))
     }
 
-    /// The text of a string.
+    /// Text of a string.
     pub fn as_str(self) -> Option<&'a str> {
         let Some(Node::Text(text)) = self.tape.nodes.get(self.index) else { return None };
         self.tape.texts.get(text.start..text.end)
     }
 
-    /// A scalar that is no text.
+    /// Value of a scalar other than a text.
     pub fn scalar(self) -> Option<&'a Json> {
         let Some(Node::Scalar(value)) = self.tape.nodes.get(self.index) else { return None };
         Some(value)
     }
 
-    /// The value as a tree of its own.
+    /// Copy of the value as a tree.
     pub fn json(self) -> Json {
         if let Some(items) = self.items() {
             return Json::Array(items.map(Self::json).collect());

@@ -7,9 +7,9 @@ pub enum Json {
     Null,
     /// `true`, `false`
     Bool(bool),
-    /// An integer that fits.
+    /// An integer that fits into `i64`.
     Int(i64),
-    /// An integer that does not fit, as its digits.
+    /// An integer that does not fit into `i64`, as its digits.
     BigInt(String),
     /// A number with a fraction or exponent, `NaN` and the infinities.
     Float(f64),
@@ -22,37 +22,37 @@ pub enum Json {
 }
 
 impl Json {
-    /// The value under `key`, where this is an object that has it.
+    /// Value under `key`; `None` if this is not an object or lacks the key.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.as_object()?.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The entries of an object.
+    /// Entries of an object.
     pub fn as_object(&self) -> Option<&[(String, Json)]> {
         if let Self::Object(entries) = self { Some(entries) } else { None }
     }
 
-    /// The items of an array.
+    /// Items of an array.
     pub fn as_array(&self) -> Option<&[Json]> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The text of a string.
+    /// Text of a string.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The truth value of a boolean.
+    /// Value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// The value of an integer that fits.
+    /// Value of an integer that fits into `i64`.
     pub fn as_i64(&self) -> Option<i64> {
         if let Self::Int(value) = self { Some(*value) } else { None }
     }
 
-    /// The value of any number (not of a boolean).
+    /// Value of any number; `None` for a boolean.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "Python converts the same way")]

@@ -1,15 +1,15 @@
-//! JSON text, laid out as Python's `json.dumps` lays it out.
+//! Writing of JSON text in the layout of Python's `json.dumps`.
 
 use super::value::Json;
 
-/// `value` on one line: `{"a": [1, 2.5]}`.
+/// Text of `value` on one line: `{"a": [1, 2.5]}`.
 pub fn to_text(value: &Json) -> String {
     let mut out = String::new();
     write(&mut out, value, None);
     out
 }
 
-/// `value` over several lines, four spaces a level, as in config packs.
+/// Text of `value` over several lines, indented by four spaces per level, as in config packs.
 pub fn to_indented_text(value: &Json) -> String {
     let mut out = String::new();
     write(&mut out, value, Some(0));
@@ -64,7 +64,7 @@ fn new_line(out: &mut String, level: usize) {
     out.push_str(&"    ".repeat(level));
 }
 
-/// The shortest digits that come back, with a fraction or exponent; Python's words for the rest.
+/// Shortest digits that are read back as the same number, with a fraction or exponent; Python's words for NaN and infinities.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".into()

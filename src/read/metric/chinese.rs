@@ -1,8 +1,8 @@
-//! Names of metrics and counters that are written in Chinese.
+//! Translation of Chinese names of metrics and counters.
 
 use std::borrow::Cow;
 
-/// Words as trainers write them, the longer ones first.
+/// Chinese words that trainers use, with their translations; longer words first.
 const WORDS: [(&str, &str); 25] = [
     ("训练", "train"),
     ("验证", "val"),
@@ -31,7 +31,7 @@ const WORDS: [(&str, &str); 25] = [
     ("显存", "memory"),
 ];
 
-/// A name with its Chinese words in English, `_` between two of them; borrowed where it has none.
+/// Name with its Chinese words translated into English and separated by `_`; borrowed if it has none.
 pub fn in_english(name: &str) -> Cow<'_, str> {
     if name.is_ascii() {
         return Cow::Borrowed(name);

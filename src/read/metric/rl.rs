@@ -1,23 +1,23 @@
 //! Roles of metrics in a run of reinforcement learning.
 //!
-//! The last part of a name misleads here: `mean`, `clip_ratio` and `loss` are each several things. The whole path decides,
-//! by the first row that fits; what no row names keeps the role that it has elsewhere, except that a loss of unknown make
-//! is taken for the policy's.
+//! The last part of a name is not enough here: `mean`, `clip_ratio` and `loss` have several meanings. The whole path decides, by
+//! the first condition that fits. A name that fits none keeps the role that it has in other runs, except that an unknown loss
+//! counts as that of the policy.
 
 use super::role::{is_grad_norm, is_learning_rate, performance, role};
 use super::words::{Words, holds};
 use crate::kind::Role;
 
-/// Folders that trainers put in front of the same metric.
+/// Prefixes that trainers put in front of the same metric.
 const FOLDERS: [&str; 8] = ["data", "metrics", "train", "training", "actor", "critic", "rollout", "policy"];
-/// Words of held-out data, as the first of a path.
+/// Words for held-out data, as the first word of a path.
 const EVALUATIONS: [&str; 5] = ["val", "validation", "eval", "evaluation", "test"];
-/// Words of scores on held-out data.
+/// Words for scores on held-out data.
 const SCORES: [&str; 9] = ["acc", "accuracy", "reward", "rewards", "score", "scores", "best", "pass", "maj"];
-/// Endings of a spread or an extreme.
+/// Words for a spread or an extreme.
 const STATISTICS: [&str; 3] = ["max", "min", "std"];
 
-/// The role of a metric in a run of reinforcement learning, from its canonical name.
+/// Role of a metric in a run of reinforcement learning, from its canonical name.
 pub fn role_in_rl(canonical: &str) -> Role {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::of(&lower);
@@ -27,8 +27,8 @@ pub fn role_in_rl(canonical: &str) -> Role {
     })
 }
 
-/// Whether these metrics are those of reinforcement learning: a reward and what a policy is trained by. Those of
-/// `companions` are looked through for the latter.
+/// Whether the metrics are those of reinforcement learning: one of `metrics` is a reward, and one of `companions` belongs to the
+/// training of a policy.
 pub fn is_rl<'n>(mut metrics: impl Iterator<Item = &'n str>, mut companions: impl Iterator<Item = &'n str>) -> bool {
     let of = |name: &str| named(name, &Words::of(name));
     let trained = |name: &str| match of(name) {
@@ -39,7 +39,7 @@ pub fn is_rl<'n>(mut metrics: impl Iterator<Item = &'n str>, mut companions: imp
     metrics.any(|name| of(name) == Some(Role::Reward)) && companions.any(trained)
 }
 
-/// The role that a name has by the rows for reinforcement learning.
+/// Role of a name by the conditions for reinforcement learning; `None` if none fits.
 fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
     let without = |name: &'n str| FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
     let bare = std::iter::successors(Some(canonical), |name| without(name)).last().unwrap_or(canonical);
@@ -50,39 +50,49 @@ fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
     let held_out = bare.split(['/', '_']).next().is_some_and(|first| EVALUATIONS.contains(&first));
     let statistic = last.iter().any(|word| STATISTICS.contains(word)) || has(&["frac", "variance", "var"]);
     let probabilities = mismatch(bare, words);
-    Some(match () {
-        () if held_out && !statistic && (has(&SCORES) || canonical.contains("mean@")) => Role::EvalScore,
-        () if held_out => return None,
-        () if statistic => Role::Other,
-        () if is_learning_rate(last) => Role::LearningRate,
-        () if is_constant(bare, words) => Role::Constant,
-        () if probabilities => Role::Mismatch,
-        // The perplexity of one engine is no distance between two.
-        () if last.ends_with(&["ppl"]) => Role::Other,
-        () if is_grad_norm(last) => Role::GradNorm,
-        () if bare == "response_length/clip_ratio"
-            || has(&["truncated", "truncation"])
-            || last.ends_with(&["clipped", "ratio"]) =>
-        {
-            Role::Truncation
-        }
-        () if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"])
-            || has(&["clipfrac", "clipfraction"])
-            || last.ends_with(&["clip", "ratio"])
-            || holds(last, &["clip", "fraction"]) =>
-        {
-            Role::ClipFraction
-        }
-        () if is_length(bare, words) => Role::Length,
-        () if is_entropy(words) => Role::Entropy,
-        () if has(&["kl", "approxkl"]) => Role::Kl,
-        () if canonical.ends_with("rollout/rewards") || is(&["advantages/mean", "returns/mean"]) => Role::Centred,
-        () if holds(last, &["pg", "loss"]) || holds(last, &["policy", "loss"]) || holds(last, &["actor", "loss"]) => {
-            Role::Centred
-        }
-        () if bare == "loss" || bare == "loss/policy" => Role::Centred,
-        () if is_reward(words) => Role::Reward,
-        () => return None,
+    Some(if held_out && !statistic && (has(&SCORES) || canonical.contains("mean@")) {
+        Role::EvalScore
+    } else if held_out {
+        return None;
+    } else if statistic {
+        Role::Other
+    } else if is_learning_rate(last) {
+        Role::LearningRate
+    } else if is_constant(bare, words) {
+        Role::Constant
+    } else if probabilities {
+        Role::Mismatch
+    } else if last.ends_with(&["ppl"]) {
+        // The perplexity of one engine is not a distance between two engines.
+        Role::Other
+    } else if is_grad_norm(last) {
+        Role::GradNorm
+    } else if bare == "response_length/clip_ratio"
+        || has(&["truncated", "truncation"])
+        || last.ends_with(&["clipped", "ratio"])
+    {
+        Role::Truncation
+    } else if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"])
+        || has(&["clipfrac", "clipfraction"])
+        || last.ends_with(&["clip", "ratio"])
+        || holds(last, &["clip", "fraction"])
+    {
+        Role::ClipFraction
+    } else if is_length(bare, words) {
+        Role::Length
+    } else if is_entropy(words) {
+        Role::Entropy
+    } else if has(&["kl", "approxkl"]) {
+        Role::Kl
+    } else if canonical.ends_with("rollout/rewards")
+        || is(&["advantages/mean", "returns/mean", "loss", "loss/policy"])
+        || ["pg", "policy", "actor"].iter().any(|word| holds(last, &[word, "loss"]))
+    {
+        Role::Centred
+    } else if is_reward(words) {
+        Role::Reward
+    } else {
+        return None;
     })
 }
 
@@ -142,7 +152,8 @@ fn is_entropy(words: &Words<'_>) -> bool {
         && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
 }
 
-/// `critic/score/mean`, `rewards/accuracy_reward/mean`, `raw_reward`; not `rewards/chosen`, which is of preferences.
+/// Whether the words name a reward: `critic/score/mean`, `rewards/accuracy_reward/mean`, `raw_reward`; not `rewards/chosen`, which
+/// belongs to preference training.
 fn is_reward(words: &Words<'_>) -> bool {
     let subject = words.subject();
     let reward = |word: &&str| matches!(*word, "reward" | "rewards" | "score" | "scores");

@@ -1,9 +1,9 @@
-//! Roles of metrics, by whole words of every part of their names.
+//! Roles of metrics, decided by whole words in all parts of their names.
 
 use super::words::{Words, holds, is_one_of, without_digits};
 use crate::kind::{Better, Role};
 
-/// Words that stand for a loss, as the last one of what a value is.
+/// Words for a loss, as the last word of a metric's subject.
 const LOSSES: [&str; 17] = [
     "loss",
     "losses",
@@ -23,7 +23,7 @@ const LOSSES: [&str; 17] = [
     "bpb",
     "bpc",
 ];
-/// Words of a part of a loss.
+/// Words for a part of a loss.
 const PARTS: [&str; 16] = [
     "aux",
     "auxiliary",
@@ -42,9 +42,9 @@ const PARTS: [&str; 16] = [
     "penalty",
     "moe",
 ];
-/// Words of a value function.
+/// Words for a value function.
 const VALUE: [&str; 4] = ["vf", "value", "values", "critic"];
-/// Words of scores, of which more is better.
+/// Words for scores of which a higher value is better.
 const SCORES: [&str; 30] = [
     "acc",
     "accuracy",
@@ -77,9 +77,9 @@ const SCORES: [&str; 30] = [
     "cider",
     "jaccard",
 ];
-/// Words of scores of which less is better.
+/// Words for scores of which a lower value is better.
 const ERRORS: [&str; 10] = ["wer", "cer", "ter", "fid", "kid", "eer", "error", "err", "lpips", "mape"];
-/// Words of what is counted.
+/// Words for counts.
 const COUNTS: [&str; 16] = [
     "num",
     "count",
@@ -98,7 +98,7 @@ const COUNTS: [&str; 16] = [
     "total_num",
     "seqs",
 ];
-/// Words of what describes a loss or a reward and is none: its scale, how many there were.
+/// Words for properties of a loss or a reward, such as its scale or its number. The metric itself is then not a loss or reward.
 const ABOUT: [&str; 20] = [
     "momentum",
     "best",
@@ -122,7 +122,7 @@ const ABOUT: [&str; 20] = [
     "fraction",
 ];
 
-/// Words by the role that they give a metric.
+/// Lists of words, each with the role that its words give a metric.
 pub fn words_by_role() -> [(&'static str, &'static [&'static str]); 5] {
     [
         ("loss, or held-out loss", &LOSSES),
@@ -133,9 +133,9 @@ pub fn words_by_role() -> [(&'static str, &'static [&'static str]); 5] {
     ]
 }
 
-/// The kind of a metric of a run of supervised training, from its canonical name.
+/// Role of a metric in a run of supervised training, from its canonical name.
 pub fn role(canonical: &str) -> Role {
-    // Of two spellings in one file, the second keeps its own.
+    // A canonical name may hold upper-case letters if a file has two spellings of one name.
     let lower = canonical.to_ascii_lowercase();
     let words = Words::of(&lower);
     if let Some(role) = performance(&words) {
@@ -156,7 +156,7 @@ pub fn role(canonical: &str) -> Role {
 /// Whether the words name a learning rate.
 pub(super) fn is_learning_rate(words: &[&str]) -> bool {
     let lr = |word: Option<&&str>| word.is_some_and(|word| without_digits(word) == "lr");
-    // `current_lr_0`: the last word that is not a number.
+    // Ignore a number at the end, as in `current_lr_0`.
     let last = words.iter().rfind(|word| !without_digits(word).is_empty());
     lr(words.first()) || lr(last) || holds(words, &["learning", "rate"]) || words == ["l", "r"]
 }
@@ -167,7 +167,7 @@ pub(super) fn is_grad_norm(words: &[&str]) -> bool {
     words.iter().any(joined) || ["grad", "gradient", "gradients"].iter().any(|grad| holds(words, &[grad, "norm"]))
 }
 
-/// Whether the norm is that of the gradient, as no other is named.
+/// Whether the words name only a norm, which is then taken for the norm of the gradient.
 fn is_norm_alone(words: &[&str]) -> bool {
     matches!(words, ["norm"] | ["total" | "global", "norm"])
 }
@@ -180,7 +180,7 @@ fn is_loss(word: &str) -> bool {
 fn loss(words: &Words<'_>) -> Option<Role> {
     let subject = words.subject();
     let ends = subject.last().is_some_and(|word| is_loss(word)) || subject.ends_with(&["cross", "entropy"]);
-    // `loss_cls`, `loss/policy`: a loss and the part of it.
+    // In `loss_cls` and `loss/policy` the part of the loss follows the word `loss`.
     let begins = subject.first().is_some_and(|word| is_loss(word));
     let within = words.before().any(|part| part.last().is_some_and(|word| is_loss(word)));
     if !ends && !begins && !within {
@@ -188,15 +188,18 @@ fn loss(words: &Words<'_>) -> Option<Role> {
     }
     let part = words.has(&PARTS) && !holds(subject, &["cross", "entropy"]);
     let named_part = !ends && subject.iter().any(|word| !is_whole(word));
-    Some(match () {
-        () if words.is_held_out() => Role::EvalLoss,
-        () if words.has(&VALUE) && !ends_in_aggregate(words, "value") => Role::ValueLoss,
-        () if part || named_part => Role::AuxiliaryLoss,
-        () => Role::Loss,
+    Some(if words.is_held_out() {
+        Role::EvalLoss
+    } else if words.has(&VALUE) && !ends_in_aggregate(words, "value") {
+        Role::ValueLoss
+    } else if part || named_part {
+        Role::AuxiliaryLoss
+    } else {
+        Role::Loss
     })
 }
 
-/// Whether the only thing that `word` does in a name is to end it, as in `loss/value`.
+/// Whether `word` only ends a name and describes the kind of number, as in `loss_value`.
 fn ends_in_aggregate(words: &Words<'_>, word: &str) -> bool {
     words.last().last() == Some(&word)
         && words.all().filter(|other| VALUE.contains(other)).count() == 1
@@ -204,7 +207,7 @@ fn ends_in_aggregate(words: &Words<'_>, word: &str) -> bool {
         && words.last().len() > 1
 }
 
-/// Whether a word beside `loss` leaves it the whole loss.
+/// Whether a metric with this word next to `loss` is still the whole loss.
 fn is_whole(word: &str) -> bool {
     is_loss(word)
         || matches!(word, "lm" | "model" | "all" | "main" | "global" | "batch" | "iter" | "iteration" | "micro")
@@ -219,7 +222,7 @@ fn reward(words: &Words<'_>) -> Option<Role> {
 }
 
 fn score(words: &Words<'_>) -> Option<Role> {
-    // `grad_acc_steps` counts.
+    // A name such as `grad_acc_steps` is a count, not an accuracy.
     let counts = words.has(&["grad", "gradient", "steps"]);
     let named = names_score(words) || names_error(words);
     ((named && !counts) || holds(words.subject(), &["exact", "match"])).then_some(Role::EvalScore)
@@ -240,14 +243,14 @@ fn names_error(words: &Words<'_>) -> bool {
     words.subject().iter().any(|word| is_one_of(word, &ERRORS))
 }
 
-/// Whether a loss is a part that regularises or balances, which is noisier than what a run is about.
+/// Whether a loss is only a part, which regularises, balances or trains a value function. Parts are noisier than the main loss.
 pub fn is_part(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::of(&lower);
     words.has(&PARTS) || words.has(&VALUE)
 }
 
-/// The direction of a metric that is better, by its canonical name and its role; `None` where neither is.
+/// Direction in which a metric improves, by its canonical name and its role; `None` if neither direction is better.
 pub fn better(canonical: &str, role: Role) -> Option<Better> {
     let lower = canonical.to_ascii_lowercase();
     match role {
@@ -260,18 +263,18 @@ pub fn better(canonical: &str, role: Role) -> Option<Better> {
     }
 }
 
-/// Whether a metric counts something, so that it is no result of a run.
+/// Whether a metric is a count, which is not a result of a run.
 pub fn is_count(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::of(&lower);
     role(canonical) == Role::Other && words.last().iter().any(|word| COUNTS.contains(word))
 }
 
-/// The role of a metric of speed or size.
+/// Role of a metric of time, speed or memory; `None` for any other metric.
 pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
     let last = words.last();
     let any = |list: &[&str]| last.iter().any(|word| list.contains(word));
-    // A loss is one, whatever stands before it; `timing_s/reward` is the time that rewards took.
+    // Times come first, because `timing_s/reward` is the time that rewards took. After that, a name that ends with a loss is a loss.
     let timed = |part: &[&str]| matches!(part.first(), Some(&"timing" | &"time" | &"timer" | &"timers"));
     if words.before().any(timed) {
         return Some(Role::Time);
@@ -290,7 +293,7 @@ pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
     any(&["elapsed", "time", "runtime", "timing", "seconds", "ms", "dt", "duration", "eta"]).then_some(Role::Time)
 }
 
-/// Whether a canonical name that no role fits reads like a training loss or a reward: what a run is about.
+/// Whether a canonical name without a role looks like a training loss or a reward, which are the main metrics of a run.
 pub fn looks_like_goal(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words = Words::of(&lower);

@@ -1,11 +1,11 @@
-//! A name as its parts and words.
+//! Names of metrics, split into parts and words.
 
-/// Words that say how a value was put together, not what it is.
+/// Words for the way in which a value was aggregated. They do not describe the value itself.
 const AGGREGATES: [&str; 12] =
     ["mean", "avg", "average", "value", "values", "step", "epoch", "train", "training", "total", "sum", "overall"];
-/// Words of a spread or an extreme: one token or one answer decides it.
+/// Words for a spread or an extreme, which a single token or answer can decide.
 const STATISTICS: [&str; 10] = ["std", "var", "variance", "stddev", "min", "max", "median", "p50", "p95", "p99"];
-/// Words of data that a run does not train on.
+/// Words for data that a run does not train on.
 pub(super) const HELD_OUT: [&str; 8] =
     ["eval", "evaluation", "val", "valid", "validation", "test", "heldout", "holdout"];
 
@@ -16,7 +16,7 @@ pub(super) struct Words<'n> {
 }
 
 impl<'n> Words<'n> {
-    /// The words of a canonical name, without what stands in brackets behind them (`map50(b)`).
+    /// Splits a canonical name into words, without text in brackets at the end of a part (`map50(b)`).
     pub(super) fn of(canonical: &'n str) -> Self {
         let words = |part: &'n str| -> Vec<&'n str> {
             let name = part.split_once('(').map_or(part, |(name, _)| name);
@@ -26,17 +26,17 @@ impl<'n> Words<'n> {
         Self { parts: canonical.split('/').map(words).filter(|part| !part.is_empty()).collect() }
     }
 
-    /// The words of the last part.
+    /// Words of the last part.
     pub(super) fn last(&self) -> &[&'n str] {
         self.parts.last().map_or(&[], Vec::as_slice)
     }
 
-    /// The words of each part before the last.
+    /// Words of each part before the last.
     pub(super) fn before(&self) -> impl Iterator<Item = &[&'n str]> {
         self.parts.iter().take(self.parts.len().saturating_sub(1)).map(Vec::as_slice)
     }
 
-    /// Words of what the value is: of the last part that says more than how it was put together, without those.
+    /// Words for the value itself: those of the last part that is more than an aggregation, without aggregation words at its end.
     pub(super) fn subject(&self) -> &[&'n str] {
         let trimmed = |part: &'_ Vec<&'n str>| -> usize {
             part.iter().rposition(|word| !is_aggregate(word)).map_or(0, |last| last + 1)
@@ -55,14 +55,14 @@ impl<'n> Words<'n> {
         self.all().any(|word| words.contains(&word))
     }
 
-    /// Whether it is a spread or an extreme.
+    /// Whether the name belongs to a spread or an extreme.
     pub(super) fn is_statistic(&self) -> bool {
         let part = self.last();
         let is = |word: Option<&&str>| word.is_some_and(|word| STATISTICS.contains(word));
         is(part.first()) || is(part.last()) || is(self.subject().last())
     }
 
-    /// Whether it was measured on data that the run does not train on.
+    /// Whether the metric was measured on data that the run does not train on.
     pub(super) fn is_held_out(&self) -> bool {
         let glued = |word: &str| word.strip_suffix("loss").is_some_and(|data| HELD_OUT.contains(&data));
         let dev = self.parts.iter().any(|part| part.first() == Some(&"dev"));
@@ -70,7 +70,7 @@ impl<'n> Words<'n> {
     }
 }
 
-/// A word without the digits around it: `acc` of `acc1`.
+/// Word without digits at its start and end: `acc` for `acc1`.
 pub(super) fn without_digits(word: &str) -> &str {
     word.trim_matches(|sign: char| sign.is_ascii_digit())
 }
@@ -84,7 +84,7 @@ fn is_aggregate(word: &str) -> bool {
     AGGREGATES.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether `words` holds `wanted` side by side.
+/// Whether `words` contains the words `wanted` next to each other.
 pub(super) fn holds(words: &[&str], wanted: &[&str]) -> bool {
     words.windows(wanted.len()).any(|part| part == wanted)
 }

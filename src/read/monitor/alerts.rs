@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, read_all};
 
-/// Largest file of anomalies that is read.
+/// Largest file of anomalies that is read, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Anomalies of one file: tensor, step and rule.
+/// Anomalies of one file, each as tensor, step and rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alerts(pub BTreeSet<(String, u64, String)>);
 
-/// Whether a file is one of anomalies, by its first bytes.
+/// Whether a file holds anomalies, by its first bytes.
 pub fn recognise(head: &[u8]) -> bool {
     let has = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
     head.trim_ascii_start().starts_with(b"{") && has("\"tag_name\"") && has("\"group_mates\"")
@@ -21,7 +21,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// Reads a file of anomalies.
 ///
 /// # Errors
-/// `Corrupt` where it is no JSON, `LimitExceeded` where it is too long.
+/// `Corrupt` if it is not JSON, `LimitExceeded` if it is too long.
 pub fn read(source: &dyn ByteSource) -> Result<Alerts> {
     let bytes = read_all(source, MOST_BYTES)?;
     let parsed: serde_json::Value =

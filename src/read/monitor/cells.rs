@@ -1,4 +1,4 @@
-//! Header and cells of a table.
+//! Header and cells of a monitor's table.
 
 use super::place::Place;
 use super::row::{Row, Statistics, says_absent};
@@ -21,9 +21,9 @@ enum Column {
     Nans,
     Shape,
     Dtype,
-    /// A column that is known to hold no measure.
+    /// A known column that holds no measure.
     Known,
-    /// A column of a name that is not known.
+    /// A column with an unknown name.
     Unread,
 }
 
@@ -40,15 +40,15 @@ pub struct Header {
     /// The tool that wrote it.
     pub version: Version,
     columns: Vec<Column>,
-    /// Places and names of the columns that are not known.
+    /// Indices and names of the unknown columns.
     unread: Vec<(usize, String)>,
 }
 
-/// One line that cannot be read as a row.
+/// Error of a line that cannot be read as a row.
 pub(super) struct Broken;
 
 impl Header {
-    /// Reads the first line of a table; `None` where it is of another tool.
+    /// Reads the first line of a table; `None` if another tool wrote it.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         let line = std::str::from_utf8(line).ok()?.trim_end_matches(['\r', '\n']);
@@ -79,17 +79,17 @@ impl Header {
         Some(Self { version, columns, unread })
     }
 
-    /// Whether a statistic with a number that can be compared is recorded.
+    /// Whether the table records a statistic that can be compared.
     pub fn has_statistics(&self) -> bool {
         self.columns.iter().any(|column| matches!(column, Column::Statistic(_)))
     }
 
-    /// Whether the last column holds a text of known form, by which a cut cell is told from a whole one.
+    /// Whether the last column is an element type. Its known names show whether the last cell is complete or cut.
     pub(super) fn ends_in_text(&self) -> bool {
         matches!(self.columns.last(), Some(Column::Dtype))
     }
 
-    /// Notes the numbers of a line in columns that are not known.
+    /// Records the numbers of a line in unknown columns.
     pub(super) fn note_unread(&self, line: &[u8], account: &mut Account) {
         let Some(line) = Some(line).filter(|_| !self.unread.is_empty()).and_then(|line| std::str::from_utf8(line).ok())
         else {
@@ -106,12 +106,12 @@ impl Header {
         }
     }
 
-    /// Reads a line; `None` where it is no row under this header.
+    /// Reads a line; `None` if it is not a row under this header.
     pub fn read(&self, line: &[u8], place: &Place) -> Option<Row> {
         Some(self.line(line, place).ok()??.into_row(self.version, &Texts::default()))
     }
 
-    /// Reads the cells of a line; `Ok(None)` for a line of communication that is left out.
+    /// Reads the cells of a line; `Ok(None)` for a line of a communication table that is left out.
     pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place) -> Result<Option<Line<'l>>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;
         if self.version == Version::V1 && place.kinds() == [MonitorKind::Comm] {
@@ -128,7 +128,8 @@ impl Header {
         raw.finish(self.version, place).map(Some)
     }
 
-    /// A line of V1's communication table: `name, first statistic, step, other statistics`, under a header of another order.
+    /// Reads a line of V1's communication table. Its cells are `name, first statistic, step, other statistics`, in another order than
+    /// its header.
     fn shifted<'l>(&self, line: &'l str, place: &Place) -> Option<Line<'l>> {
         let statistics: Vec<Column> =
             self.columns.iter().copied().filter(|column| !is_key(*column) && *column != Column::MicroStep).collect();
@@ -150,33 +151,33 @@ fn is_key(column: Column) -> bool {
     matches!(column, Column::Stage | Column::Name | Column::Step | Column::Scope)
 }
 
-/// A row whose texts still lie in the file.
+/// A row whose texts are borrowed from the line.
 pub(super) struct Line<'l> {
-    /// MonitorKind of the tensor.
+    /// Kind of the tensor.
     pub(super) kind: MonitorKind,
     /// Stage of the pipeline.
     pub(super) stage: i64,
-    /// Its name as the tool wrote it.
+    /// Name of the tensor as the tool wrote it.
     pub(super) name: &'l str,
     /// The step as written.
     pub(super) step: u64,
-    /// Micro step, where the table counts them.
+    /// Micro step, if the table counts them.
     pub(super) micro_step: Option<u64>,
     /// The statistics.
     pub(super) statistics: Statistics,
-    /// Number of NaN, where it was recorded.
+    /// Number of NaN elements, if it was recorded.
     pub(super) nans: Option<f64>,
-    /// Shape and element type, where they were recorded.
+    /// Shape and element type, if they were recorded.
     pub(super) words: [Option<&'l str>; 2],
 }
 
 impl Line<'_> {
-    /// Whether it says that there was no tensor.
+    /// Whether the row says that there was no tensor.
     pub(super) fn is_absent(&self) -> bool {
         says_absent(&self.statistics, self.nans, self.words)
     }
 
-    /// The row, with its texts as they are stored.
+    /// Converts the line into a row that shares stored texts.
     pub(super) fn into_row(self, version: Version, texts: &Texts) -> Row {
         let Name { written, canonical } = texts.name(self.name, self.kind, version);
         let [shape, dtype] = self.words.map(|word| word.map(|word| texts.word(word)));
@@ -234,7 +235,7 @@ impl<'l> Raw<'l> {
             Version::V2 => kind_of_scope(self.scope.unwrap_or_default()).ok_or(Broken)?,
         };
         let micro_step = match (version, kind) {
-            // V1 counts from 0, V2 from 1; of a reduced gradient V2 writes how many there were.
+            // V1 counts micro steps from 0, V2 from 1. For a reduced gradient V2 writes the number of micro steps instead.
             (Version::V2, MonitorKind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
             (Version::V2, _) => None,
             (Version::V1, _) => self.micro_step,
@@ -272,7 +273,7 @@ fn integer<T: std::str::FromStr>(cell: &str) -> Result<T, Broken> {
     cell.strip_suffix(".0").unwrap_or(cell).parse().map_err(|_| Broken)
 }
 
-/// A number as the tool writes it; an empty cell, which pandas writes for NaN, is NaN.
+/// Reads a number as the tool writes it. An empty cell is NaN, because pandas writes NaN that way.
 fn number(cell: &str) -> Result<f64, Broken> {
     if cell.is_empty() {
         return Ok(f64::NAN);
@@ -280,7 +281,7 @@ fn number(cell: &str) -> Result<f64, Broken> {
     decimal::nearest(cell.as_bytes()).or_else(|| cell.parse().ok()).ok_or(Broken)
 }
 
-/// The cells of a line; a quoted cell may hold commas.
+/// Iterator over the cells of a line. A quoted cell may hold commas.
 pub(super) struct Cells<'l>(pub(super) Option<&'l str>);
 
 impl<'l> Iterator for Cells<'l> {

@@ -1,7 +1,7 @@
-//! Rows of a table as they were read, in some 20 bytes each, so that no file is read a second time.
+//! Compact storage of the rows of a table, at about 20 bytes each, so that no file is read a second time.
 //!
-//! Whatever of a row recurs at every step (kind, stage, name, micro step, shape, type) is stored once, and the row says which it
-//! is. A step mostly has the rows of the step before in the same order: what followed then is looked at first.
+//! The parts of a row that recur at every step (kind, stage, name, micro step, shape, type) are stored once, and the row refers to
+//! them. A step usually has the same rows in the same order as the step before, so the row that followed then is tried first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,22 +13,22 @@ use super::version::Version;
 use crate::hash::{self, ByHash};
 use crate::kind::{MonitorKind, Statistic};
 
-/// Rows whose numbers lie together.
+/// Number of rows whose numbers are stored together.
 const PART: usize = 1024;
-/// Part of the memory of one file that the rows of all tables may take together.
+/// Divisor of the memory of one file: the rows of all tables together may take this fraction of it.
 const SHARE: u64 = 2;
 
-/// Memory that the rows of all tables of a run take.
+/// Counter of the memory that the rows of all tables of a run take.
 #[derive(Clone, Debug, Default)]
 pub struct Taken(Arc<AtomicU64>);
 
 impl Taken {
-    /// No memory is left: every table is read again for each of its steps.
+    /// Creates a counter with no memory left, so that every table is read again for each of its steps.
     pub fn all() -> Self {
         Self(Arc::new(AtomicU64::new(u64::MAX / SHARE)))
     }
 
-    /// Takes `bytes` more; false where they would be more than half of what one file may take.
+    /// Reserves `bytes` more; returns false if the total would exceed half of the memory that one file may take.
     fn take(&self, bytes: u64, of_file: u64) -> bool {
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
         let fits = before.saturating_add(bytes) <= of_file / SHARE;
@@ -47,9 +47,9 @@ struct Head {
     name: Name,
     micro_step: Option<u64>,
     words: [Option<Arc<str>>; 2],
-    /// Whether a row of it said that there was a tensor.
+    /// Whether any row with this head had a tensor.
     is_tensor: bool,
-    /// The head of the row that last followed one of this.
+    /// Index of the head of the row that last followed a row with this head.
     next: u32,
 }
 
@@ -63,7 +63,7 @@ impl Head {
     }
 }
 
-/// Numbers of some rows: in 32 bits where these hold all of them.
+/// Numbers of some rows, in 32 bits if these represent all of them exactly.
 #[derive(Debug)]
 enum Numbers {
     Narrow(Box<[f32]>),
@@ -99,14 +99,14 @@ impl Numbers {
 /// Rows of a table.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Statistics that each row has, and whether it has the number of NaN.
+    /// Statistics of each row, and whether rows have a number of NaN elements.
     columns: (Vec<Statistic>, bool),
     heads: Vec<Head>,
     by_hash: ByHash<u32>,
-    /// The head of each row.
+    /// Index of the head of each row.
     rows: Vec<u32>,
     numbers: Vec<Numbers>,
-    /// Numbers of the last rows, not enough for a part.
+    /// Numbers of the last rows, which do not fill a part yet.
     last: Vec<f64>,
     taken: Taken,
     bytes: u64,
@@ -119,7 +119,7 @@ impl Drop for Kept {
 }
 
 impl Kept {
-    /// None yet; what they take is counted in `taken`.
+    /// Creates an empty store whose memory is counted in `taken`.
     pub(super) fn new(taken: Taken) -> Self {
         Self {
             columns: (Vec::new(), false),
@@ -133,8 +133,8 @@ impl Kept {
         }
     }
 
-    /// Adds the row of a line, whose texts go to `texts`; false where it does not fit into memory, of which one file may take
-    /// `of_file`.
+    /// Adds the row of a line, and its texts to `texts`; returns false if it does not fit into memory. `of_file` is the number of
+    /// bytes that one file may take.
     pub(super) fn add(&mut self, line: &Line<'_>, version: Version, texts: &mut Texts, of_file: u64) -> bool {
         if self.rows.is_empty() {
             let statistics = line.statistics.written().map(|(statistic, _)| statistic).collect();
@@ -144,7 +144,7 @@ impl Kept {
         let written = line.statistics.written().zip(&self.columns.0);
         self.last.extend(written.filter(|((statistic, _), column)| statistic == *column).map(|((_, value), _)| value));
         self.last.extend(line.nans.filter(|_| self.columns.1));
-        // Every row under a header has its columns.
+        // Every row under a header must have the same columns.
         if self.last.len() != start + self.width() {
             return false;
         }
@@ -172,7 +172,7 @@ impl Kept {
         fits
     }
 
-    /// The head of a line; `None` where a new one does not fit.
+    /// Index of the head of a line; `None` if a new head does not fit into memory.
     fn head(&mut self, line: &Line<'_>, version: Version, texts: &mut Texts, of_file: u64) -> Option<u32> {
         let last = self.rows.last().and_then(|last| self.heads.get(usize::try_from(*last).ok()?));
         let expected = last.map_or(0, |last| last.next);
@@ -208,7 +208,7 @@ impl Kept {
         self.take(size_of::<Head>() + 2 * size_of::<(u64, u32)>(), of_file).then_some(place)
     }
 
-    /// Rows from a place on, which all belong to a step.
+    /// Rows `first..first + count`, which all belong to `step`.
     pub(super) fn rows(&self, first: usize, count: usize, step: u64) -> impl Iterator<Item = Row> + '_ {
         let places = self.rows.get(first..first.saturating_add(count)).unwrap_or_default();
         places.iter().zip(first..).filter_map(move |(head, place)| {

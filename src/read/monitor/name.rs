@@ -1,16 +1,15 @@
-//! Names of tensors as both versions of the monitor would write them, and the digits of their numbers.
+//! Names of tensors that are the same for both versions of the monitor, and the number of decimals of printed numbers.
 
 use std::borrow::Cow;
 
 use super::version::Version;
 use crate::kind::MonitorKind;
 
-/// Parts of names that only a wrapper puts there: data parallelism, compilation, recomputation, sharding.
+/// Parts of names that come from wrappers: data parallelism, compilation, recomputation, sharding.
 const WRAPPERS: [&str; 5] =
     ["module", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_forward_module"];
 
-/// The name without the parts that wrappers put before it or inside. Of a wrapped model itself nothing is left, as of any
-/// root.
+/// Name without the parts that come from wrappers. The name of the wrapped model itself becomes empty, like that of any root.
 fn unwrapped(name: &str, kind: MonitorKind) -> Cow<'_, str> {
     let is_wrapper = |part: &&str| WRAPPERS.contains(part);
     if !name.split('.').any(|part| is_wrapper(&part)) {
@@ -23,8 +22,8 @@ fn unwrapped(name: &str, kind: MonitorKind) -> Cow<'_, str> {
     Cow::Owned(if is_root { format!(".{}", left.join(".")) } else { left.join(".") })
 }
 
-/// The name without wrappers and without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and
-/// `X.weight.exp_avg`.
+/// Name without wrappers and without the differences between versions: V1 writes `X.input` and `X.input_1`, V2 writes `X.input.0`,
+/// `X.grad_input.1` and `X.weight.exp_avg`.
 pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> String {
     let name = &*unwrapped(name, kind);
     match kind {
@@ -37,7 +36,7 @@ pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> Stri
     }
 }
 
-/// An input or output of a module as `module.input.0`; `None` for any other name.
+/// Name of an input or output of a module in the form `module.input.0`; `None` for any other name.
 fn port(name: &str, version: Version) -> Option<String> {
     let (rest, number) = match version {
         Version::V2 => name.rsplit_once('.').filter(|(_, number)| is_number(number))?,
@@ -59,7 +58,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Decimals of a number as it was written: 10 of `1.5e-09`.
+/// Number of decimals of a written number, taking the exponent into account: 10 for `1.5e-09`.
 pub fn decimals(text: &str) -> Option<u32> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let after = mantissa.split_once('.').map_or("", |(_, after)| after);

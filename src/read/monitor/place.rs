@@ -1,29 +1,29 @@
-//! Rank, folder and kind of a table, as its path tells them.
+//! Rank, folder and kind of a table, from its path.
 
 use crate::kind::MonitorKind;
 
-/// Largest rank that is believed.
+/// Largest accepted rank; larger numbers are not ranks.
 const MOST_RANK: u64 = 1 << 20;
 
-/// The place of a table below a run's folder.
+/// Path of a table in a run's folder, and the facts in that path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Path below the root.
+    /// Path, relative to the side's root.
     pub path: String,
-    /// The folder of the monitor, whose name sorts a later start behind an earlier one.
+    /// Name of the monitor's folder. It starts with a time, so a later start sorts after an earlier one.
     pub folder: String,
-    /// The rank; 0 where no folder names one.
+    /// Rank; 0 if no folder name has one.
     pub rank: u64,
-    /// Whether the folder's name is one that the monitor gives.
+    /// Whether the folder's name has the monitor's form.
     pub is_named: bool,
-    /// The word before the window in the file's name: `grad_reduced`, `param`.
+    /// Word before the range of steps in the file's name: `grad_reduced`, `param`.
     pub word: String,
-    /// Whether the file's name is one that the monitor gives.
+    /// Whether the file's name has the monitor's form.
     pub is_windowed: bool,
 }
 
 impl Place {
-    /// The place that `path` tells.
+    /// Reads the facts in `path`.
     pub fn of(path: &str) -> Self {
         let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
         let folder = folders.rsplit('/').next().unwrap_or_default();
@@ -40,13 +40,13 @@ impl Place {
         }
     }
 
-    /// The kinds of tensor that a file of this name holds; empty where the name tells none.
+    /// Kinds of tensors that a file of this name holds; empty if the name does not say.
     pub fn kinds(&self) -> &'static [MonitorKind] {
         kinds_of(&self.word)
     }
 }
 
-/// The rank in the name of a folder: `rank_1` or `Nov22_20-14-57-rank1-2f27f46d`.
+/// Rank in the name of a folder such as `rank_1` or `Nov22_20-14-57-rank1-2f27f46d`.
 fn rank_of(folder: &str) -> Option<u64> {
     let digits = match folder.strip_prefix("rank_") {
         Some(rest) => rest,
@@ -59,7 +59,7 @@ fn rank_of(folder: &str) -> Option<u64> {
     digits.parse().ok().filter(|rank| is_number && *rank < MOST_RANK)
 }
 
-/// The word before the window of steps: `param` of `param_step0-4`, `grad_reduced` of `grad_reduced_0-4`.
+/// Word before the range of steps: `param` for `param_step0-4`, `grad_reduced` for `grad_reduced_0-4`.
 fn word_before_window(stem: &str) -> Option<&str> {
     let (word, window) = stem.rsplit_once('_')?;
     let window = window.strip_prefix("step").unwrap_or(window);

@@ -1,4 +1,4 @@
-//! All tables of a rank, read step by step.
+//! All tables of one rank, read step by step.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,38 +16,38 @@ use crate::read::account::Account;
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parameter {
-    /// Number of the model among those that one process monitors.
+    /// Number of the model among the models that one process monitors.
     pub model: u64,
     /// Stage of the pipeline.
     pub stage: i64,
-    /// Its name as both versions would write it.
+    /// Canonical name, which is the same for both versions.
     pub name: Arc<str>,
 }
 
-/// Name of a tensor within a step, by which rows of both sides are paired.
+/// Key of a tensor within a step, by which the rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keys {
-    /// Number of the model among those that one process monitors.
+    /// Number of the model among the models that one process monitors.
     pub model: u64,
-    /// Its kind.
+    /// Kind of the tensor.
     pub kind: MonitorKind,
     /// Stage of the pipeline.
     pub stage: i64,
-    /// Its name as both versions would write it.
+    /// Canonical name, which is the same for both versions.
     pub name: Arc<str>,
-    /// Micro step, or which of several equal rows it is where none is counted.
+    /// Micro step. If micro steps are not counted, the number of the row among equal rows.
     pub micro_step: u64,
-    /// Number of the row among those of one micro step, where micro steps are counted.
+    /// Number of the row among equal rows of one micro step, if micro steps are counted.
     pub occurrence: u64,
 }
 
 impl Keys {
-    /// The parameter of this name.
+    /// Parameter with this name.
     pub fn parameter(&self) -> Parameter {
         Parameter { model: self.model, stage: self.stage, name: self.name.clone() }
     }
 
-    /// The path of its module, and the parameter, input or output behind it: `fc1` and `.input.0`.
+    /// Splits the name into the path of the module and the parameter, input or output after it: `fc1` and `.input.0`.
     pub fn module(&self) -> (&str, &str) {
         let before = |name: &str| name.rfind('.').unwrap_or(0);
         let mut end = before(&self.name);
@@ -57,26 +57,26 @@ impl Keys {
         self.name.split_at_checked(end).unwrap_or((&self.name, ""))
     }
 
-    /// The `nth` later row of this key, of a table that counts micro steps or not.
+    /// Changes the key to that of the `nth` later row. `is_counted` says whether the table counts micro steps.
     fn later(&mut self, nth: u64, is_counted: bool) {
         let place = if is_counted { &mut self.occurrence } else { &mut self.micro_step };
         *place = place.saturating_add(nth);
     }
 }
 
-/// A row with its key and place.
+/// A row with its key and its position.
 #[derive(Clone, Debug)]
 pub struct Keyed {
     /// The key.
     pub key: Keys,
-    /// Place among the rows of its kind and step.
+    /// Position among the rows of its kind and step, from 1.
     pub order: u64,
     /// The row.
     pub row: Row,
 }
 
 impl Keyed {
-    /// The key of the first row that its start wrote for this place; `None` where it is the first.
+    /// Key of the first row that the same start of the program wrote for this tensor; `None` if this row is the first.
     pub fn first(&self) -> Option<Keys> {
         let is_counted = self.row.micro_step.is_some();
         let Keys { micro_step, occurrence, .. } = self.key;
@@ -86,10 +86,10 @@ impl Keyed {
     }
 }
 
-/// Copies of a row that differ between ranks.
+/// A row whose copies differ between ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differing {
-    /// The row.
+    /// Key of the row.
     pub key: Keys,
     /// Name of the row as the tool writes it.
     pub name: Arc<str>,
@@ -106,42 +106,42 @@ pub struct Differing {
 /// The rows of a step.
 #[derive(Debug, Default)]
 pub struct Step {
-    /// Rows in the order of their files, without those that say that there was no tensor; each key once.
+    /// Rows in the order of their files, without rows that say that there was no tensor. Each key occurs once.
     pub rows: Vec<Keyed>,
-    /// Keys of which a later start wrote a row again.
+    /// Number of keys for which a later start of the program wrote a row again.
     pub replaced: u64,
-    /// Of these, keys whose later row has other numbers.
+    /// Number of these keys whose later row has other numbers.
     pub contradicting: u64,
-    /// Rows of the whole model that cannot be put together.
+    /// Keys of rows of the whole model that cannot be merged.
     pub unmerged: Vec<Keys>,
-    /// Copies that differ between ranks, in the order of the rows.
+    /// Rows whose copies differ between ranks, in the order of the rows.
     pub differing: Vec<Differing>,
 }
 
-/// The tables of a rank.
+/// Tables of one rank.
 pub struct RankTables {
     /// The rank.
     pub rank: u64,
-    /// The tables: those of a later start after those of an earlier one.
+    /// Tables, with those of a later start after those of an earlier one.
     tables: Vec<Table>,
-    /// Numbers of the models that its folders record; 0 where a folder is not named.
+    /// Number of the model that each folder records; a missing folder means 0.
     models: BTreeMap<String, u64>,
 }
 
 impl RankTables {
-    /// The tables of `rank`.
+    /// Creates the set of the tables of `rank`.
     pub fn new(rank: u64, mut tables: Vec<Table>) -> Self {
         tables.sort_by(|a, b| (&a.place.folder, &a.place.path).cmp(&(&b.place.folder, &b.place.path)));
         Self { rank, tables, models: BTreeMap::new() }
     }
 
-    /// The same tables, of which each folder records the model that is told; folders of one model are starts of it.
+    /// Sets the model that each folder records. Folders of the same model are successive starts of the program.
     #[must_use]
     pub fn with_models(self, models: BTreeMap<String, u64>) -> Self {
         Self { models, ..self }
     }
 
-    /// Its folders, each of which a monitor wrote, with their steps.
+    /// Folders of the monitor, each with its steps.
     pub fn folders(&self) -> BTreeMap<&str, BTreeSet<i64>> {
         let mut folders: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
         for table in &self.tables {
@@ -151,7 +151,7 @@ impl RankTables {
         folders
     }
 
-    /// The rows of a step that a folder holds; none where a file can no longer be read.
+    /// Rows of a step in one folder. Files that can no longer be read are skipped.
     pub fn rows_of(&self, folder: &str, step: i64) -> Vec<Row> {
         let of_folder = self.tables.iter().filter(|table| table.place.folder == folder);
         of_folder.filter_map(|table| table.rows(step).ok()).flatten().collect()
@@ -162,7 +162,7 @@ impl RankTables {
         self.tables.iter().filter_map(|table| Some((table.place.path.as_str(), table.damage.as_ref()?)))
     }
 
-    /// Kinds that damaged tables hold.
+    /// Kinds of tensors in damaged tables.
     pub fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
         self.tables
             .iter()
@@ -172,44 +172,44 @@ impl RankTables {
             .collect()
     }
 
-    /// The version that wrote it; the later one where both did.
+    /// Version of the tool that wrote the tables; the later one if both did.
     pub fn version(&self) -> Option<Version> {
         self.tables.iter().filter_map(|table| table.header.as_ref()).map(|header| header.version).max()
     }
 
-    /// Whether any table records a statistic with a number that can be compared.
+    /// Whether any table records a statistic that can be compared.
     pub fn has_statistics(&self) -> bool {
         self.tables.iter().filter_map(|table| table.header.as_ref()).any(Header::has_statistics)
     }
 
-    /// Whether any table has a row.
+    /// Whether no table has a row.
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(|table| table.steps().next().is_none())
     }
 
-    /// Decimals that its numbers are rounded to; `None` where they are written in full.
+    /// Number of decimals that numbers are rounded to; `None` if they are not rounded.
     pub fn decimals(&self) -> Option<u32> {
         self.tables.iter().filter_map(|table| table.decimals).max()
     }
 
-    /// Lines of communication that were left out.
+    /// Number of lines of communication tables that were left out.
     pub fn left_out(&self) -> u64 {
         self.tables.iter().map(|table| table.left_out).sum()
     }
 
-    /// Numbers of its tables that are not read.
+    /// Numbers in its tables that are not read.
     pub fn account(&self) -> Account {
         let mut account = Account::default();
         self.tables.iter().for_each(|table| account.add(&table.account));
         account
     }
 
-    /// MonitorKind and name of its tensors.
+    /// Kinds and names of its tensors.
     pub fn names(&self) -> BTreeSet<(MonitorKind, &str)> {
         self.tables.iter().flat_map(Table::names).collect()
     }
 
-    /// Its steps with the number of their rows.
+    /// Steps, each with its number of rows.
     pub fn steps(&self) -> BTreeMap<i64, u64> {
         let mut steps = BTreeMap::new();
         for (step, rows) in self.tables.iter().flat_map(Table::steps) {
@@ -218,16 +218,16 @@ impl RankTables {
         steps
     }
 
-    /// The first step at which a table that holds `kind` has a row.
+    /// First step at which a table that may hold `kind` has a row.
     pub fn first_step(&self, kind: MonitorKind) -> Option<i64> {
         let holds = |table: &&Table| table.place.kinds().contains(&kind);
         self.tables.iter().filter(holds).flat_map(Table::steps).map(|(step, _)| step).min()
     }
 
-    /// The rows of a step, of `kind` alone where one is given.
+    /// Reads the rows of a step, only those of `kind` if one is given.
     ///
     /// # Errors
-    /// Where a file can no longer be read.
+    /// If a file can no longer be read.
     pub fn step(&self, step: i64, kind: Option<MonitorKind>) -> Result<Step> {
         let mut reading = Reading::default();
         let may_hold = |table: &&Table| {
@@ -254,20 +254,20 @@ impl RankTables {
 struct Reading {
     step: Step,
     orders: BTreeMap<MonitorKind, u64>,
-    /// Number of the present start, from 1.
+    /// Number of the current start of the program, from 1.
     start: u64,
-    /// Number of the present start's model.
+    /// Number of the model that the current start records.
     model: u64,
-    /// Places of rows by key, with the start that wrote them.
+    /// Index of the row of each key, with the start that wrote it.
     places: FastMap<Keys, (usize, u64)>,
-    /// Name and statistics of the last activation of the present start that has a key.
+    /// Name and statistics of the last activation with each key in the current start.
     wrapped: FastMap<Keys, (Arc<str>, Statistics)>,
-    /// Times that the present start wrote a key, where that is more than once or there was no tensor.
+    /// Number of times that the current start wrote a key, if it did so more than once or without a tensor.
     again: FastMap<Keys, u64>,
 }
 
 impl Reading {
-    /// Begins the tables of a later start, of `model`.
+    /// Begins the tables of the next start, which records `model`.
     fn begin_start(&mut self, model: u64) {
         self.start += 1;
         self.model = model;
@@ -275,7 +275,7 @@ impl Reading {
         self.wrapped.clear();
     }
 
-    /// Whether a row says again what a wrapper and the module in it both say: another name for the same numbers.
+    /// Whether an activation was already recorded under another name. A wrapper and the module in it record the same numbers.
     fn is_wrapped(&mut self, key: &Keys, row: &Row) -> bool {
         if !row.kind.is_activation() {
             return false;
@@ -293,8 +293,8 @@ impl Reading {
         }
     }
 
-    /// Adds the next row. A key that a start writes again is that of the next micro step; one that an earlier start wrote is
-    /// replaced.
+    /// Adds the next row. If the same start wrote the key before, the row belongs to the next micro step. If an earlier start wrote
+    /// the key, the row replaces the earlier one.
     fn add(&mut self, row: Row) {
         let order = self.orders.entry(row.kind).or_default();
         *order += 1;
@@ -323,12 +323,13 @@ impl Reading {
         }
     }
 
-    /// Whether the present start wrote a row of this key.
+    /// Whether the current start wrote a row with this key.
     fn is_written(&self, key: &Keys) -> bool {
         self.places.get(key).is_some_and(|(_, start)| *start == self.start)
     }
 
-    /// Puts a row in its place; gives it back where the present start wrote its key already and `is_once`.
+    /// Adds a row or replaces the one of an earlier start. Returns the row unchanged if the current start already wrote its key and
+    /// `is_once` is set.
     fn put(&mut self, keyed: Keyed, is_once: bool) -> Option<Keyed> {
         match self.places.entry(keyed.key.clone()) {
             Entry::Vacant(free) => {

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use crate::kind::{MonitorKind, Statistic};
 
-/// Statistics of a tensor; `None` where a column is not there.
+/// Statistics of a tensor; `None` for each statistic without a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics([Option<f64>; 4]);
 
 impl Statistics {
-    /// One of them.
+    /// Value of one statistic; `None` if it was not written.
     pub fn get(&self, statistic: Statistic) -> Option<f64> {
         self.0.get(statistic as usize).copied().flatten()
     }
 
-    /// Those that were written.
+    /// Statistics that were written, with their values.
     pub fn written(&self) -> impl Iterator<Item = (Statistic, f64)> + '_ {
         Statistic::ALL.into_iter().filter_map(|statistic| Some((statistic, self.get(statistic)?)))
     }
 
-    /// The larger magnitude of max and min; `None` where neither was written, or one is not finite.
+    /// Larger magnitude of max and min; `None` if neither was written, or the result is not finite.
     pub fn largest(&self) -> Option<f64> {
         let ends = [self.get(Statistic::Max), self.get(Statistic::Min)];
         ends.into_iter().flatten().map(f64::abs).reduce(f64::max).filter(|value| value.is_finite())
@@ -30,12 +30,12 @@ impl Statistics {
         self.0.iter().flatten().all(|value| value.is_finite())
     }
 
-    /// Whether all of them are the same numbers, to the bit.
+    /// Whether all statistics have the same bits.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.map(|value| value.map(f64::to_bits)) == other.0.map(|value| value.map(f64::to_bits))
     }
 
-    /// The largest and the smallest element alone.
+    /// Only the largest and the smallest element.
     pub fn ends(&self) -> Self {
         let mut ends = Self::default();
         for statistic in [Statistic::Min, Statistic::Max] {
@@ -54,41 +54,41 @@ impl Statistics {
 /// One row: a tensor at a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// MonitorKind of the tensor.
+    /// Kind of the tensor.
     pub kind: MonitorKind,
-    /// Stage of the pipeline on this rank; 0 for an unsplit model.
+    /// Stage of the pipeline on this rank; 0 if the model has no stages.
     pub stage: i64,
-    /// Its name as the tool wrote it.
+    /// Name of the tensor as the tool wrote it.
     pub name: Arc<str>,
-    /// Its name as both tools would write it.
+    /// Canonical name, which is the same for both tools.
     pub canonical: Arc<str>,
     /// The step as written.
     pub step: u64,
-    /// Micro step, from 0, where the table counts them.
+    /// Micro step, from 0, if the table counts them.
     pub micro_step: Option<u64>,
     /// The statistics.
     pub statistics: Statistics,
-    /// Number of NaN, where it was recorded.
+    /// Number of NaN elements, if it was recorded.
     pub nans: Option<f64>,
-    /// Shape, where it was recorded.
+    /// Shape, if it was recorded.
     pub shape: Option<Arc<str>>,
-    /// Element type, where it was recorded.
+    /// Element type, if it was recorded.
     pub dtype: Option<Arc<str>>,
 }
 
 impl Row {
-    /// Whether the row says that there was no tensor: the tool writes `nan` into every column then.
+    /// Whether the row says that there was no tensor. The tool then writes `nan` into every column.
     pub fn is_absent(&self) -> bool {
         says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
     }
 
-    /// The sizes of its shape: 4 and 12 of `[4, 12]`.
+    /// Sizes of its shape: 4 and 12 for `[4, 12]`.
     pub fn sizes(&self) -> Option<Vec<u64>> {
         let inner = self.shape.as_deref()?.trim().strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;
         inner.split(',').map(str::trim).filter(|size| !size.is_empty()).map(|size| size.parse().ok()).collect()
     }
 
-    /// Whether nothing but NaN was written, and no column says whether there was a tensor.
+    /// Whether all written statistics are NaN, while no column shows whether there was a tensor.
     pub fn is_undecided(&self) -> bool {
         let columns = self.nans.is_none() && self.dtype.is_none() && self.shape.is_none();
         let mut written = self.statistics.written().peekable();
@@ -96,7 +96,8 @@ impl Row {
     }
 }
 
-/// Whether statistics, number of NaN, shape and type, as far as they were recorded, all are NaN.
+/// Whether all recorded statistics, the number of NaN elements, the shape and the type are `nan`, which means that there was no
+/// tensor. At least one column other than the statistics must be recorded.
 pub(super) fn says_absent(statistics: &Statistics, nans: Option<f64>, words: [Option<&str>; 2]) -> bool {
     let says_so = nans.is_some() || words.iter().any(Option::is_some);
     says_so

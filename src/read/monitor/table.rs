@@ -1,5 +1,5 @@
-//! A table with its steps: it is read once to its end, and its rows stay in memory as far as there is room for them. The steps of any
-//! other are read again from their places.
+//! A table with its steps. It is read once to its end, and its rows stay in memory if there is room for them. Otherwise the rows of a
+//! step are read again from the file.
 
 use std::ops::Range;
 
@@ -16,68 +16,68 @@ use crate::kind::MonitorKind;
 use crate::read::account::Account;
 use crate::read::curve::lines::Lines;
 
-/// Largest part of a table that belongs to one step.
+/// Largest part of a table that belongs to one step, in bytes.
 const MOST_STEP_BYTES: u64 = 256 << 20;
-/// Changes of the step within a table.
+/// Most changes of the step within a table.
 const MOST_RUNS: usize = 4 << 20;
-/// Names of tensors of one table.
+/// Most names of tensors in one table.
 const MOST_NAMES: usize = 1 << 20;
-/// Longest name of a tensor.
+/// Longest name of a tensor, in bytes.
 const MOST_NAME: usize = 4096;
 
-/// Damage of a table; the rows before and after it are read.
+/// Damage of a table. Rows before and after the damage are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// No bytes.
+    /// The file has no bytes.
     Empty,
-    /// Another header, or another encoding.
+    /// The header is not that of the tool, or not text.
     Header,
-    /// It ends within a row.
+    /// The file ends within a row.
     Cut {
-        /// The line.
+        /// Line number of that row.
         line: u64,
     },
-    /// Lines that are no rows under the header.
+    /// Some lines are not rows under the header.
     Lines {
-        /// Their number.
+        /// Number of such lines.
         count: u64,
-        /// The first of them.
+        /// Line number of the first of them.
         first: u64,
     },
-    /// It cannot be read at all, and why.
+    /// The file cannot be read at all, with the reason.
     Unreadable(String),
 }
 
-/// Rows that stand together and belong to one step.
+/// Consecutive rows of one step.
 #[derive(Clone, Debug)]
 struct Run {
     step: i64,
     /// The step as it was written.
     written: u64,
     bytes: Range<u64>,
-    /// Place of its first row among those of the table.
+    /// Index of its first row among all rows of the table.
     first: u64,
     rows: u64,
 }
 
 /// A table of the monitor.
 pub struct Table {
-    /// Its place.
+    /// Path of the table, and the facts in it.
     pub place: Place,
-    /// Its damage.
+    /// Damage; `None` if the table is whole.
     pub damage: Option<Damage>,
-    /// Its header; `None` where it has none.
+    /// Header; `None` if the table has none.
     pub header: Option<Header>,
-    /// The most decimals of a number; `None` for numbers in full.
+    /// Largest number of decimals of its numbers; `None` if they are not rounded.
     pub decimals: Option<u32>,
-    /// Lines of communication that were left out.
+    /// Number of lines of a communication table that were left out.
     pub left_out: u64,
-    /// Numbers in columns that are not known.
+    /// Numbers in unknown columns.
     pub account: Account,
     source: Source,
     texts: Texts,
     runs: Vec<Run>,
-    /// Its rows; `None` where memory has no room for them.
+    /// Rows in memory; `None` if there is no room for them.
     kept: Option<Kept>,
 }
 
@@ -87,7 +87,7 @@ impl Table {
         Self::open_beside(place, source, &Taken::default())
     }
 
-    /// [`open`](Self::open), of a table beside others, whose rows took memory already.
+    /// Reads a table to its end, like [`open`](Self::open), and shares the memory for rows with other tables.
     pub fn open_beside(place: Place, source: Source, taken: &Taken) -> Self {
         let mut table = Self { kept: Some(Kept::new(taken.clone())), ..Self::empty(place, source.clone()) };
         if source.is_empty() {
@@ -102,7 +102,7 @@ impl Table {
         table
     }
 
-    /// A table that cannot be opened, and why.
+    /// Creates a table that cannot be opened, with the reason.
     pub fn unreadable(place: Place, reason: &str) -> Self {
         let source = std::sync::Arc::new(Memory::new(place.path.clone(), Vec::new()));
         Self { damage: Some(Damage::Unreadable(reason.to_owned())), ..Self::empty(place, source) }
@@ -191,20 +191,20 @@ impl Table {
         Ok(())
     }
 
-    /// MonitorKind and name of its tensors.
+    /// Kinds and names of its tensors.
     pub fn names(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
         self.texts.tensors()
     }
 
-    /// The steps it has rows of, and how many. A moment of V1 is counted with the update it follows.
+    /// Steps, each with its number of rows. A moment of V1 belongs to the step of the update that it follows.
     pub fn steps(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         self.runs.iter().map(|run| (run.step, run.rows))
     }
 
-    /// The rows of a step, in the order of the file.
+    /// Rows of a step, in the order of the file.
     ///
     /// # Errors
-    /// Where the file can no longer be read.
+    /// If the file can no longer be read.
     pub fn rows(&self, step: i64) -> Result<Vec<Row>> {
         let Some(header) = &self.header else { return Ok(Vec::new()) };
         let first = self.runs.partition_point(|run| run.step < step);
@@ -227,7 +227,7 @@ impl Table {
         Ok(rows)
     }
 
-    /// Reads the rows of a run from its place.
+    /// Reads the rows of a run again from the file.
     fn read_again(&self, header: &Header, run: &Run, rows: &mut Vec<Row>) -> Result<()> {
         let len = usize::try_from(run.bytes.end - run.bytes.start).unwrap_or(0);
         let mut bytes = vec![0; len];
@@ -240,13 +240,13 @@ impl Table {
     }
 }
 
-/// The step by which rows are ordered. V1 records moments before the update, so that those of step t are what update t-1 left.
+/// Step by which rows are ordered. V1 records moments before the update, so the moments of step t are the result of update t-1.
 fn order_of(line: &Line<'_>, version: Version) -> i64 {
     let step = i64::try_from(line.step).unwrap_or(i64::MAX);
     if version == Version::V1 && line.kind.is_moment() { step - 1 } else { step }
 }
 
-/// Raises `decimals` to the most of a number in a line of V1, which rounds them.
+/// Raises `decimals` to the largest number of decimals in a line of V1, which rounds numbers.
 fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
     if header.version == Version::V2 {
         return;
@@ -254,7 +254,7 @@ fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
     let Ok(line) = std::str::from_utf8(line) else { return };
     for cell in Cells(Some(line)).skip(3) {
         let after = cell.len() - cell.find('.').map_or(cell.len(), |point| point + 1);
-        // A number without an exponent has as many decimals as it has digits behind its point.
+        // A number without an exponent has as many decimals as digits after its point.
         let may_be_more = decimals.is_none_or(|most| after > most as usize) && after > 0;
         if may_be_more || cell.contains('e') {
             *decimals = (*decimals).max(name::decimals(cell));
@@ -262,7 +262,7 @@ fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
     }
 }
 
-/// Whether a last line without an end is a whole row all the same: its last cell is a known element type.
+/// Whether a last line without a line break is still a whole row, because its last cell is a known element type.
 fn is_whole(header: &Header, line: &[u8], place: &Place) -> bool {
     let dtype = |row: Row| row.dtype.is_some_and(|name| crate::dtype::Dtype::parse(&name).is_some());
     header.ends_in_text() && header.read(line, place).is_some_and(dtype)

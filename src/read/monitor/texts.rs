@@ -1,4 +1,4 @@
-//! Texts of a table, each stored once: names, shapes and types recur at every step.
+//! Texts of a table, each stored once, because names, shapes and types recur at every step.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::name;
 use super::version::Version;
 use crate::kind::MonitorKind;
 
-/// Shapes and element types that are stored once; further ones are stored with their rows.
+/// Most shapes and element types that are stored once. Further ones are stored with each row.
 const MOST_WORDS: usize = 1 << 16;
 
 /// Name of a tensor.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    /// As the tool wrote it.
+    /// Name as the tool wrote it.
     pub(super) written: Arc<str>,
-    /// As both versions would write it.
+    /// Canonical name, which is the same for both versions.
     pub(super) canonical: Arc<str>,
 }
 
@@ -31,17 +31,17 @@ impl Name {
 /// Texts of a table.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// Names by kind, and whether there was ever a tensor.
+    /// Names by kind, each with whether it ever had a tensor.
     names: HashMap<MonitorKind, HashMap<Arc<str>, (Name, bool)>>,
     /// Number of names.
     pub(super) count: usize,
     words: HashSet<Arc<str>>,
-    /// Memory that all of these take.
+    /// Bytes of memory that all texts take.
     pub(super) bytes: usize,
 }
 
 impl Texts {
-    /// Stores a name, and whether there was a tensor.
+    /// Stores a name, and records whether it has a tensor.
     pub(super) fn note_name(&mut self, written: &str, kind: MonitorKind, version: Version, is_tensor: bool) {
         let names = self.names.entry(kind).or_default();
         match names.get_mut(written) {
@@ -67,18 +67,18 @@ impl Texts {
         }
     }
 
-    /// The name as it was stored, else a new one.
+    /// Stored name, or a new one if it is not stored.
     pub(super) fn name(&self, written: &str, kind: MonitorKind, version: Version) -> Name {
         let known = self.names.get(&kind).and_then(|names| names.get(written));
         known.map_or_else(|| Name::new(written, kind, version), |(name, _)| name.clone())
     }
 
-    /// The shape or type as it was stored, else a new one.
+    /// Stored shape or type, or a new text if it is not stored.
     pub(super) fn word(&self, word: &str) -> Arc<str> {
         self.words.get(word).cloned().unwrap_or_else(|| word.into())
     }
 
-    /// MonitorKind and canonical name of every tensor.
+    /// Kinds and canonical names of all tensors.
     pub(super) fn tensors(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
         let of_kind = |(kind, names): (&MonitorKind, _)| (*kind, names);
         let all = self.names.iter().map(of_kind);

@@ -1,10 +1,10 @@
-//! The two tools that write tables.
+//! The two tools that write monitor tables.
 
 /// The tool that wrote a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// `TrainerMon`: rounded decimals, a file per kind.
+    /// `TrainerMon`, which rounds numbers and writes one file per kind.
     V1,
-    /// `TrainerMonitorV2`: full numbers, a file per monitor.
+    /// `TrainerMonitorV2`, which does not round numbers and writes one file per monitor.
     V2,
 }

@@ -1,4 +1,4 @@
-//! Tables of the ranks of one side, put together to rows of the whole model.
+//! Merging of the tables of one side's ranks into rows of the whole model.
 
 mod merge;
 
@@ -16,33 +16,34 @@ use crate::layout::placement::ValueRole;
 use crate::layout::{Coordinates, Layout};
 use merge::{Merged, Of, Piece, Unmerged, merge};
 
-/// Steps whose rows tell the layers and modules of each rank: moments stand one step before everything else.
+/// Number of first steps from which the layers and modules of each rank are read. It is 2 because moments are one step before all
+/// other rows.
 const FIRST_STEPS: usize = 2;
 
-/// Facts about how the ranks of a side belong together.
+/// Facts for merging the ranks of a side.
 #[derive(Debug)]
 pub(super) struct Whole {
     layout: Layout,
     /// Whether the micro steps of one step are parts of one batch.
     merges_micro_steps: bool,
     numbering: Numbering,
-    /// The first and the last chunk that a module lies on.
+    /// First and last chunk of the model that each module is on.
     ends: HashMap<String, [u32; 2]>,
-    /// Kind and name of its tensors, and the ranks that hold each.
+    /// Kinds and names of the tensors, with the ranks that hold each.
     names: BTreeMap<(MonitorKind, String), BTreeSet<u64>>,
-    /// One unit of the rounding of the files.
+    /// Value of one unit in the last printed decimal; 0 if numbers are not rounded.
     unit: f64,
 }
 
-/// A name within its rank.
+/// A name on one rank, split into its parts.
 struct Local<'n> {
     /// Chunk of the model.
     chunk: u32,
-    /// Path of the module as it stands there.
+    /// Path of the module as written on the rank.
     written: &'n str,
     /// Path of the module without the number of a chunk.
     module: &'n str,
-    /// Rest of the name behind it: a parameter, or an input or output.
+    /// Rest of the name after the module: a parameter, or an input or output.
     rest: &'n str,
 }
 
@@ -55,7 +56,7 @@ impl<'n> Local<'n> {
     }
 }
 
-/// Rows of the same place in the whole model.
+/// Rows of all ranks for one tensor of the whole model.
 struct Group {
     order: (MonitorKind, u64, u32, u64),
     module: String,
@@ -65,7 +66,7 @@ struct Group {
 }
 
 impl Whole {
-    /// Looks at the first rows of `ranks`, which `layout` cuts the model over.
+    /// Reads the facts from the first steps of `ranks`, over which `layout` distributes the model.
     pub(super) fn of(ranks: &[RankTables], layout: Layout, merges_micro_steps: bool) -> Self {
         let decimals = ranks.iter().filter_map(RankTables::decimals).max();
         let unit = decimals.map_or(0.0, |decimals| 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX)));
@@ -110,22 +111,22 @@ impl Whole {
         self.numbering.path(local.module, local.chunk, self.layout.expert_part(place))
     }
 
-    /// Kind and name of its tensors.
+    /// Kinds and names of the tensors of the whole model.
     pub(super) fn names(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
         self.names.keys().map(|(kind, name)| (*kind, name.as_str()))
     }
 
-    /// The ranks that hold a tensor.
+    /// Ranks that hold a tensor.
     pub(super) fn holders(&self, kind: MonitorKind, name: &str) -> Vec<u64> {
         self.names.get(&(kind, name.to_owned())).into_iter().flatten().copied().collect()
     }
 
-    /// Parts of a row that each rank of one model may hold.
+    /// Largest number of parts that one row of the whole model is merged from.
     pub(super) fn parts(&self) -> u32 {
         self.layout.tp.saturating_mul(self.layout.dp).saturating_mul(self.layout.cp)
     }
 
-    /// The rows of a step of the whole model.
+    /// Reads the rows of a step and merges them.
     pub(super) fn step(&self, ranks: &[RankTables], step: i64, kind: Option<MonitorKind>) -> Result<Step> {
         let mut whole = Step::default();
         let mut groups: HashMap<Keys, Group> = HashMap::new();
@@ -146,7 +147,7 @@ impl Whole {
         Ok(whole)
     }
 
-    /// Adds the row of one rank to the group of its place in the whole model.
+    /// Adds the row of one rank to the group of its tensor in the whole model.
     fn add(&self, groups: &mut HashMap<Keys, Group>, keyed: Keyed, place: Coordinates, rank: u64) {
         let Keyed { key, order, row } = keyed;
         let local = Local::of(&key, &self.layout, place);
@@ -175,8 +176,8 @@ impl Whole {
         group.pieces.push(Piece { place, rank, chunk: chunk_of, micro_step: key.micro_step, row });
     }
 
-    /// Whether a rank of the stages that a row is of lacks it, although it had the tensor in the first steps. An expert without
-    /// tokens has no activations.
+    /// Whether a rank of the same stages lacks the row, although it had the tensor in the first steps. An expert without tokens has
+    /// no activations, so its activations may be missing.
     fn lacks_a_copy(&self, key: &Keys, group: &Group) -> bool {
         if key.kind.is_activation() && group.module.contains("expert") {
             return false;
@@ -188,7 +189,7 @@ impl Whole {
         known.into_iter().flatten().any(|rank| stages.contains(&stage(*rank)) && !ranks.contains(rank))
     }
 
-    /// Whether a value of a module lies where the module begins or ends: what spans several chunks is seen at its ends only.
+    /// Whether a value is at the beginning or the end of its module. A module that spans several chunks is compared only there.
     fn is_at_end(&self, module: &str, rest: &str, chunk: u32) -> bool {
         let Some([first, last]) = self.ends.get(module) else { return true };
         chunk == if rest.starts_with(".output") { *last } else { *first }
@@ -208,7 +209,7 @@ impl Whole {
             Ok(_) if self.lacks_a_copy(&key, group) => return,
             Ok(merged) => merged,
             Err(Unmerged::ByNature) => return whole.unmerged.push(key),
-            // The other side's row is left without a partner.
+            // The row of the other side then has no partner and is reported.
             Err(Unmerged::Unfit) => return,
         };
         let Merged { statistics, nans, shape, dtype, differing } = merged;
@@ -234,18 +235,18 @@ impl Whole {
     }
 }
 
-/// The role of a value by what stands behind its module.
+/// Role of a value, by the rest of its name after the module.
 fn role(kind: MonitorKind, rest: &str) -> ValueRole<'_> {
     match kind {
         _ if kind.is_activation() && rest.starts_with(".output") => ValueRole::Output,
         _ if kind.is_activation() => ValueRole::Input,
         MonitorKind::GradUnreduced => ValueRole::Gradient(rest.trim_start_matches('.')),
-        // A reduced gradient and the moments lie where their parameter lies.
+        // A reduced gradient and the moments are placed like their parameter.
         _ => ValueRole::Parameter(rest.trim_start_matches('.')),
     }
 }
 
-/// The largest magnitude of each statistic over the rows of a kind.
+/// Largest magnitude of each statistic over all rows of each kind.
 fn largest<'g>(groups: impl Iterator<Item = &'g Group>) -> HashMap<MonitorKind, Statistics> {
     let mut largest: HashMap<MonitorKind, Statistics> = HashMap::new();
     for row in groups.flat_map(|group| &group.pieces).map(|piece| &piece.row) {

@@ -10,24 +10,24 @@ use crate::kind::Direction;
 pub struct ComparedRow {
     /// The row's name: `Functional.linear.0.forward.output.0`.
     pub name: String,
-    /// Bytes of the name that are the operator's.
+    /// Length of the operator's part of the name, in bytes.
     api_len: usize,
-    /// Direction.
+    /// Direction of the call.
     pub direction: Direction,
-    /// Number of the output; `None` where the name tells none.
+    /// Number of the output; `None` if the name has none.
     pub output: Option<u64>,
     /// The tool's verdict.
     pub status: Status,
 }
 
 impl ComparedRow {
-    /// The operator: `Functional.linear.0`.
+    /// Name of the operator: `Functional.linear.0`.
     pub fn api(&self) -> &str {
         self.name.get(..self.api_len).unwrap_or(&self.name)
     }
 }
 
-/// Reads a row; `None` where it is not one.
+/// Reads a row; `None` if it cannot be read.
 pub(super) fn row(row: &Row<'_>) -> Option<ComparedRow> {
     let name = row.name()?;
     let (api_len, direction, output) = parts(name)?;

@@ -6,26 +6,26 @@ use crate::kind::Direction;
 
 /// One output of an operator.
 ///
-/// Numbers are `None` where the tool computed none; NaN and infinities are kept.
+/// A number is `None` if the tool did not compute it; NaN and infinities are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// The row's name: `Functional.linear.0.forward.output.0`.
     pub name: String,
-    /// Bytes of the name that are the operator's: `Functional.linear.0`.
+    /// Length of the operator's part of the name (`Functional.linear.0`), in bytes.
     api_len: usize,
-    /// Direction.
+    /// Direction of the call.
     pub direction: Direction,
-    /// Number of the output; `None` where the name tells none.
+    /// Number of the output; `None` if the name has none.
     pub output: Option<u64>,
-    /// Element type on the device, without `torch.`; empty where nothing was computed.
+    /// Element type on the device, without `torch.`; empty if nothing was computed.
     pub dtype: String,
-    /// Shape as it is written: `(2, 9, 16)`.
+    /// Shape as written: `(2, 9, 16)`.
     pub shape: String,
     /// Cosine similarity to the CPU's result.
     pub cosine: Option<f64>,
     /// Largest absolute error.
     pub max_abs: Option<f64>,
-    /// Share of elements that are not equal, of results that are no floats.
+    /// Share of unequal elements, for results that are not floating-point numbers.
     pub binary: Option<f64>,
     /// Root of the mean square error, over finite elements.
     pub rmse: Option<f64>,
@@ -35,17 +35,17 @@ pub struct Output {
     pub max_rel: Option<f64>,
     /// Mean relative error, over finite elements.
     pub mean_rel: Option<f64>,
-    /// Status that the tool gave it.
+    /// Status that the tool gave the output.
     pub status: Status,
 }
 
 impl Output {
-    /// The operator: `Functional.linear.0`.
+    /// Name of the operator: `Functional.linear.0`.
     pub fn api(&self) -> &str {
         self.name.get(..self.api_len).unwrap_or(&self.name)
     }
 
-    /// Whether both rows hold the same numbers, to the bit, of the same type and shape.
+    /// Whether both rows have the same bits in all numbers, and the same type, shape and status.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let numbers = |row: &Self| {
             let all = [row.cosine, row.max_abs, row.binary, row.rmse, row.small, row.max_rel, row.mean_rel];
@@ -56,7 +56,7 @@ impl Output {
     }
 }
 
-/// Reads a row; `None` where it is not one.
+/// Reads a row; `None` if it cannot be read.
 pub(super) fn row(row: &Row<'_>) -> Option<Output> {
     let name = row.name()?;
     let (api_len, direction, output) = parts(name)?;
@@ -79,7 +79,7 @@ pub(super) fn row(row: &Row<'_>) -> Option<Output> {
     })
 }
 
-/// Length of the operator's name, direction and number of the output of a row's name.
+/// Parts of a row's name: the length of the operator's name, the direction, and the number of the output.
 pub(super) fn parts(name: &str) -> Option<(usize, Direction, Option<u64>)> {
     let of = |direction: Direction| Some((name.rfind(&format!(".{direction}"))?, direction));
     let (api_len, direction) = of(Direction::Forward).max(of(Direction::Backward))?;

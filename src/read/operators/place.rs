@@ -1,12 +1,12 @@
-//! Kind of a table by its header, and what its path tells: folder, time stamp and rank.
+//! Kind of a table, from its header, and its folder, time stamp and rank, from its path.
 
 /// Byte order mark that the tool writes first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 /// First word of every header.
 const FIRST_WORD: &[u8] = b"API ";
-/// Largest rank that is believed.
+/// Largest accepted rank; larger numbers are not ranks.
 const MOST_RANK: u64 = 1 << 20;
-/// Digits of a time stamp: year, month, day, hour, minute, second.
+/// Number of digits of a time stamp: year, month, day, hour, minute, second.
 const STAMP: usize = 14;
 
 /// Kind of a table.
@@ -23,10 +23,10 @@ pub enum TableKind {
 }
 
 impl TableKind {
-    /// All of them.
+    /// All kinds of tables.
     pub const ALL: [Self; 4] = [Self::Details, Self::Results, Self::ComparedDetails, Self::ComparedResults];
 
-    /// Name for people, in the table of artifacts.
+    /// Name of the kind in the table of artifacts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Details => "operator details",
@@ -41,11 +41,11 @@ impl TableKind {
         matches!(self, Self::Details | Self::Results)
     }
 
-    /// Kind of the table that begins with `head` and lies at `path`; `None` for any other file.
+    /// Kind of the table at `path` that begins with `head`; `None` for any other file.
     ///
     /// The header decides. Both programs write tables of results with nearly the same header: `acc_check` calls the first
-    /// column `API name`, `api_precision_compare` calls it `API Name`; a usual file name goes before that. A file that is
-    /// empty or cut within its header is known by its name alone.
+    /// column `API name`, `api_precision_compare` calls it `API Name`. For these tables the usual file name takes precedence. A
+    /// file that is empty or cut within its header is recognised only by its name.
     pub fn of(path: &str, head: &[u8]) -> Option<Self> {
         let text = head.strip_prefix(MARK).unwrap_or(head);
         let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
@@ -56,33 +56,39 @@ impl TableKind {
         let cells = header(line);
         let has = |name: &str| cells.iter().any(|cell| cell == name);
         let first = cells.first().map_or("", String::as_str);
-        match () {
-            () if !first.eq_ignore_ascii_case("API Name") => named.filter(|_| is_cut(line, text)),
-            () if has("DEVICE Dtype") && has("Shape") && has("Status") => Some(Self::Details),
-            () if has("比对结果") => Some(Self::ComparedDetails),
-            () if has("Forward Test Success") && has("Backward Test Success") => {
-                let by_header = if first == "API name" { Self::Results } else { Self::ComparedResults };
-                let is_result = |kind: &Self| matches!(kind, Self::Results | Self::ComparedResults);
-                Some(named.filter(is_result).unwrap_or(by_header))
-            }
-            () => named.filter(|_| is_cut(line, text)),
+        if !first.eq_ignore_ascii_case("API Name") {
+            named.filter(|_| is_cut(line, text))
+        } else if has("DEVICE Dtype") && has("Shape") && has("Status") {
+            Some(Self::Details)
+        } else if has("比对结果") {
+            Some(Self::ComparedDetails)
+        } else if has("Forward Test Success") && has("Backward Test Success") {
+            let by_header = if first == "API name" { Self::Results } else { Self::ComparedResults };
+            let is_result = |kind: &Self| matches!(kind, Self::Results | Self::ComparedResults);
+            Some(named.filter(is_result).unwrap_or(by_header))
+        } else {
+            named.filter(|_| is_cut(line, text))
         }
     }
 
     fn of_name(path: &str) -> Option<Self> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let begins = |start: &str| file.starts_with(start) && file.ends_with(".csv");
-        match () {
-            () if begins("accuracy_checking_details") => Some(Self::Details),
-            () if begins("accuracy_checking_result") => Some(Self::Results),
-            () if begins("api_precision_compare_details") => Some(Self::ComparedDetails),
-            () if begins("api_precision_compare_result") => Some(Self::ComparedResults),
-            () => None,
+        if begins("accuracy_checking_details") {
+            Some(Self::Details)
+        } else if begins("accuracy_checking_result") {
+            Some(Self::Results)
+        } else if begins("api_precision_compare_details") {
+            Some(Self::ComparedDetails)
+        } else if begins("api_precision_compare_result") {
+            Some(Self::ComparedResults)
+        } else {
+            None
         }
     }
 }
 
-/// Whether a line may be a header: its first word is that of all of them.
+/// Whether a line may be a header, because it starts with the first word of all headers.
 fn begins_as_header(line: &[u8]) -> bool {
     let line = line.strip_prefix(b"\"").unwrap_or(line);
     line.get(..FIRST_WORD.len()).is_some_and(|start| start.eq_ignore_ascii_case(FIRST_WORD))
@@ -93,30 +99,30 @@ fn is_cut(line: &[u8], text: &[u8]) -> bool {
     line.len() == text.len()
 }
 
-/// The cells of a header; none where it is not a line of text.
+/// Cells of a header; empty if the line cannot be parsed.
 fn header(line: &[u8]) -> Vec<String> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line);
     let record = reader.records().next().and_then(Result::ok);
     record.map(|record| record.iter().map(|cell| cell.trim().to_owned()).collect()).unwrap_or_default()
 }
 
-/// The place of a table below a run's folder.
+/// Path of a table in a run's folder, and the facts in that path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Path below the root.
+    /// Path, relative to the side's root.
     pub path: String,
-    /// The folder of the file; empty at the root.
+    /// Folder of the file; empty for the root.
     pub folder: String,
-    /// The time stamp in the file's name; empty without one.
+    /// Time stamp in the file's name; empty if there is none.
     pub stamp: String,
-    /// The rank or device that a folder or the file names; `None` where none does.
+    /// Rank or device in the name of a folder or the file; `None` if there is none.
     pub rank: Option<u64>,
     /// Kind of table.
     pub kind: TableKind,
 }
 
 impl Place {
-    /// The place of a table of `kind` that `path` tells.
+    /// Reads the facts in the `path` of a table of `kind`.
     pub fn of(path: &str, kind: TableKind) -> Self {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let digits = |text: &&str| text.len() == STAMP && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -127,7 +133,7 @@ impl Place {
     }
 }
 
-/// The rank in a name: `rank3`, `npu_rank_3`, `accuracy_checking_details_20261122123053_rank3`.
+/// Rank in a name such as `rank3`, `npu_rank_3` or `accuracy_checking_details_20261122123053_rank3`.
 fn rank_of(name: &str) -> Option<u64> {
     let after = name.rsplit_once("rank")?.1;
     let digits = after.strip_prefix(['_', '-']).unwrap_or(after);

@@ -1,7 +1,7 @@
-//! Rows of a table of operator tests: cells by the title of their column, and damage.
+//! Rows of a table of operator tests, with cells by the title of their column, and damage of the table.
 //!
-//! A message holds line breaks and commas inside quotes, so that a table is parsed as CSV and never by line. A file that was
-//! cut within quotes has an odd number of them; one cut elsewhere ends in a row with too few cells.
+//! Messages hold line breaks and commas inside quotes, so a table is parsed as CSV and never line by line. A file that was cut
+//! within quotes has an odd number of quotes; a file cut elsewhere ends in a row with too few cells.
 
 use csv::ByteRecord;
 
@@ -9,17 +9,17 @@ use super::place::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Budget, ByteSource, read_all};
 
-/// Largest table: an operator takes about a kilobyte, and a dump of a step has up to some hundred thousand.
+/// Largest table in bytes. An operator takes about a kilobyte, and a dump of a step has up to some hundred thousand operators.
 const MOST_BYTES: u64 = 256 << 20;
-/// Rows of a table.
+/// Most rows of a table.
 const MOST_ROWS: usize = 500_000;
-/// Bytes of a row's name.
+/// Longest name of a row, in bytes.
 const MOST_NAME: usize = 1024;
 /// Byte order mark that the tool writes first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-/// Column of names, whose second word begins with a small letter in one of the tables.
+/// Title of the column of names. In one of the tables its second word is in lower case.
 const NAME: &str = "API Name";
-/// Titles of the columns that a table has, whoever wrote it.
+/// Titles of the columns that a table of each kind must have.
 const NEEDED: [(TableKind, &[&str]); 4] = [
     (TableKind::Details, &["DEVICE Dtype", "Shape", "Status"]),
     (TableKind::Results, &["Forward Test Success", "Backward Test Success"]),
@@ -30,11 +30,11 @@ const NEEDED: [(TableKind, &[&str]); 4] = [
 /// Reason why a table is not whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// It has no bytes.
+    /// The file has no bytes.
     Empty,
-    /// Its first line is not a header of the tool.
+    /// The first line is not a header of the tool.
     Header,
-    /// It ends within a row.
+    /// The file ends within a row.
     Cut {
         /// Line where that row begins, from 1.
         line: u64,
@@ -48,12 +48,12 @@ pub enum Damage {
     },
 }
 
-/// Rows of a table, and what of it could not be read.
+/// Rows of a table, and the damage of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows<T> {
     /// The rows, in the order of the file.
     pub rows: Vec<T>,
-    /// Reason why the table is not whole; `None` where it is.
+    /// Reason why the table is not whole; `None` if it is whole.
     pub damage: Option<Damage>,
 }
 
@@ -70,23 +70,23 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The cell below a title; `None` where the table has no such column, or the row no such cell, or it is not text.
+    /// Cell in the column with this title; `None` if there is no such column or cell, or it is not text.
     pub(super) fn cell(&self, title: &str) -> Option<&str> {
         let place = self.columns.iter().position(|column| column == title)?;
         std::str::from_utf8(self.record.get(place)?).ok()
     }
 
-    /// The name; `None` where it is empty or too long to be one.
+    /// Name of the row; `None` if it is empty or too long.
     pub(super) fn name(&self) -> Option<&str> {
         let place = self.columns.iter().position(|column| column.eq_ignore_ascii_case(NAME))?;
         let name = std::str::from_utf8(self.record.get(place)?).ok()?.trim();
         (!name.is_empty() && name.len() <= MOST_NAME).then_some(name)
     }
 
-    /// The number below a title.
+    /// Number in the column with this title.
     ///
-    /// `Some(None)` is a number that was not computed: no such column, one space, or a word for none. `None` is any other text.
-    /// NaN and infinities are numbers.
+    /// `Some(None)` means that the number was not computed: there is no such column, or the cell is empty or a word for none.
+    /// `None` means any other text. NaN and infinities are numbers.
     pub(super) fn number(&self, title: &str) -> Option<Option<f64>> {
         let Some(cell) = self.cell(title).map(str::trim) else { return Some(None) };
         let is_none = cell.is_empty() || ["n/a", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word));
@@ -94,10 +94,10 @@ impl Row<'_> {
     }
 }
 
-/// Reads the rows that `parse` understands; others are counted as damage.
+/// Reads the rows that `parse` accepts; other rows are counted as damage.
 ///
 /// # Errors
-/// A file that is too large, has too many rows, or cannot be read.
+/// If the file is too large, has too many rows, or cannot be read.
 pub(super) fn read<T>(
     source: &dyn ByteSource,
     kind: TableKind,
@@ -116,7 +116,7 @@ pub(super) fn read<T>(
     let mut next = |record: &mut ByteRecord| {
         let failed = |error: csv::Error| Error::corrupt(source.name(), error.to_string());
         let place = reader.position();
-        // Of an end of two bytes the second still lies ahead.
+        // After a line break of two bytes, the second byte is not consumed yet.
         let is_behind = usize::try_from(place.byte()).is_ok_and(|byte| text.get(byte) == Some(&b'\n'));
         let line = place.line() + u64::from(is_behind);
         reader.read_byte_record(record).map(|is_there| is_there.then_some(line)).map_err(failed)
@@ -127,7 +127,7 @@ pub(super) fn read<T>(
     if !is_header(&columns, kind) {
         return Ok(damaged(Damage::Header));
     }
-    // The last row of a table with an open quote runs to the end of the file.
+    // If a quote is not closed, the last row extends to the end of the file.
     let is_open = memchr::memchr_iter(b'"', text).count() % 2 == 1;
     let (mut rows, mut broken, mut first, mut last) = (Vec::new(), 0_u64, 0_u64, None);
     while let Some(line) = next(&mut record)? {
@@ -157,7 +157,7 @@ pub(super) fn read<T>(
             }
             Some(Damage::Cut { line })
         }
-        // A row without an end that cannot be read, after rows that all can.
+        // Only the last row cannot be read, and it has no line break.
         Some((line, false)) if broken == 1 && !ends => Some(Damage::Cut { line }),
         _ => (broken > 0).then_some(Damage::Rows { count: broken, line: first }),
     };
@@ -170,7 +170,7 @@ fn is_header(columns: &[String], kind: TableKind) -> bool {
     columns.first().is_some_and(|first| first.eq_ignore_ascii_case(NAME)) && needed.iter().all(|title| has(title))
 }
 
-/// Whether a row has a cell in every column; in tables of results the message may be missing.
+/// Whether a row has a cell in every column. In tables of results the message may be missing.
 fn is_whole(record: &ByteRecord, columns: &[String], kind: TableKind) -> bool {
     let optional = usize::from(matches!(kind, TableKind::Results | TableKind::ComparedResults));
     record.len() + optional >= columns.len() && record.len() <= columns.len()

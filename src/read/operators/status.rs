@@ -1,6 +1,6 @@
 //! The status that a test gives an operator.
 
-/// Pass of an operator that was computed.
+/// Result of a test of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Nothing was checked: `SKIP`, or one space.
@@ -14,20 +14,24 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status that a cell says; `None` for any other word.
+    /// Reads the status in a cell; `None` for any other word.
     pub fn parse(cell: &str) -> Option<Self> {
         let cell = cell.trim();
         let is = |word: &str| cell.eq_ignore_ascii_case(word);
-        match () {
-            () if cell.is_empty() || is("skip") => Some(Self::Skip),
-            () if is("pass") => Some(Self::Pass),
-            () if is("warning") => Some(Self::Warning),
-            () if is("error") => Some(Self::Error),
-            () => None,
+        if cell.is_empty() || is("skip") {
+            Some(Self::Skip)
+        } else if is("pass") {
+            Some(Self::Pass)
+        } else if is("warning") {
+            Some(Self::Warning)
+        } else if is("error") {
+            Some(Self::Error)
+        } else {
+            None
         }
     }
 
-    /// The word as msprobe writes it.
+    /// Word for the status, as msprobe writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Skip => "SKIP",

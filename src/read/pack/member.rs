@@ -1,11 +1,11 @@
-//! Places of a pack's members.
+//! Members of a pack, recognised by their names.
 
 use crate::verdict::Checker;
 
-/// Name of the member with content digests, which only our own collector writes.
+/// Name of the member with content digests, which only this program's collector writes.
 pub const DIGESTS: &str = "digests.json";
 
-/// Content of a member, told from its name.
+/// Kind of a member's content, from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `env`
@@ -24,9 +24,9 @@ pub enum Place {
     Random(u64),
     /// `digests.json`
     Digests,
-    /// File in a checker's folder that is not a member of it.
+    /// A file in a checker's folder with an unexpected name.
     Misplaced(Checker),
-    /// Nothing that is known.
+    /// Any other file.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ fn step_and_rank(step: &str, rank: &str) -> Option<(u64, u64)> {
     Some((numbered(step, "step")?, numbered(rank, "rank")?))
 }
 
-/// The number in `word{number}`.
+/// Number in a text of the form `word{number}`.
 fn numbered(text: &str, word: &str) -> Option<u64> {
     let digits = text.strip_prefix(word)?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?

@@ -1,4 +1,4 @@
-//! JSON and text of the members to records.
+//! Parsing of the members' JSON and text into records.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,33 @@ use crate::read::json::Json;
 /// Named values, in file order.
 pub type Settings = Vec<(String, Json)>;
 
-/// The four statistics of a tensor, by the names a pack gives them.
+/// Names of the four statistics of a tensor in a pack.
 pub const STATISTICS: [&str; 4] = ["max", "min", "mean", "norm"];
 
 /// Statistics of one tensor, in the order of [`STATISTICS`]; NaN and the infinities are kept.
 ///
-/// The norm is the 2-norm over all elements. Parameters and integers were reduced in float32, 16-bit tensors in
-/// their own type.
+/// The norm is the 2-norm over all elements. Statistics of parameters and integers were computed in float32, those of 16-bit
+/// tensors in their own type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics(pub [f64; 4]);
 
-/// One argument of the model's forward.
+/// One argument of the model's forward call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A tensor.
     Tensor(Statistics),
     /// A list, tuple or mapping.
     Group(Vec<(String, Input)>),
-    /// Anything else; msprobe records the empty text.
+    /// Any other value, for which msprobe records an empty text.
     Plain(Json),
 }
 
 /// One parameter of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
-    /// Its statistics, or their fault.
+    /// Statistics, or the fault of their record.
     pub statistics: Result<Statistics, Malformed>,
 }
 
@@ -47,19 +47,19 @@ pub enum Malformed {
     WrongType,
 }
 
-/// Calls of random functions, by function.
+/// Calls of random functions, grouped by function.
 pub type Calls = Vec<(String, Vec<Distinct>)>;
 
-/// Calls from one place.
+/// Calls of a random function from one place in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// Number of calls; absent where the record lacks it.
+    /// Number of calls; `None` if the record lacks it.
     pub count: Option<i64>,
-    /// The stack, outermost frame first; absent where the record lacks it.
+    /// Call stack, outermost frame first; `None` if the record lacks it.
     pub stack: Option<Vec<String>>,
 }
 
-/// An object, as the settings of a member.
+/// Reads an object as named values.
 pub(super) fn settings(name: &str, json: Json) -> Result<Settings> {
     match json {
         Json::Object(entries) => Ok(entries),
@@ -67,7 +67,7 @@ pub(super) fn settings(name: &str, json: Json) -> Result<Settings> {
     }
 }
 
-/// The lines of a text, stripped; any of Python's line ends.
+/// Splits a text into trimmed lines, at any of Python's line ends.
 pub(super) fn lines(name: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -77,7 +77,7 @@ pub(super) fn lines(name: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
     Ok(text.lines().map(|line| line.trim().to_owned()).collect())
 }
 
-/// The arguments of one forward: `args` and `kwargs`.
+/// Reads the arguments of one forward call: `args` and `kwargs`.
 pub(super) fn inputs(name: &str, json: Json) -> Result<Vec<(String, Input)>> {
     Ok(settings(name, json)?.into_iter().map(|(key, value)| (key, input(value))).collect())
 }
@@ -101,7 +101,7 @@ fn statistics(entries: &[(String, Json)]) -> Result<Statistics, Malformed> {
     Ok(Statistics(values))
 }
 
-/// The parameters of a model.
+/// Reads the parameters of a model.
 pub(super) fn parameters(name: &str, json: Json) -> Result<Vec<Parameter>> {
     let parameter = |(name, value): (String, Json)| Parameter {
         name,
@@ -110,7 +110,7 @@ pub(super) fn parameters(name: &str, json: Json) -> Result<Vec<Parameter>> {
     Ok(settings(name, json)?.into_iter().map(parameter).collect())
 }
 
-/// Calls of random functions.
+/// Reads the calls of random functions.
 pub(super) fn calls(name: &str, json: Json) -> Result<Calls> {
     let function = |(function, value): (String, Json)| {
         let Json::Array(entries) = value else { return Err(not(name, &format!("a list under `{function}`"), &value)) };
@@ -126,7 +126,7 @@ fn distinct(json: &Json) -> Distinct {
     Distinct { count: json.get("count").and_then(Json::as_i64), stack: json.get("stack").and_then(frames) }
 }
 
-/// Content digests: file to digest.
+/// Reads the content digests, by file.
 pub(super) fn digests(name: &str, json: &Json) -> Result<BTreeMap<String, String>> {
     let files = json.get("files").and_then(Json::as_object);
     let files = files.ok_or_else(|| not(name, "an object with `files`", json))?;

@@ -1,4 +1,4 @@
-//! Profiles from their files: which file tells what, and what is wrong with them.
+//! Assembly of profiles from their files, and the damage of these files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,29 +16,29 @@ use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Files, Source};
 use crate::read::sqlite;
 
-/// Next step where a file of the profiler is damaged.
+/// Advice for a damaged file of the profiler.
 const ANEW: &str = "copy the file again once the profiler has ended, or write it anew from the raw data: \
                     `torch_npu.profiler.profiler.analyse(FOLDER)`";
-/// Next step where a trace is damaged.
+/// Advice for a damaged trace.
 const ANEW_TRACE: &str = "copy the trace again once the profiler has ended";
 
 /// The files of one profile.
 #[derive(Clone, Debug)]
 pub struct ProfileFiles {
-    /// Its folder, or the trace's path.
+    /// Folder of the profile, or path of the trace.
     pub profile: String,
-    /// Its files, in the order of their paths.
+    /// Files of the profile, in the order of their paths.
     pub files: Vec<ProfileFile>,
 }
 
 impl ProfileFiles {
-    /// The profiles that files belong to, by their folders.
+    /// Groups files into profiles, by folder.
     pub fn all(files: &[ProfileFile]) -> Vec<Self> {
         let mut profiles: BTreeMap<&str, Vec<ProfileFile>> = BTreeMap::new();
         for file in files.iter().filter(|file| file.kind != FileKind::Other) {
             profiles.entry(&file.profile).or_default().push(file.clone());
         }
-        // Settings alone are those of a recording whose results lie elsewhere, or were never written.
+        // A profile may consist of settings only, if its results are elsewhere or were never written.
         let of = |(profile, files): (&str, Vec<ProfileFile>)| Self { profile: profile.to_owned(), files };
         profiles.into_iter().map(of).collect()
     }
@@ -47,14 +47,14 @@ impl ProfileFiles {
         self.files.iter().find(|file| file.kind == kind)
     }
 
-    /// The rank; `None` where a single process was recorded.
+    /// Rank; `None` if a single process was recorded.
     fn rank(&self) -> Option<u64> {
         let of = |kind| self.files.iter().filter(|file| file.kind == kind).find_map(ProfileFile::rank);
         of(FileKind::Settings).or_else(|| of(FileKind::Database).filter(|_| self.of(FileKind::Settings).is_none()))
     }
 }
 
-/// Reads a profile. Damage of one file does not hide the others.
+/// Reads a profile. If one file is damaged, the others are still read.
 pub fn read_profile(files: &dyn Files, profile: &ProfileFiles) -> Profile {
     let reading = Reading { files, damage: Vec::new() };
     match profile.of(FileKind::GpuTrace) {
@@ -101,7 +101,7 @@ impl Reading<'_> {
         read
     }
 
-    /// Takes from the databases what the text form does not tell.
+    /// Adds facts from the databases that the text files do not give.
     fn databases(&mut self, profile: &ProfileFiles, read: &mut Profile) {
         let has_kernels = profile.of(FileKind::Kernels).is_some();
         if let Some(recorded) = self.read(profile.of(FileKind::Database), ANEW, |source| read_database(source)) {
@@ -124,7 +124,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads a file that is there; damage is kept.
+    /// Reads a file if it exists, and records its damage.
     fn read<T>(
         &mut self,
         file: Option<&ProfileFile>,
@@ -141,7 +141,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Opens a file; a database with its log of writes laid over it.
+    /// Opens a file. A database is opened together with its write-ahead log.
     fn open(&self, file: &ProfileFile) -> Result<Source> {
         let source = self.files.open(&file.path)?;
         if !matches!(file.kind, FileKind::Database | FileKind::Analysis) {
@@ -163,7 +163,7 @@ fn damage(file: &ProfileFile, error: &Error, help: &str) -> Damage {
     }
 }
 
-/// Damage of a table of kernels that ends at a line: it lacks steps that the table of steps has.
+/// Damage of a table of kernels that was cut between two lines, which shows because it lacks steps of the table of steps.
 fn cut_at_a_step(read: &Profile, file: Option<&ProfileFile>) -> Option<Damage> {
     let (kernels, file): (&Kernels, _) = (read.kernels.as_ref()?, file?);
     let there: BTreeSet<u64> = kernels.steps().iter().copied().collect();

@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
 
-/// Types of collectives.
+/// Most types of collectives.
 const MOST_TYPES: usize = 10_000;
 
 /// Reads the times of all collectives, added up by type.
 ///
 /// # Errors
-/// `Corrupt` for what is no JSON or ends too early.
+/// `Corrupt` if the file is not JSON or ends too early.
 pub(super) fn read_communication(source: &dyn ByteSource) -> Result<BTreeMap<String, CommunicationTimes>> {
     let mut times: BTreeMap<String, CommunicationTimes> = BTreeMap::new();
     let mut parser = Parser::new(source);
@@ -43,7 +43,7 @@ fn add(times: &mut BTreeMap<String, CommunicationTimes>, name: &str, value: &Jso
     add_call(times, name, transit, wait);
 }
 
-/// Adds one call. Sums over all calls of a step are left out.
+/// Adds one call. Rows with sums over all calls of a step are skipped.
 pub(super) fn add_call(times: &mut BTreeMap<String, CommunicationTimes>, name: &str, transit: f64, wait: f64) {
     if name.starts_with("Total Op Info") || !transit.is_finite() || !wait.is_finite() {
         return;
@@ -58,7 +58,7 @@ pub(super) fn add_call(times: &mut BTreeMap<String, CommunicationTimes>, name: &
     times.wait += wait;
 }
 
-/// The type of a collective: `hcom_allReduce_` of `hcom_allReduce__371_24_1@group`.
+/// Type of a collective: `hcom_allReduce_` for `hcom_allReduce__371_24_1@group`.
 pub(super) fn type_of(name: &str) -> &str {
     let call = name.split('@').next().unwrap_or(name);
     match call.find("__") {

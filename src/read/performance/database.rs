@@ -1,5 +1,5 @@
-//! The profiler's database form: kernels, steps, operators and memory in `ascend_pytorch_profiler*.db`, the table of steps in
-//! `analysis.db`. Rows are read one by one; names are ids into `STRING_IDS`.
+//! The profiler's databases: kernels, steps, operators and memory are in `ascend_pytorch_profiler*.db`, and the table of steps is in
+//! `analysis.db`. Rows are read one by one. Names are ids of the table `STRING_IDS`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,13 +14,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 use crate::read::sqlite::{Database, Value};
 
-/// Names, tasks and connections that are kept.
+/// Most rows that are read from one table.
 const MOST_ROWS: usize = 16_000_000;
-/// Bytes of all names.
+/// Most bytes of all names.
 const MOST_NAME_BYTES: usize = 256 << 20;
-/// Rows of the table of steps.
+/// Most rows of the table of steps.
 const MOST_STEPS: usize = 100_000;
-/// Bytes in an MB of the profiler's tables.
+/// Number of bytes of an MB in the profiler's tables.
 const MB: f64 = 1_048_576.0;
 
 type Ids<T> = HashMap<u64, T, foldhash::fast::RandomState>;
@@ -39,7 +39,7 @@ pub(super) struct Recorded {
 /// Reads a profile's database.
 ///
 /// # Errors
-/// `Corrupt` for one that is cut or no database.
+/// `Corrupt` if the file is cut or not a database.
 pub(super) fn read_database(source: &dyn ByteSource) -> Result<Recorded> {
     let database = Database::open(source)?;
     database.demand_all_pages()?;
@@ -58,7 +58,7 @@ pub(super) fn read_database(source: &dyn ByteSource) -> Result<Recorded> {
     })
 }
 
-/// Cells of the columns that were asked for; `Null` where the table has no such column.
+/// Cells of the requested columns; `Null` for a column that the table lacks.
 struct Row<'a> {
     places: &'a [Option<usize>],
     values: &'a [Value],
@@ -76,7 +76,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A point in time, which some tables hold as text.
+    /// Point in time, which some tables store as text.
     fn time(&self, nth: usize) -> Option<i64> {
         self.whole(nth).and_then(|time| i64::try_from(time).ok())
     }
@@ -90,7 +90,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Hands the rows of a table on; nothing where there is no such table. `needed` columns come first.
+/// Calls `take` with each row of a table, and returns whether the table exists. The first of the columns must exist.
 fn each(
     database: &Database<'_>,
     file: &str,
@@ -116,7 +116,7 @@ fn each(
     Ok(true)
 }
 
-/// A kernel's duration by its connection, for the operators.
+/// Number and total duration of kernels by connection, to assign them to operators.
 type Tasks = Ids<(u64, i64)>;
 
 struct Tables<'a> {
@@ -163,12 +163,12 @@ impl Tables<'_> {
         Ok(Spans::new(spans))
     }
 
-    /// The kernels, and count and time by connection; no kernels where nothing of the device was recorded.
+    /// Kernels, and their number and duration by connection; `None` if nothing of the device was recorded.
     fn kernels(&self, spans: &Spans) -> Result<(Option<Kernels>, Tasks)> {
         let (mut kernels, mut tasks) = (Kernels::of(self.source), Tasks::default());
         let kinds = self.kinds(&mut kernels)?;
         let is_there = self.each("TASK", &["globalTaskId", "startNs", "endNs", "connectionId"], |row| {
-            // Tasks without an entry are events and memory copies, which the text form does not list either.
+            // Tasks without an entry are events and memory copies, which the text files do not list either.
             let Some(kind) = row.whole(0).and_then(|id| kinds.get(&id)) else { return Ok(()) };
             let (Some(start), Some(end)) = (row.time(1), row.time(2)) else {
                 return Err(Error::corrupt(self.file, "has a row in `TASK` without a start or an end"));
@@ -196,7 +196,7 @@ impl Tables<'_> {
         Ok((is_there.then(|| kernels.finish()), tasks))
     }
 
-    /// The kind of every task of the device's own.
+    /// Kind of every computing task of the device.
     fn kinds(&self, kernels: &mut Kernels) -> Result<Ids<u32>> {
         let mut kinds = Ids::default();
         let mut known: HashMap<[Option<u64>; 4], u32> = HashMap::new();
@@ -291,7 +291,7 @@ pub(super) struct Analysis {
 /// Reads `analysis.db`.
 ///
 /// # Errors
-/// `Corrupt` for one that is cut or no database.
+/// `Corrupt` if the file is cut or not a database.
 pub(super) fn read_analysis(source: &dyn ByteSource) -> Result<Analysis> {
     let (file, database) = (source.name(), Database::open(source)?);
     database.demand_all_pages()?;

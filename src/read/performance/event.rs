@@ -3,10 +3,10 @@
 use super::number::{nanoseconds, whole};
 use super::scanner::{entries, unquoted};
 
-/// Bytes of a name that are kept; names of templates have some thousand.
+/// Longest name that is kept, in characters; names of templates can have some thousand.
 const MOST_NAME: usize = 1024;
 
-/// The parts of an event that readers ask for, as they stand in the file.
+/// Parts of an event that readers need, as bytes of the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event<'a> {
     /// Phase: `X` for a span of time, `C` for a counter.
@@ -20,7 +20,7 @@ pub(super) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Takes an event apart; `None` for what is no object.
+    /// Splits an event into its parts; `None` if it is not an object.
     pub(super) fn parse(object: &'a [u8]) -> Option<Self> {
         let mut event = Self::default();
         entries(object, |key, value| match key {
@@ -35,29 +35,29 @@ impl<'a> Event<'a> {
         Some(event)
     }
 
-    /// Whether its category is one of these, in the spelling of any release.
+    /// Whether the event has one of these categories, in the spelling of any release.
     pub(super) fn is_of(&self, categories: &[&str]) -> bool {
         categories.iter().any(|category| self.category.eq_ignore_ascii_case(category.as_bytes()))
     }
 
-    /// The name as it stands between its quotes.
+    /// Bytes of the name between its quotes.
     pub(super) fn raw_name(&self) -> &'a [u8] {
         unquoted(self.name)
     }
 
-    /// The name as text.
+    /// Name as text.
     pub(super) fn name(&self) -> String {
         let name = serde_json::from_slice::<String>(self.name);
         let name = name.unwrap_or_else(|_| String::from_utf8_lossy(self.raw_name()).into_owned());
         name.chars().take(MOST_NAME).collect()
     }
 
-    /// The start in nanoseconds.
+    /// Start in nanoseconds.
     pub(super) fn start(&self) -> Option<i64> {
         nanoseconds(self.start)
     }
 
-    /// The duration in nanoseconds.
+    /// Duration in nanoseconds.
     pub(super) fn duration(&self) -> Option<i64> {
         nanoseconds(self.duration)
     }
@@ -68,12 +68,12 @@ impl<'a> Event<'a> {
         Some((start, start.saturating_add(self.duration()?.max(0))))
     }
 
-    /// Hands the arguments on.
+    /// Calls `take` with each argument's key and value.
     pub(super) fn arguments(&self, take: impl FnMut(&'a [u8], &'a [u8])) {
         entries(self.arguments, take);
     }
 
-    /// A whole number among its arguments.
+    /// Value of an argument that is a whole number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         let mut found = None;
         self.arguments(|key, value| {
@@ -85,7 +85,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The number of a step in the name of its span: `ProfilerStep#12`.
+/// Number of a step, from the name of its span: `ProfilerStep#12`.
 pub(super) fn step_number(name: &[u8]) -> Option<u64> {
     whole(name.strip_prefix(b"ProfilerStep#")?)
 }

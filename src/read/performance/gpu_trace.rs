@@ -1,7 +1,7 @@
-//! PyTorch's trace of a GPU: kernels, the calls that launched them and the operators that made these.
+//! PyTorch's trace of a GPU: kernels, the runtime calls that launched them, and the operators that made these calls.
 //!
-//! A kernel belongs to the step in which it was launched: its `correlation` leads to the call of the runtime, whose time lies
-//! in a span `ProfilerStep#N`. Its `External id` leads to the operator.
+//! A kernel belongs to the step in which it was launched. Its `correlation` identifies the call of the runtime, whose time is within
+//! a span `ProfilerStep#N`. Its `External id` identifies the operator.
 
 use std::collections::HashMap;
 
@@ -22,21 +22,21 @@ const LAUNCHES: [&str; 4] = ["cuda_runtime", "cuda_driver", "runtime", "driver"]
 const OPERATORS: [&str; 2] = ["cpu_op", "operator"];
 const SPANS: [&str; 1] = ["user_annotation"];
 const COUNTERS: [&str; 1] = ["cpu_instant_event"];
-/// Calls and operators that are kept.
+/// Most kernels, runtime calls and operators that are kept.
 const MOST_EVENTS: usize = 16_000_000;
-/// Spans of steps.
+/// Most spans of steps.
 const MOST_STEPS: usize = 100_000;
-/// Bytes in an MB of the Ascend profiler's tables.
+/// Number of bytes of an MB in the Ascend profiler's tables.
 const MB: f64 = 1_048_576.0;
-/// Type of a device in counters of memory: a GPU.
+/// Number of the device type GPU in memory counters.
 const CUDA: u64 = 1;
 
 type Ids<T> = HashMap<u64, T, foldhash::fast::RandomState>;
 
-/// Reads a trace to its end. The place is left to the caller.
+/// Reads a trace to its end. The caller sets the place of the profile.
 ///
 /// # Errors
-/// `Corrupt` for one that is cut or no trace.
+/// `Corrupt` if the file is cut or not a trace.
 pub(super) fn read_trace(source: &dyn ByteSource) -> Result<Profile> {
     let mut found = Found::of(source);
     scan(source.name(), unpacked(source), &mut found)?;
@@ -54,14 +54,14 @@ struct Launched {
 
 struct Found<'a> {
     file: &'a str,
-    /// Memory for what is kept until the end of the file: it stands in no order.
+    /// Memory for events that are kept until the end of the file, because events are not sorted.
     budget: Budget,
     kernels: Kernels,
     kinds: HashMap<Vec<u8>, u32>,
     launched: Vec<Launched>,
-    /// Time of a call of the runtime, by its correlation.
+    /// Start of each call of the runtime, by its correlation.
     calls: Ids<i64>,
-    /// Place of an operator's name, by its external id.
+    /// Index of each operator's name, by its external id.
     operators: Ids<u32>,
     names: Vec<String>,
     name_places: HashMap<Vec<u8>, u32>,
@@ -75,16 +75,19 @@ struct Found<'a> {
 impl Receiver for Found<'_> {
     fn event(&mut self, object: &[u8]) -> Result<()> {
         let event = Event::parse(object).ok_or_else(|| self.wrong("holds an event that is no object"))?;
-        match () {
-            () if event.phase == b"X" && event.is_of(&ON_DEVICE) => self.kernel(&event),
-            () if event.phase == b"X" && event.is_of(&LAUNCHES) => self.call(&event),
-            () if event.phase == b"X" && event.is_of(&OPERATORS) => self.operator(&event),
-            () if event.phase == b"X" && event.is_of(&SPANS) => self.span(&event),
-            () if event.is_of(&COUNTERS) && event.raw_name() == b"[memory]" => {
-                self.memory(&event);
-                Ok(())
-            }
-            () => Ok(()),
+        if event.phase == b"X" && event.is_of(&ON_DEVICE) {
+            self.kernel(&event)
+        } else if event.phase == b"X" && event.is_of(&LAUNCHES) {
+            self.call(&event)
+        } else if event.phase == b"X" && event.is_of(&OPERATORS) {
+            self.operator(&event)
+        } else if event.phase == b"X" && event.is_of(&SPANS) {
+            self.span(&event)
+        } else if event.is_of(&COUNTERS) && event.raw_name() == b"[memory]" {
+            self.memory(&event);
+            Ok(())
+        } else {
+            Ok(())
         }
     }
 

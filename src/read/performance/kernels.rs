@@ -1,36 +1,36 @@
-//! Kernels of a recording: when each ran, in which step, and of which kind it was.
+//! Kernels of a recording, each with its time, its step and its kind.
 
 use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Budget, ByteSource};
 
-/// Kind of core of a collective, as current releases spell it.
+/// Core type of a collective, in the spelling of current releases.
 pub const COMMUNICATION: &str = "COMMUNICATION";
-/// Kernels of one recording: 24 bytes each, so that a recording takes at most 400 MB.
+/// Most kernels of one recording. Each takes 24 bytes, so a recording takes at most 400 MB.
 const MOST_KERNELS: usize = 16_000_000;
-/// Different kinds of kernel in one recording; a model with changing shapes has some ten thousand.
+/// Most different kinds of kernels in one recording; a model with changing shapes has some ten thousand.
 const MOST_KINDS: usize = 500_000;
-/// Bytes of all kinds' names, shapes and types.
+/// Most bytes of the names, shapes and types of all kinds.
 const MOST_BYTES: usize = 128 << 20;
-/// Mark of a kernel outside every step.
+/// Marker for a kernel outside of all steps.
 const NO_STEP: u32 = u32::MAX;
 
-/// Identity by which kernels of two runs are paired.
+/// Kind of a kernel, by which the kernels of two runs are paired.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperatorKey {
-    /// Type on an NPU, name of the kernel on a GPU.
+    /// Type of the operator on an NPU, name of the kernel on a GPU.
     pub name: String,
-    /// Shapes of the inputs, without quotes and blanks; empty where they are not known.
+    /// Shapes of the inputs, without quotes and blanks; empty if they are not known.
     pub shapes: String,
-    /// Element types of the inputs; empty where they are not known.
+    /// Element types of the inputs; empty if they are not known.
     pub dtypes: String,
-    /// Kind of core.
+    /// Type of core that runs the kernel.
     pub core: String,
 }
 
 impl OperatorKey {
-    /// Whether it is a collective, in the spelling of any release.
+    /// Whether it is a collective.
     pub fn is_communication(&self) -> bool {
         self.core == COMMUNICATION
     }
@@ -43,13 +43,13 @@ pub struct Kernel {
     pub start: i64,
     /// Duration, in nanoseconds.
     pub duration: i64,
-    /// Place of its kind in [`Kernels::kinds`].
+    /// Index of its kind in [`Kernels::kinds`].
     pub kind: u32,
     step: u32,
 }
 
 impl Kernel {
-    /// Place of its step in [`Kernels::steps`]; `None` outside every step.
+    /// Index of its step in [`Kernels::steps`]; `None` outside of all steps.
     pub fn step(&self) -> Option<usize> {
         (self.step != NO_STEP).then_some(self.step as usize)
     }
@@ -73,7 +73,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// None yet, within the memory that `source` grants.
+    /// Creates an empty list that may take the memory that `source` grants.
     pub(super) fn of(source: &dyn ByteSource) -> Self {
         Self {
             budget: Budget::of(source),
@@ -91,7 +91,7 @@ impl Kernels {
         &self.kinds
     }
 
-    /// Numbers of the steps, in the order in which they were met.
+    /// Numbers of the steps, in the order of first appearance.
     pub fn steps(&self) -> &[u64] {
         &self.steps
     }
@@ -101,15 +101,15 @@ impl Kernels {
         &self.list
     }
 
-    /// Whether any kernel of the device's own has known shapes.
+    /// Whether the shapes of any kernel are known.
     pub fn has_shapes(&self) -> bool {
         self.kinds.iter().any(|kind| !kind.shapes.is_empty())
     }
 
-    /// The place of a kind.
+    /// Index of a kind, which is added if it is new.
     ///
     /// # Errors
-    /// More kinds than are read; `file` names the file.
+    /// If there are too many kinds. `file` is the file's name for the message.
     pub(super) fn kind(&mut self, file: &str, kind: OperatorKey) -> Result<u32> {
         if let Some(place) = self.places.get(&kind) {
             return Ok(*place);
@@ -119,7 +119,7 @@ impl Kernels {
         if self.kinds.len() >= MOST_KINDS || self.bytes > MOST_BYTES {
             return Err(too_many(file, format!("more than {MOST_KINDS} kinds of kernel, or names above 128 MB")));
         }
-        // Its name is kept in the list, and as the key of its place.
+        // The kind is stored twice: in the list, and as the key of its index.
         self.budget.take_one::<[OperatorKey; 2]>(2 * texts)?;
         let place = u32::try_from(self.kinds.len()).unwrap_or_default();
         self.kinds.push(kind.clone());
@@ -127,7 +127,7 @@ impl Kernels {
         Ok(place)
     }
 
-    /// The place of a step.
+    /// Index of a step, which is added if it is new.
     pub(super) fn step(&mut self, number: u64) -> u32 {
         let next = u32::try_from(self.steps.len()).unwrap_or(NO_STEP - 1);
         *self.step_places.entry(number).or_insert_with(|| {
@@ -139,7 +139,7 @@ impl Kernels {
     /// Adds a kernel.
     ///
     /// # Errors
-    /// More kernels than are read; `file` names the file.
+    /// If there are too many kernels. `file` is the file's name for the message.
     pub(super) fn add(
         &mut self,
         file: &str,
@@ -156,7 +156,7 @@ impl Kernels {
         Ok(())
     }
 
-    /// Drops what only adding needs.
+    /// Releases the memory that only adding needs.
     pub(super) fn finish(mut self) -> Self {
         self.places = HashMap::new();
         self.step_places = HashMap::new();
@@ -169,7 +169,7 @@ fn too_many(file: &str, message: String) -> Error {
     Error::new(ErrorKind::LimitExceeded, file, message)
 }
 
-/// A core's kind in the spelling of current releases.
+/// Core type in the spelling of current releases.
 pub(super) fn core(spelled: &str) -> String {
     let spelled = spelled.trim();
     if spelled.eq_ignore_ascii_case("HCCL") || spelled.eq_ignore_ascii_case(COMMUNICATION) {
@@ -178,7 +178,7 @@ pub(super) fn core(spelled: &str) -> String {
     spelled.to_owned()
 }
 
-/// A cell without quotes and blanks; empty where the profiler did not know it.
+/// Cell without quotes and blanks; empty if the profiler wrote `N/A`.
 pub(super) fn bare(cell: &str) -> String {
     let bare: String = cell.chars().filter(|letter| *letter != '"' && !letter.is_whitespace()).collect();
     if bare.eq_ignore_ascii_case("N/A") { String::new() } else { bare }

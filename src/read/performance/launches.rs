@@ -1,22 +1,22 @@
-//! Steps by their spans of time, for kernels whose files name none.
+//! Assignment of kernels to steps by time, for files that do not record the step of a kernel.
 
-/// Spans of steps in order of their start.
+/// Time spans of steps, sorted by their start: start, end and number of each step.
 #[derive(Debug, Default)]
 pub(super) struct Spans(Vec<(i64, i64, u64)>);
 
 impl Spans {
-    /// Spans of start, end and number of a step.
+    /// Creates the list from the start, end and number of each step.
     pub(super) fn new(mut spans: Vec<(i64, i64, u64)>) -> Self {
         spans.sort_unstable();
         Self(spans)
     }
 
-    /// The last step that had begun at a time; `None` before the first.
+    /// Last step that started at or before a time; `None` before the first step.
     pub(super) fn begun(&self, time: i64) -> Option<u64> {
         self.last(time).map(|(_, _, number)| number)
     }
 
-    /// The step that holds a time; `None` outside all of them.
+    /// Step whose span contains a time; `None` outside of all steps.
     pub(super) fn holding(&self, time: i64) -> Option<u64> {
         self.last(time).filter(|(_, end, _)| time <= *end).map(|(_, _, number)| number)
     }

@@ -1,4 +1,4 @@
-//! `trace_view.json`: of all it holds, the clock of the cores and the time of loading batches.
+//! `trace_view.json`, of which only the clock of the cores and the time of loading batches are read.
 
 use super::event::Event;
 use super::number::{finite, microseconds};
@@ -9,31 +9,31 @@ use super::stream::unpacked;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 
-/// Values of the clock that are kept.
+/// Most values of the clock that are kept.
 const MOST_VALUES: usize = 1_000_000;
-/// Names of the counter.
+/// Name of the counter of the clock.
 const COUNTER: &[u8] = b"AI Core Freq";
 
-/// Parts of a `trace_view.json` that are read.
+/// Facts read from a `trace_view.json`.
 #[derive(Debug, Default)]
 pub(super) struct NpuTrace {
-    /// Median clock in MHz; `None` where it was not recorded.
+    /// Median clock in MHz; `None` if it was not recorded.
     pub(super) frequency: Option<f64>,
-    /// Time of loading; `None` where it was not recorded.
+    /// Time of loading batches; `None` if it was not recorded.
     pub(super) loading: Option<LoadingTime>,
 }
 
 /// Reads a trace to its end.
 ///
 /// # Errors
-/// `Corrupt` for one that is cut or no trace.
+/// `Corrupt` if the file is cut or not a trace.
 pub(super) fn read_trace(source: &dyn ByteSource) -> Result<NpuTrace> {
     let mut found = Found { name: source.name(), clock: Vec::new(), loading: None };
     scan(source.name(), unpacked(source), &mut found)?;
     Ok(NpuTrace { frequency: median(found.clock), loading: found.loading })
 }
 
-/// The median of a clock's values; `None` without any.
+/// Median of values; `None` if there are none.
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

@@ -1,7 +1,7 @@
-//! Points in time as the profilers print them: microseconds since 1970 with three decimals.
+//! Parsing of points in time as the profilers print them: microseconds since 1970 with three decimals.
 
-/// Microseconds as whole nanoseconds: `1763700014000383.384` and a tab. A double resolves only 0.25 us there, so that the
-/// digits are read as they stand. `None` for what is no decimal number, or too large.
+/// Converts microseconds such as `1763700014000383.384` and a tab into whole nanoseconds. A double resolves only 0.25 us for such
+/// numbers, so the digits are read one by one. `None` if the text is not a decimal number, or the number is too large.
 pub fn nanoseconds(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (negative, digits) = match text.split_first()? {
@@ -28,7 +28,7 @@ pub fn nanoseconds(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// A number with an exponent, which small durations are printed with.
+/// Reads a number with an exponent, as small durations are printed.
 fn spelled_out(text: &[u8]) -> Option<i64> {
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     let nanoseconds = (value * 1000.0).round();
@@ -36,18 +36,18 @@ fn spelled_out(text: &[u8]) -> Option<i64> {
     (nanoseconds.abs() < 9e18).then_some(nanoseconds as i64)
 }
 
-/// A finite number; `None` for anything else.
+/// Reads a finite number; `None` for anything else.
 pub(super) fn finite(text: &[u8]) -> Option<f64> {
     let value: f64 = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
     value.is_finite().then_some(value)
 }
 
-/// A whole number of at least 0.
+/// Reads a whole number of at least 0; `None` for anything else.
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// Nanoseconds as microseconds.
+/// Converts nanoseconds to microseconds.
 #[allow(clippy::cast_precision_loss, reason = "a duration within a recording, far below 2^53 ns")]
 pub(super) fn microseconds(nanoseconds: i64) -> f64 {
     nanoseconds as f64 / 1000.0

@@ -1,4 +1,4 @@
-//! Time by operator of the framework, added up over a recording.
+//! Time of each operator of the framework, summed over a recording.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::table::{Columns, read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
-/// Different names of operators; a program of many modules has some thousand.
+/// Most different names of operators; a program with many modules has some thousand.
 const MOST_NAMES: usize = 200_000;
 
 /// Operators of the framework with their times on the device, and the time of loading.
@@ -20,10 +20,10 @@ pub(super) struct OperatorTimes {
 }
 
 impl OperatorTimes {
-    /// Adds time on the device, in microseconds, of a number of calls.
+    /// Adds the time on the device, in microseconds, of a number of calls.
     ///
     /// # Errors
-    /// More names than are read.
+    /// If there are too many names.
     pub(super) fn add(&mut self, file: &str, name: &str, count: u64, time: f64) -> Result<()> {
         if let Some((calls, total)) = self.operators.get_mut(name) {
             (*calls, *total) = (*calls + count, *total + time);
@@ -44,7 +44,7 @@ impl OperatorTimes {
         self.has_loading = true;
     }
 
-    /// The operators by name.
+    /// Times of all operators, sorted by name.
     pub(super) fn operators(&self) -> Vec<OperatorTime> {
         let of = |(name, (count, total)): (&String, &(u64, f64))| OperatorTime {
             name: name.clone(),
@@ -56,13 +56,13 @@ impl OperatorTimes {
         operators
     }
 
-    /// Time of loading; `None` where none was recorded.
+    /// Time of loading batches; `None` if none was recorded.
     pub(super) fn loading(&self) -> Option<LoadingTime> {
         self.has_loading.then_some(self.loading)
     }
 }
 
-/// Whether a name is that of waiting for the next batch.
+/// Whether an event with this name is the wait for the next batch.
 pub(super) fn is_loading(name: &str) -> bool {
     name.starts_with("enumerate(DataLoader)#") && name.ends_with("__next__")
 }

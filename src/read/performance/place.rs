@@ -1,4 +1,4 @@
-//! Files of profiles by their place and name, or by their first bytes where they lie outside a profile's folder.
+//! Recognition of files of profiles, by their folder and name, or by their first bytes outside of a profile's folder.
 
 use std::io::Read;
 
@@ -6,9 +6,9 @@ use flate2::read::MultiGzDecoder;
 
 /// Folder of the profiler's results.
 const OUTPUT: &str = "ASCEND_PROFILER_OUTPUT";
-/// End of the name of a profile's folder.
+/// Ending of the name of a profile's folder.
 const FOLDER_END: &str = "_ascend_pt";
-/// Bytes of a packed trace that are unpacked to recognise it.
+/// Most bytes of a packed trace that are unpacked to recognise it.
 const MOST_HEAD: u64 = 64 * 1024;
 
 /// Kind of a file.
@@ -41,7 +41,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// All of them.
+    /// All kinds of files.
     pub const ALL: [Self; 12] = [
         Self::Steps,
         Self::Kernels,
@@ -57,7 +57,7 @@ impl FileKind {
         Self::Other,
     ];
 
-    /// Name for people, in the table of artifacts.
+    /// Name of the kind in the table of artifacts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Steps => "times of steps",
@@ -91,17 +91,22 @@ impl FileKind {
         })
     }
 
-    /// Kind of a table that lies anywhere, by its first line.
+    /// Kind of a table in any folder, by its first line.
     fn of_header(head: &[u8]) -> Option<Self> {
         let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let has = |titles: &[&str]| titles.iter().all(|title| memchr::memmem::find(line, title.as_bytes()).is_some());
-        match () {
-            () if has(&["Step", "Computing", "Communication(Not Overlapped)", "Free"]) => Some(Self::Steps),
-            () if has(&["Accelerator Core", "Start Time(us)", "Duration(us)"]) => Some(Self::Kernels),
-            () if has(&["OP Type", "Core Type", "Total Time(us)"]) => Some(Self::Totals),
-            () if has(&["Host Total Duration(us)", "Device Self Duration(us)"]) => Some(Self::Operators),
-            () if has(&["Component", "Timestamp(us)", "Total Allocated(MB)"]) => Some(Self::Memory),
-            () => None,
+        if has(&["Step", "Computing", "Communication(Not Overlapped)", "Free"]) {
+            Some(Self::Steps)
+        } else if has(&["Accelerator Core", "Start Time(us)", "Duration(us)"]) {
+            Some(Self::Kernels)
+        } else if has(&["OP Type", "Core Type", "Total Time(us)"]) {
+            Some(Self::Totals)
+        } else if has(&["Host Total Duration(us)", "Device Self Duration(us)"]) {
+            Some(Self::Operators)
+        } else if has(&["Component", "Timestamp(us)", "Total Allocated(MB)"]) {
+            Some(Self::Memory)
+        } else {
+            None
         }
     }
 }
@@ -109,17 +114,17 @@ impl FileKind {
 /// A file of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileFile {
-    /// Its path below the side's folder.
+    /// Path, relative to the side's folder.
     pub path: String,
     /// Folder of the profile, or path of the trace.
     pub profile: String,
-    /// Kind.
+    /// Kind of the file.
     pub kind: FileKind,
 }
 
 impl ProfileFile {
-    /// The file of a profile at `path` that begins with `head`; `None` for any other file. `location` is the folder that was
-    /// given, whose own name counts too.
+    /// File of a profile at `path` that begins with `head`; `None` for any other file. `location` is the given folder of the side,
+    /// whose own name counts too.
     pub fn of(path: &str, head: &[u8], location: &str) -> Option<Self> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let found = |profile: &str, kind| Some(Self { path: path.to_owned(), profile: profile.to_owned(), kind });
@@ -129,7 +134,7 @@ impl ProfileFile {
         if let Some(profile) = folder(path) {
             return found(profile, FileKind::of_name(file).unwrap_or(FileKind::Other));
         }
-        // The folder that was given is the profile itself.
+        // The given folder may be the profile itself.
         let named = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let is_inside = named.ends_with(FOLDER_END) || named == OUTPUT;
         let by_header = FileKind::of_header(head);
@@ -138,12 +143,12 @@ impl ProfileFile {
         match (by_header, by_name) {
             (Some(kind), _) => found(own_folder, kind),
             (None, Some(kind)) if is_inside => found(own_folder, kind),
-            // An empty table outside such a folder may be of another tool.
+            // An empty table outside of such a folder may belong to another tool.
             _ => None,
         }
     }
 
-    /// The rank that its name tells; `None` where it tells none.
+    /// Rank in the file's name; `None` if there is none.
     pub fn rank(&self) -> Option<u64> {
         let file = self.path.rsplit('/').next()?;
         let stem = file.rsplit_once('.')?.0;
@@ -156,7 +161,7 @@ impl ProfileFile {
     }
 }
 
-/// The folder of the profile that a path lies in.
+/// Folder of the profile that contains a path.
 fn folder(path: &str) -> Option<&str> {
     let mut end = 0;
     let mut output = None;
@@ -187,7 +192,7 @@ fn is_gpu_trace(file: &str, head: &[u8]) -> bool {
         return begins_as_trace(head);
     }
     let mut unpacked = Vec::new();
-    // A head that ends early still gives what it holds.
+    // The head is cut, so an error at its end is expected; the bytes before it are unpacked.
     let _cut = MultiGzDecoder::new(head).take(MOST_HEAD).read_to_end(&mut unpacked);
     begins_as_trace(&unpacked)
 }

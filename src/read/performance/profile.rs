@@ -1,10 +1,10 @@
-//! A profile as it was read: one process, one recording.
+//! Content of a profile, which is one recording of one process.
 
 use std::collections::BTreeMap;
 
 use super::kernels::Kernels;
 
-/// Kind of device that a profile is of.
+/// Kind of device of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Device {
     /// Ascend NPU.
@@ -18,31 +18,31 @@ pub enum Device {
 pub struct Profile {
     /// Folder of the profile, or file of the trace.
     pub place: String,
-    /// The rank; `None` where a single process was recorded.
+    /// Rank; `None` if a single process was recorded.
     pub rank: Option<u64>,
     /// Kind of device.
     pub device: Device,
-    /// Name of the device: `Ascend910B`, `NVIDIA A100-SXM4-80GB`; `None` where no file tells it.
+    /// Name of the device: `Ascend910B`, `NVIDIA A100-SXM4-80GB`; `None` if no file has it.
     pub device_name: Option<String>,
-    /// Settings of the profiler; `None` where they are not recorded.
+    /// Settings of the profiler; `None` if they are not recorded.
     pub settings: Option<Settings>,
-    /// Every kernel; `None` where no file lists them.
+    /// All kernels; `None` if no file lists them.
     pub kernels: Option<Kernels>,
-    /// The table of steps, in its own order; empty where there is none.
+    /// Rows of the table of steps, in its order; empty if there is none.
     pub steps: Vec<StepRow>,
-    /// Whether the table of steps counts the pause between two steps, as text does and a database does not.
+    /// Whether the table of steps includes the pause between two steps. The text file does, the database does not.
     pub counts_pauses: bool,
-    /// Time by type of operator over the whole recording; empty where it was not recorded.
+    /// Time by type of operator over the whole recording; empty if it was not recorded.
     pub totals: Vec<OperatorTotal>,
-    /// Time on the device by operator of the framework, over the whole recording; empty where it was not recorded.
+    /// Time on the device by operator of the framework, over the whole recording; empty if it was not recorded.
     pub operators: Vec<OperatorTime>,
-    /// Time that the training waited for its next batch; `None` where no file tells it.
+    /// Time that the training waited for its next batch; `None` if no file has it.
     pub loading: Option<LoadingTime>,
-    /// The largest memory that was allocated, in MB of 1024 * 1024 bytes; `None` where it was not recorded.
+    /// Largest allocated memory, in MB of 1024 * 1024 bytes; `None` if it was not recorded.
     pub memory_peak: Option<f64>,
-    /// Times of collectives by type, over the whole recording; empty where they were not recorded.
+    /// Times of collectives by type, over the whole recording; empty if they were not recorded.
     pub communication: BTreeMap<String, CommunicationTimes>,
-    /// Median clock of the cores in MHz; `None` where it was not recorded.
+    /// Median clock of the cores in MHz; `None` if it was not recorded.
     pub frequency: Option<f64>,
     /// Whether the recording has any event of a device.
     pub has_device: bool,
@@ -51,7 +51,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A profile of which nothing has been read.
+    /// Creates an empty profile.
     pub(super) fn new(place: String, device: Device) -> Self {
         Self {
             place,
@@ -73,7 +73,7 @@ impl Profile {
         }
     }
 
-    /// Steps that were recorded.
+    /// Number of recorded steps.
     pub fn recorded_steps(&self) -> usize {
         let of_kernels = self.kernels.as_ref().map_or(0, |kernels| kernels.steps().len());
         of_kernels.max(self.steps.len())
@@ -85,28 +85,28 @@ impl Profile {
 pub struct Damage {
     /// Its path below the side's folder.
     pub path: String,
-    /// Expectation, and what was found.
+    /// Reason for the damage.
     pub reason: String,
-    /// Next step for the user.
+    /// Advice for the user.
     pub help: String,
 }
 
-/// Settings that change the profiler's own cost, as its files spell them.
+/// Settings that change the overhead of the profiler, in the spelling of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(pub BTreeMap<String, String>);
 
 /// A row of the table of steps, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepRow {
-    /// Number of the step; `None` where the training did not count them.
+    /// Number of the step; `None` if the training did not count steps.
     pub step: Option<u64>,
     /// Time with a computing kernel.
     pub computing: f64,
     /// Time with communication and without computing.
     pub communication: f64,
-    /// Time with both.
+    /// Time with both communication and computing.
     pub overlapped: f64,
-    /// Time with neither.
+    /// Time with neither communication nor computing.
     pub free: f64,
 }
 
@@ -115,9 +115,9 @@ pub struct StepRow {
 pub struct OperatorTotal {
     /// The type.
     pub name: String,
-    /// Kind of core.
+    /// Type of core.
     pub core: String,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Time of all calls, in microseconds.
     pub total: f64,
@@ -128,25 +128,25 @@ pub struct OperatorTotal {
 pub struct OperatorTime {
     /// Its name: `aten::mm`.
     pub name: String,
-    /// Calls that ran something on the device.
+    /// Number of calls that ran something on the device.
     pub count: u64,
-    /// Time without that of operators it called, in microseconds.
+    /// Time in microseconds, without the time of operators that it called.
     pub total: f64,
 }
 
 /// Time that the training waited for its next batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadingTime {
-    /// Batches.
+    /// Number of batches.
     pub count: u64,
-    /// Time of all of them, in microseconds.
+    /// Time for all batches, in microseconds.
     pub total: f64,
 }
 
 /// Times of the collectives of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CommunicationTimes {
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Time of moving data, in milliseconds.
     pub transit: f64,

@@ -1,20 +1,20 @@
-//! A trace from front to back: one event at a time is in memory, whatever the size of the file.
+//! Scanner that reads a trace from start to end, with one event in memory at a time.
 //!
-//! Values are found by their brackets and quotes; what an event holds is only taken apart where somebody asks for it. A number
-//! keeps its digits, which a double would round to a quarter of a microsecond.
+//! Values are delimited by their brackets and quotes. The content of an event is only parsed on demand. Numbers keep their digits,
+//! because a double would round them to a quarter of a microsecond.
 
 use std::io::Read;
 
 use super::stream;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes read at first; the buffer grows to hold one value.
+/// Initial size of the buffer, which grows to hold one value.
 const BLOCK: usize = 1 << 20;
-/// Largest value: an event with a Python stack takes some hundred kilobytes.
+/// Largest value in bytes; an event with a Python stack takes some hundred kilobytes.
 const MOST_VALUE: usize = 64 << 20;
-/// Levels of nesting in a value.
+/// Deepest nesting in a value.
 const MOST_DEPTH: u32 = 512;
-/// Largest trace, unpacked: what a day of recording would fill.
+/// Largest unpacked trace in bytes, about a day of recording.
 const MOST_BYTES: u64 = 1 << 40;
 /// Key of the events in a trace's object.
 const EVENTS: &[u8] = b"traceEvents";
@@ -30,10 +30,10 @@ pub(super) trait Receiver {
     }
 }
 
-/// Hands the parts of a trace on: an array of events, or an object that holds one.
+/// Passes the parts of a trace to a receiver. The trace is an array of events, or an object that holds one.
 ///
 /// # Errors
-/// `Corrupt` where the file ends before its last bracket or is no such trace; errors of the receiver.
+/// `Corrupt` if the file ends before its last bracket or is not such a trace; errors of the receiver.
 pub(super) fn scan(name: &str, input: Box<dyn Read + '_>, receiver: &mut dyn Receiver) -> Result<()> {
     let mut scanner = Scanner { name, input, buffer: Vec::new(), start: 0, filled: 0, offset: 0, is_at_end: false };
     match scanner.peek()? {
@@ -51,11 +51,11 @@ struct Scanner<'a> {
     name: &'a str,
     input: Box<dyn Read + 'a>,
     buffer: Vec<u8>,
-    /// First unread byte of the buffer.
+    /// Index of the first unread byte in the buffer.
     start: usize,
-    /// End of what was read into the buffer.
+    /// End of the bytes that were read into the buffer.
     filled: usize,
-    /// Place in the file of the buffer's first byte.
+    /// Offset of the buffer's first byte in the file.
     offset: u64,
     is_at_end: bool,
 }
@@ -119,7 +119,7 @@ impl Scanner<'_> {
         Err(self.wrong(what))
     }
 
-    /// The next byte that is no blank, unread; `None` at the end of the file.
+    /// Next byte that is not white space, without consuming it; `None` at the end of the file.
     fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             let unread = self.buffer.get(self.start..self.filled).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The next value, whole.
+    /// Reads the next value as a whole.
     fn value(&mut self) -> Result<&[u8]> {
         let mut end = ValueEnd::default();
         loop {
@@ -150,7 +150,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads more; answers whether there was any.
+    /// Reads more bytes; returns whether there were any.
     fn fill(&mut self) -> Result<bool> {
         if self.is_at_end {
             return Ok(false);
@@ -196,7 +196,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Search for the end of a value, which goes on where more bytes have come.
+/// Search for the end of a value, which continues when more bytes arrive.
 #[derive(Default)]
 struct ValueEnd {
     at: usize,
@@ -205,7 +205,7 @@ struct ValueEnd {
 }
 
 impl ValueEnd {
-    /// Length of the value at the start of `bytes`; `None` where it goes on behind them.
+    /// Length of the value at the start of `bytes`; `None` if it is not complete.
     fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         loop {
             if self.is_in_text {
@@ -260,12 +260,12 @@ impl ValueEnd {
     }
 }
 
-/// Bytes between the quotes of a text, escapes as they stand.
+/// Bytes between the quotes of a text, with escapes unchanged.
 pub(super) fn unquoted(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text)
 }
 
-/// Hands the entries of an object on; `take` answers whether it wants more. `None` for what is no object.
+/// Calls `take` with the key and value of each entry of an object; `None` if it is not an object.
 pub(super) fn entries<'a>(object: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) -> Option<()> {
     let mut rest = object.trim_ascii().strip_prefix(b"{")?.trim_ascii_start();
     if rest.first() == Some(&b'}') {

@@ -1,4 +1,4 @@
-//! `profiler_info.json`: how the profiler was set.
+//! `profiler_info.json`, the settings of the profiler.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, read_all};
 use crate::read::json::{Json, parse_bytes};
 
-/// Largest file; one has some kilobytes.
+/// Largest file in bytes; a usual one has some kilobytes.
 const MOST_BYTES: u64 = 16 << 20;
-/// Bytes of a value that is kept.
+/// Longest value that is kept, in characters.
 const MOST_VALUE: usize = 200;
-/// Settings that change the profiler's own cost: what their files call them, and the part of the file they stand in.
+/// Settings that change the overhead of the profiler: the part of the file that holds each, and its name there.
 const COSTLY: [(&str, &str); 6] = [
     ("common_config", "record_shapes"),
     ("common_config", "profile_memory"),
@@ -21,10 +21,10 @@ const COSTLY: [(&str, &str); 6] = [
     ("experimental_config", "_aic_metrics"),
 ];
 
-/// Reads the settings that change the profiler's own cost.
+/// Reads the settings that change the overhead of the profiler.
 ///
 /// # Errors
-/// `Corrupt` for what is no JSON or ends too early.
+/// `Corrupt` if the file is not JSON or ends too early.
 pub(super) fn read_settings(source: &dyn ByteSource) -> Result<Settings> {
     let bytes = read_all(source, MOST_BYTES)?;
     let whole = parse_bytes(source.name(), &bytes)?;
@@ -39,7 +39,7 @@ pub(super) fn read_settings(source: &dyn ByteSource) -> Result<Settings> {
     Ok(Settings(found.collect::<BTreeMap<_, _>>()))
 }
 
-/// A value in words; `None` for one that is null or no scalar.
+/// Text of a setting's value; `None` if it is null or not a scalar.
 pub(super) fn spelled(value: &Json) -> Option<String> {
     let text = value.as_str().map(|text| text.chars().take(MOST_VALUE).collect());
     text.or_else(|| value.as_bool().map(|value| value.to_string()))

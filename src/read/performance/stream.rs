@@ -1,4 +1,4 @@
-//! Files read from front to back, unpacked where they are packed, with the error of the file kept as it was.
+//! Sequential reading of files, with unpacking of packed files, which preserves the errors of the source.
 
 use std::io::{self, BufReader, Read};
 
@@ -7,12 +7,12 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::Error;
 use crate::fetch::ByteSource;
 
-/// Bytes read at once.
+/// Most bytes read at once.
 const BLOCK: usize = 1 << 20;
-/// First bytes of a packed file.
+/// Magic bytes of a gzip file.
 const GZIP: &[u8] = b"\x1f\x8b";
 
-/// A file from front to back.
+/// Sequential reader of a file.
 pub(super) struct Stream<'a> {
     source: &'a dyn ByteSource,
     at: u64,
@@ -36,7 +36,7 @@ impl Read for Stream<'_> {
     }
 }
 
-/// A file from front to back, unpacked where it begins as a packed one.
+/// Returns a sequential reader of a file, which unpacks a gzip file.
 pub(super) fn unpacked<'a>(source: &'a dyn ByteSource) -> Box<dyn Read + 'a> {
     let mut head = [0; 2];
     let is_packed = source.len() >= 2 && source.read_at(0, &mut head).is_ok() && head.starts_with(GZIP);
@@ -44,7 +44,7 @@ pub(super) fn unpacked<'a>(source: &'a dyn ByteSource) -> Box<dyn Read + 'a> {
     if is_packed { Box::new(MultiGzDecoder::new(BufReader::with_capacity(BLOCK, stream))) } else { Box::new(stream) }
 }
 
-/// The error of reading `file`: the source's own, or that of unpacking.
+/// Error of reading `file`: the source's own error, or one of unpacking.
 pub(super) fn error(file: &str, failed: io::Error) -> Error {
     let text = failed.to_string();
     match failed.into_inner().and_then(|inner| inner.downcast::<Error>().ok()) {

@@ -1,7 +1,7 @@
-//! Rows of a table of the profiler, by the titles of their columns.
+//! Rows of a table of the profiler, with cells by the titles of their columns.
 //!
-//! Cells hold commas, quotes and line breaks, so that a table is parsed as CSV and never by line. The profiler ends every row
-//! with a line break: a table without one at its end was cut, and a row with fewer cells than titles was, too.
+//! Cells hold commas, quotes and line breaks, so a table is parsed as CSV and never line by line. The profiler ends every row with
+//! a line break. A table without one at its end was cut, and so was a table that has a row with fewer cells than titles.
 
 use std::cell::Cell;
 use std::io::{BufReader, Read};
@@ -13,44 +13,44 @@ use super::stream::{self, Stream};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const BLOCK: usize = 1 << 18;
-/// Byte order mark, which tools put in front of a table.
+/// Byte order mark, which some tools write first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Titles of a column, in the spelling of every release; the first that is there counts.
+/// Titles of a column in the spellings of all releases. The first one that the table has counts.
 pub(super) type Titles = &'static [&'static str];
 
-/// Places of the columns that a reader asked for.
+/// A row with access to the requested columns.
 pub(super) struct Row<'a> {
     places: &'a [Option<usize>],
     record: &'a ByteRecord,
 }
 
 impl<'a> Row<'a> {
-    /// The cell of the `nth` column that was asked for; empty where the table has no such column.
+    /// Cell of the `nth` requested column; empty if the table lacks this column.
     pub(super) fn cell(&self, nth: usize) -> &'a [u8] {
         self.places.get(nth).copied().flatten().and_then(|place| self.record.get(place)).unwrap_or_default()
     }
 
-    /// The same as text; what is no text is replaced.
+    /// Cell as text, with invalid characters replaced.
     pub(super) fn text(&self, nth: usize) -> String {
         String::from_utf8_lossy(self.cell(nth)).trim().to_owned()
     }
 }
 
-/// Columns of a table: those without which it is none, and others.
+/// Columns of a table that a reader requests.
 pub(super) struct Columns {
     /// Columns that must be there.
     pub(super) needed: &'static [Titles],
-    /// Columns that may be there; their cells follow those of the needed ones.
+    /// Optional columns, whose indices follow those of the needed ones.
     pub(super) others: &'static [Titles],
 }
 
-/// Hands every row on; `take` answers whether it understood it. Gives whether each column is there.
+/// Calls `take` with every row; `take` returns whether it could read the row. Returns whether each requested column exists.
 ///
 /// # Errors
-/// `Corrupt` for a table that is empty, has no such columns, ends within a row, or holds a row that is not understood.
+/// `Corrupt` if the table is empty, lacks a needed column, ends within a row, or holds a row that `take` cannot read.
 pub(super) fn read(
     source: &dyn ByteSource,
     columns: &Columns,
@@ -78,7 +78,7 @@ pub(super) fn read(
     let mut rows = 0_u64;
     while let Some(line) = next(&mut record)? {
         let row = Row { places: &places, record: &record };
-        // A cut shows in the last row; one in the middle was never written by the profiler.
+        // A cut affects the last row; the profiler never writes such a row in the middle.
         if record.len() != titles.len() {
             let message = format!("ends within a row, or has a damaged one, at line {line}");
             return Err(Error::corrupt(name, message));
@@ -101,7 +101,7 @@ fn title(cell: &[u8]) -> String {
     String::from_utf8_lossy(cell.strip_prefix(MARK).unwrap_or(cell)).trim().to_owned()
 }
 
-/// Places of all columns.
+/// Indices of the requested columns in the table.
 fn places(titles: &[String], columns: &Columns, name: &str) -> Result<Vec<Option<usize>>> {
     let place = |spellings: &Titles| {
         let mut spelled = spellings.iter();
@@ -127,7 +127,7 @@ fn failure(name: &str, failed: csv::Error) -> Error {
     }
 }
 
-/// Remembers the last byte that was read.
+/// Reader that remembers the last byte that was read.
 struct Watched<R> {
     inner: R,
     last: Rc<Cell<u8>>,

@@ -1,4 +1,4 @@
-//! The profiler's tables: steps, kernels, totals of operators and memory.
+//! Readers of the profiler's tables: steps, kernels, totals of operators, and memory.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use super::table::{Columns, Row, Titles, read};
 use crate::error::Result;
 use crate::fetch::ByteSource;
 
-/// Rows of the table of steps; more than a recording ever has.
+/// Most rows of the table of steps, which is more than a recording has.
 const MOST_STEPS: usize = 100_000;
-/// Rows of the totals.
+/// Most rows of the totals of operators.
 const MOST_TOTALS: usize = 100_000;
-/// Components whose memory is the framework's.
+/// Components whose memory belongs to the framework.
 const FRAMEWORK: [&str; 2] = ["PTA", "PTA+GE"];
 
 const STEP: Titles = &["Step Id", "Step ID", "Step"];
@@ -112,7 +112,7 @@ pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
 
 const MEMORY: Columns = Columns { needed: &[&["Component"], &["Total Allocated(MB)"]], others: &[] };
 
-/// Reads the largest memory of `memory_record.csv`, in MB; `None` where the framework recorded none.
+/// Reads the largest allocated memory from `memory_record.csv`, in MB; `None` if the framework recorded none.
 pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
     let mut peak: Option<f64> = None;
     read(source, &MEMORY, |row| {

@@ -1,4 +1,4 @@
-//! The header of a safetensors file: the tensors by name, counted before they are kept.
+//! The header of a safetensors file. Its tensors are counted against the memory limit before they are kept.
 
 use std::fmt;
 
@@ -9,14 +9,13 @@ use crate::error::{Error, Result};
 use crate::fetch::{Budget, ByteSource};
 use crate::read::tensor::Stored;
 
-/// Key of what is no tensor: free text about the file.
+/// Key of the free text about the file, which is not a tensor.
 const ABOUT: &str = "__metadata__";
 
-/// Parses the header `text` of `source`, and checks that its tensors leave no hole.
+/// Parses the header `text` of `source`, and checks that its tensors leave no gap in the file.
 ///
 /// # Errors
-/// `Corrupt` where it is damaged or names a tensor twice, `LimitExceeded` where its tensors take more memory than the file
-/// grants.
+/// `Corrupt` if it is damaged or names a tensor twice, `LimitExceeded` if its tensors take more memory than the file grants.
 pub(super) fn read(source: &dyn ByteSource, text: &[u8]) -> Result<Metadata> {
     let mut counted = Counted { budget: Budget::of(source), refused: None };
     let parsed = Entries(&mut counted).deserialize(&mut serde_json::Deserializer::from_slice(text));
@@ -34,14 +33,14 @@ pub(super) fn read(source: &dyn ByteSource, text: &[u8]) -> Result<Metadata> {
     Ok(metadata)
 }
 
-/// Memory that is left, and the error where there was too little.
+/// Remaining memory, and the error if there was too little.
 struct Counted {
     budget: Budget,
     refused: Option<Error>,
 }
 
 impl Counted {
-    /// A name is held by the header and by the tensor that is opened.
+    /// Counts the memory of a tensor. Its name is stored twice, in the header and in the opened tensor.
     fn tensor(&mut self, name: &str, info: &TensorInfo) -> Result<()> {
         let held = size_of::<(String, TensorInfo)>() + size_of::<(String, Stored)>();
         self.budget.take(held + 2 * (name.len() + info.shape.len() * size_of::<u64>()))

@@ -1,14 +1,14 @@
-//! Files as git names them: by the digest of their content.
+//! Comparison of files with git's blob ids, which are digests of their content.
 
 use std::io::{self, Read};
 
 use sha1::{Digest as _, Sha1};
 use sha2::{Digest as _, Sha256};
 
-/// Digits of an id in a repository of SHA-256; others have ids of SHA-1.
+/// Number of digits of a SHA-256 id. Shorter ids are SHA-1.
 const LONG: usize = 64;
 
-/// Whether a content of `size` bytes has this id.
+/// Whether `content`, which has `size` bytes, has this blob id.
 pub(super) fn is_blob(content: impl Read, size: u64, id: &str) -> io::Result<bool> {
     let header = format!("blob {size}\0");
     let mut content = header.as_bytes().chain(content.take(size.saturating_add(1)));
@@ -22,13 +22,13 @@ pub(super) fn is_blob(content: impl Read, size: u64, id: &str) -> io::Result<boo
     Ok(if id.len() == LONG { is_digest(&long.finalize(), id) } else { is_digest(&short.finalize(), id) })
 }
 
-/// Whether a file has the lines of the content with this id: the same, or with CR LF as line ends, as git may check it out.
+/// Whether a file has the same lines as the blob with this id. The line ends may be CR LF, because git may check a file out so.
 pub(super) fn has_lines_of(content: &[u8], id: &str) -> bool {
     let is = |content: &[u8]| is_blob(content, content.len() as u64, id).unwrap_or(false);
     is(content) || by_line_feeds(content).is_some_and(|content| is(&content))
 }
 
-/// The content with LF in place of CR LF; `None` where a CR stands alone, which ends a line of its own.
+/// Content with CR LF replaced by LF; `None` if there is no CR, or if a CR without LF ends a line.
 fn by_line_feeds(content: &[u8]) -> Option<Vec<u8>> {
     let is_pair = |at: usize| content.get(at + 1) == Some(&b'\n');
     let is_converted = memchr::memchr(b'\r', content).is_some() && memchr::memchr_iter(b'\r', content).all(is_pair);

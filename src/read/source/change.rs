@@ -1,4 +1,4 @@
-//! A change of source: what it touches of each file, from a unified diff or from two commits.
+//! A change of source code, from a unified diff or from two commits, and the lines of each file that it touches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,14 +17,14 @@ static WHOLE: Touched = Touched::Whole;
 /// A change.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// As a unified diff has it, which somebody made for this tree.
+    /// A unified diff that was made for this tree.
     Diff(Diff),
-    /// Between two commits.
+    /// The difference between two commits.
     Commits(CommitChange),
 }
 
 impl Change {
-    /// Extent of the change in a file of a tree, whose `content` was read; `None` where it could not be.
+    /// Extent of the change in a file of a tree. `content` is `None` if the file could not be read.
     pub fn touched(&self, found: &Found, file: &str, content: Option<&[u8]>) -> &Touched {
         match self {
             Self::Diff(diff) => of_diff(diff, found, file, content.unwrap_or_default()),
@@ -33,13 +33,13 @@ impl Change {
     }
 }
 
-/// Extent of a unified diff in a file. Diffs count lines that end by LF.
+/// Extent of a unified diff in a file. Diffs count lines that end with LF.
 fn of_diff<'a>(diff: &'a Diff, found: &Found, file: &str, content: &[u8]) -> &'a Touched {
     let text = |path: &Path| path.to_string_lossy().replace('\\', "/");
     let root = fs::canonicalize(&found.root).unwrap_or_else(|_| found.root.clone());
     if let Some(target) = found.links.get(file) {
         let (folder, name) = (target.parent().unwrap_or(target), target.file_name().unwrap_or_default());
-        // What is shown under this name may have come by another link, in place of a folder on the way.
+        // The file is reached through a link. If the diff changes links, the path may lead to another file than before.
         let is_touched = diff.has_links()
             || diff.touched(file, &text(&root)).is_some()
             || diff.touched(&name.to_string_lossy(), &text(folder)).is_some();
@@ -52,26 +52,26 @@ fn of_diff<'a>(diff: &'a Diff, found: &Found, file: &str, content: &[u8]) -> &'a
     }
 }
 
-/// A change between two commits, the later of which is checked out. What is not known to be unchanged is changed.
+/// Difference between two commits, the later of which is checked out. A file counts as changed unless it is known to be unchanged.
 #[derive(Clone, Debug)]
 pub struct CommitChange {
     /// Folder of the repository.
     root: PathBuf,
-    /// Files of the later commit, by path in the repository.
+    /// Files of the later commit, by their path in the repository.
     files: BTreeMap<String, Entry>,
-    /// Extents of the files that differ, by path in the repository.
+    /// Extents of the changes in files that differ, by their path in the repository.
     touched: BTreeMap<String, Touched>,
-    /// Whether a link or a submodule is among it, or a name that cannot be read.
+    /// Whether the change includes a link, a submodule, or a name that cannot be read.
     has_links: bool,
-    /// Folders that links of the change lead to.
+    /// Targets of the links in the change.
     linked: BTreeSet<PathBuf>,
 }
 
 impl CommitChange {
-    /// Reads what differs between two commits.
+    /// Reads the difference between two commits.
     ///
     /// # Errors
-    /// A reason in words, where git cannot tell.
+    /// Message with the reason if git cannot give the difference.
     pub fn read(commits: &Commits) -> Result<Self, String> {
         let root = commits.root().to_owned();
         let mut change = Self {
@@ -99,7 +99,7 @@ impl CommitChange {
         self.known(found, file, content).unwrap_or(&WHOLE)
     }
 
-    /// Extent of the change in a file; `None` where that is not known.
+    /// Extent of the change in a file; `None` if it is not known.
     fn known(&self, found: &Found, file: &str, content: Option<&[u8]>) -> Option<&Touched> {
         let root = fs::canonicalize(&found.root).ok()?;
         let named = root.join(file);
@@ -119,12 +119,12 @@ impl CommitChange {
         if named == real {
             return Some(touched);
         }
-        // Shown by a link: which of its lines stood under this name before, only an unchanged whole tells.
+        // The file is reached through a link. Its earlier lines under this name are only known if the file and all links are unchanged.
         let is_known = !self.has_links && *touched == NOTHING && self.links_are_stored(&root, file);
         is_known.then_some(&NOTHING)
     }
 
-    /// Whether all links on the way to a file are those of the commit.
+    /// Whether all links on the path to a file are the same as in the commit.
     fn links_are_stored(&self, root: &Path, file: &str) -> bool {
         let named = root.join(file);
         let on_the_way = named.ancestors().take_while(|path| *path != root);
@@ -138,12 +138,12 @@ impl CommitChange {
     }
 }
 
-/// Whether a path leads through a link.
+/// Whether any part of a path is a link.
 fn is_behind_link(path: &Path) -> bool {
     std::path::absolute(path).is_ok_and(|path| path.ancestors().any(Path::is_symlink))
 }
 
-/// Whether the file that lies there has this id.
+/// Whether the file at a path has this blob id.
 fn is_stored(path: &Path, id: &str) -> bool {
     let open = || -> std::io::Result<bool> {
         let file = fs::File::open(path)?;
@@ -153,7 +153,7 @@ fn is_stored(path: &Path, id: &str) -> bool {
     open().unwrap_or(false)
 }
 
-/// The lines of a file that differ. Only those of files that are judged are asked for.
+/// Lines of a file that differ. They are only computed for files that are judged; any other changed file counts as a whole.
 fn between(file: &ChangedFile, blobs: &mut Blobs) -> Touched {
     if file.old == file.new {
         return Touched::Nothing;

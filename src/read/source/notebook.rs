@@ -1,10 +1,10 @@
-//! Notebooks as Python files: the code of their cells, each line where it stands in the file, and nothing in all others.
+//! Conversion of notebooks to Python: each line of code keeps its line number in the file, and all other lines become empty.
 //!
-//! `nbformat` writes one line of code on one line of JSON. Lines that speak to the shell or to IPython (`!`, `%`, `?`) are `pass`.
+//! `nbformat` writes each line of code on one line of JSON. Lines for the shell or IPython (`!`, `%`, `?`) become `pass`.
 
 use crate::read::json;
 
-/// The code of a notebook with as many lines as the notebook has.
+/// Python code of a notebook, with the same number of lines as the notebook's file.
 pub fn code(text: &str) -> String {
     let mut code = String::with_capacity(text.len() / 2);
     let (mut is_code, mut is_source) = (false, false);
@@ -24,12 +24,12 @@ pub fn code(text: &str) -> String {
     code
 }
 
-/// The Python of one line of a cell.
+/// Python code of one line of a cell.
 fn python(item: &str) -> String {
     let item = item.strip_suffix(',').unwrap_or(item);
     let Ok(json::Json::Text(text)) = json::parse_bytes("cell", item.as_bytes()) else { return String::new() };
     let text = text.trim_end_matches(['\n', '\r']);
-    // A line break inside of an item would move all that follows.
+    // A line break inside an item would shift the numbers of all following lines.
     if text.contains(['\n', '\r']) {
         return String::new();
     }

@@ -1,5 +1,5 @@
-//! The log of writes beside a database (`<name>-wal`): pages that were committed and not yet moved into the file. A run that
-//! was killed leaves its last rows there.
+//! The write-ahead log of a database (`<name>-wal`), with pages that were committed but not yet moved into the database file. A
+//! killed run leaves its last rows there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use super::number::u32_at;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source, past_end};
 
-/// Header of the log, and of each page in it.
+/// Length of the log's header in bytes.
 const HEADER: usize = 32;
 const FRAME: u64 = 24;
-/// First bytes; with 1 added, checksums are of words in big-endian order.
+/// Magic number at the start of the log. If 1 is added to it, checksums use words in big-endian order.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Whether a file begins as a log of writes.
+/// Whether a file begins like a write-ahead log.
 pub fn is_log(head: &[u8]) -> bool {
     u32_at(head, 0).is_some_and(|magic| magic & !1 == MAGIC) && u32_at(head, 4) == Some(3_007_000)
 }
 
-/// The database as its log of writes leaves it: with the pages of every transaction that was committed. Nothing is changed
-/// where the log holds none, or belongs to another state of the database.
+/// Database combined with its write-ahead log, so that it includes all committed transactions. Returns the database unchanged if
+/// the log has no committed pages, or belongs to another state of the database.
 ///
 /// # Errors
-/// Errors of reading either.
+/// Errors of reading the database or the log.
 pub fn with_log(database: &Source, log: &Source) -> Result<Source> {
     let committed = committed(log.as_ref())?;
     Ok(match committed {
@@ -35,7 +35,7 @@ pub fn with_log(database: &Source, log: &Source) -> Result<Source> {
 /// Pages of all committed transactions.
 struct Committed {
     page_size: u64,
-    /// Length of the database behind the last of them.
+    /// Length of the database after the last transaction, in bytes.
     len: u64,
     /// Offset in the log of each page, numbered from 0.
     places: HashMap<u64, u64>,
@@ -69,7 +69,7 @@ fn committed(log: &dyn ByteSource) -> Result<Option<Committed>> {
         if let Some(page) = number(0).and_then(|page| u64::from(page).checked_sub(1)) {
             open.insert(page, at + FRAME);
         }
-        // The last page of a transaction says how long the database is then.
+        // The last page of a transaction records the length of the database after it, in pages.
         if let Some(pages) = number(4).filter(|pages| *pages > 0) {
             let mut places = committed.map_or_else(HashMap::new, |before| before.places);
             places.extend(open.drain());
@@ -80,7 +80,7 @@ fn committed(log: &dyn ByteSource) -> Result<Option<Committed>> {
     Ok(committed)
 }
 
-/// The log's checksum of `bytes`, going on from `sum`.
+/// Checksum of the log over `bytes`, continued from `sum`.
 fn checksum(sum: [u32; 2], bytes: &[u8], big_endian: bool) -> [u32; 2] {
     let word = |bytes: [u8; 4]| if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
     bytes.chunks_exact(8).fold(sum, |[first, second], pair| {
@@ -90,7 +90,7 @@ fn checksum(sum: [u32; 2], bytes: &[u8], big_endian: bool) -> [u32; 2] {
     })
 }
 
-/// A database with pages of its log in their places.
+/// Database in which pages of the log replace its own pages.
 struct Merged {
     database: Source,
     log: Source,

@@ -1,4 +1,4 @@
-//! Numbers as databases and their logs hold them.
+//! Decoding of numbers in databases and their logs.
 
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
@@ -8,7 +8,7 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A number of 1 to 9 bytes, and the place behind it.
+/// Decodes a number of 1 to 9 bytes at `at`, and returns it with the position after it.
 pub(super) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value = 0;
     for index in 0..9 {

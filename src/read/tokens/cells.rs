@@ -1,4 +1,4 @@
-//! Numbers of one row, wherever they lie.
+//! Numbers of one row, in a tensor or in memory.
 
 use half::{bf16, f16};
 
@@ -6,16 +6,16 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::read::tensor::TensorData;
 
-/// Numbers of a row: a tensor, or a list that was read.
+/// Numbers of a row, from a tensor or a list.
 pub(super) enum Cells {
-    /// A tensor, read when it is asked for.
+    /// A tensor that is read on demand.
     Tensor(TensorData),
-    /// Numbers.
+    /// A list of numbers in memory.
     Numbers(Vec<f64>),
 }
 
 impl Cells {
-    /// Number of them.
+    /// Number of numbers.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Tensor(tensor) => tensor.elements(),
@@ -23,10 +23,10 @@ impl Cells {
         }
     }
 
-    /// Adds the numbers from `start` up to `end` to `out`.
+    /// Appends the numbers from `start` to before `end` to `out`.
     ///
     /// # Errors
-    /// Those of reading, and `Corrupt` beyond its end.
+    /// Those of reading, and `Corrupt` if the range is beyond the end.
     pub(super) fn read(&self, start: u64, end: u64, raw: &mut Vec<u8>, out: &mut Vec<f64>) -> Result<()> {
         match self {
             Self::Tensor(tensor) => read_tensor(tensor, start, end.saturating_sub(start), raw, out),
@@ -40,7 +40,7 @@ impl Cells {
         }
     }
 
-    /// All numbers.
+    /// Reads all numbers, at most `most`.
     ///
     /// # Errors
     /// Those of reading.
@@ -51,7 +51,7 @@ impl Cells {
     }
 }
 
-/// Whether elements of a type are numbers that can stand in a row.
+/// Whether elements of a type can be read as numbers of a row.
 pub(super) fn is_readable(dtype: Dtype) -> bool {
     !dtype.is_complex() && !matches!(dtype, Dtype::F8E4M3 | Dtype::F8E5M2)
 }
@@ -67,7 +67,7 @@ fn read_tensor(tensor: &TensorData, start: u64, count: u64, raw: &mut Vec<u8>, o
     Ok(())
 }
 
-/// Adds the values of `raw`.
+/// Converts the values in `raw` to `f64` and appends them to `out`.
 #[allow(clippy::cast_precision_loss, reason = "token ids and flags are far below 2^53")]
 fn widen(dtype: Dtype, raw: &[u8], out: &mut Vec<f64>) {
     fn each<const SIZE: usize>(raw: &[u8], out: &mut Vec<f64>, value: impl Fn([u8; SIZE]) -> f64) {

@@ -1,4 +1,4 @@
-//! Arrays of many answers: a batch, lists of one array per answer, or packed sequences.
+//! Arrays that hold many answers: a batch, lists with one array per answer, or packed sequences.
 
 use super::cells::{Cells, is_readable};
 use super::keys::{Role, role};
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::read::tensor::TensorData;
 use crate::read::torch::Tree;
 
-/// Longest row in tokens; a longer one is damage.
+/// Longest row in tokens; a longer one counts as damage.
 const MOST_TOKENS: u64 = 1 << 22;
 /// Most rows of one file.
 const MOST_ROWS: u64 = 1 << 22;
 
-/// Arrays by what they hold.
+/// Arrays of a file, by their role.
 #[derive(Default)]
 pub(super) struct Columns {
     arrays: Vec<(Role, Column)>,
@@ -26,7 +26,7 @@ pub(super) struct Columns {
     rows: u64,
 }
 
-/// Numbers of many answers.
+/// One array with the numbers of many answers.
 enum Column {
     /// One row of `width` numbers per answer.
     Matrix { cells: Cells, rows: u64, width: u64 },
@@ -34,18 +34,18 @@ enum Column {
     Ragged(Vec<Cells>),
 }
 
-/// Arrays of a file, and what stands beside them.
+/// Arrays of a file, with the step, the rank and the unread members.
 #[derive(Default)]
 pub(super) struct Built {
     pub(super) columns: Columns,
     pub(super) step: Option<u64>,
     pub(super) rank: Option<u64>,
-    /// Numeric members that are not read.
+    /// Names of numeric members that are not read.
     pub(super) unread: Vec<String>,
 }
 
 impl Built {
-    /// Takes the step or the rank that stands around the arrays.
+    /// Sets the step or the rank from a value around the arrays, unless it is already known.
     pub(super) fn take_place(&mut self, key: &str, value: &Tree) {
         let Tree::Number(value) = value else { return };
         match role(key) {
@@ -62,7 +62,7 @@ impl Columns {
         self.rows
     }
 
-    /// Quantities that every answer has.
+    /// Quantities that the answers have.
     pub(super) fn holds(&self) -> Holds {
         let has = |role: Role| self.get(role).is_some();
         let mask = !self.masks.is_empty() || has(Role::Attention);
@@ -72,7 +72,7 @@ impl Columns {
     /// Arranges the entries of a dictionary.
     ///
     /// # Errors
-    /// `Corrupt` where arrays hold another number of answers, or more than is read; those of reading.
+    /// `Corrupt` if arrays hold different numbers of answers, or too many; those of reading.
     pub(super) fn build(name: &str, entries: Vec<(String, Tree)>) -> Result<Built> {
         let mut built = Built::default();
         let columns = &mut built.columns;
@@ -132,7 +132,7 @@ impl Columns {
                 }
             }
         }
-        // A step or a rank that every sample repeats is that of the file.
+        // The step and the rank of the first sample are those of the file, because every sample repeats them.
         let first = |role_of: Role| {
             let key = all.iter().find(|(key, _)| role(key).is_some_and(|(role, _)| role == role_of));
             key.and_then(|(_, tree)| if let Tree::List(items) = tree { items.first() } else { None })
@@ -148,7 +148,7 @@ impl Columns {
         self.arrays.iter().find(|(of, _)| *of == role).map(|(_, column)| column)
     }
 
-    /// Counts the answers, and demands that all arrays hold as many.
+    /// Counts the answers, and returns an error if arrays hold different numbers of answers.
     fn count(&mut self, name: &str) -> Result<()> {
         let measured = [Role::Engine, Role::Trainer, Role::Difference].into_iter().find_map(|role| self.get(role));
         let Some(measured) = measured else { return Err(Error::corrupt(name, "holds no log-probabilities")) };
@@ -169,7 +169,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Fills in the numbers of an answer.
+    /// Reads the numbers of an answer into `raw`.
     ///
     /// # Errors
     /// Those of reading.
@@ -195,7 +195,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Cuts an answer out of packed sequences: the mask says where it begins.
+    /// Reads an answer from packed sequences. The mask shows where the answer begins after its prompt.
     fn fill_packed(&self, nth: usize, raw: &mut Raw, bytes: &mut Vec<u8>) -> Result<()> {
         let boundary = |at: usize| self.boundaries.as_ref().and_then(|all| whole(*all.get(at)?));
         let (Some(start), Some(end)) = (boundary(nth), boundary(nth + 1)) else {
@@ -226,13 +226,13 @@ impl Columns {
 }
 
 impl Raw {
-    /// Takes the first `begin` places for the prompt, in arrays over prompt and answer.
+    /// Removes the first `begin` positions, which belong to the prompt, from arrays over prompt and answer.
     fn cut_prompt(&mut self, begin: usize) {
         let Self { engine, trainer, difference, response, attention, masks, .. } = self;
         for numbers in [engine, trainer, difference, response].into_iter().chain(masks) {
             numbers.values.drain(..begin.min(numbers.values.len()));
         }
-        // Sequences that are packed have no padding between them.
+        // Packed sequences have no padding between them, so the attention mask is not needed.
         attention.is_there = false;
         if self.whole.is_there && !self.tokens.is_there {
             std::mem::swap(&mut self.whole, &mut self.tokens);
@@ -270,7 +270,7 @@ impl Column {
     }
 }
 
-/// Numbers of many answers; `None` for what holds none.
+/// Converts a value into an array of many answers; `None` if it holds no numbers.
 fn column(tree: Tree) -> Option<Column> {
     match tree {
         Tree::Tensor(tensor) if is_readable(tensor.dtype) => {
@@ -295,7 +295,8 @@ fn column(tree: Tree) -> Option<Column> {
     }
 }
 
-/// One number per answer: of several, as of weights that changed while an answer was sampled, the largest.
+/// Reads one number per answer. If an answer has several, for example versions of weights that changed during sampling, the
+/// largest one counts.
 fn scalars(tree: Tree) -> Result<Option<Vec<f64>>> {
     Ok(match tree {
         Tree::Tensor(tensor) if is_readable(tensor.dtype) => Some(Cells::Tensor(tensor).all(MOST_ROWS)?),
@@ -315,7 +316,7 @@ fn largest(tree: Tree) -> f64 {
     }
 }
 
-/// A whole number by itself.
+/// Value of a single whole number.
 fn number(tree: &Tree) -> Result<Option<u64>> {
     Ok(match tree {
         Tree::Number(number) => whole(*number),

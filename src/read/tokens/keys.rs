@@ -1,6 +1,6 @@
-//! Keys of the tables that trainers and engines write, and what stands under each.
+//! Keys of the records that trainers and engines write, with the role of each.
 
-/// Content under a key.
+/// Role of the content under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Log-probabilities of the engine.
@@ -15,7 +15,7 @@ pub(super) enum Role {
     Prompt,
     /// Ids of prompt and answer, as the trainer has them.
     Whole,
-    /// Ids of the answer, or of prompt and answer, as the number says.
+    /// Ids of the answer, or of prompt and answer, depending on their number.
     Tokens,
     /// Mask of the answer.
     Mask,
@@ -25,7 +25,7 @@ pub(super) enum Role {
     PromptMask,
     /// Lengths of the answers.
     Lengths,
-    /// Places at which packed sequences begin and end.
+    /// Positions at which packed sequences begin and end.
     Boundaries,
     /// Number of the sample.
     Index,
@@ -39,16 +39,16 @@ pub(super) enum Role {
     Rank,
 }
 
-/// Keys of the engine's log-probabilities: verl, slime and miles, then TRL, then others.
+/// Keys of the engine's log-probabilities: those of verl, slime and miles, then of TRL, then of others.
 pub(super) const ENGINE: [&str; 5] =
     ["rollout_log_probs", "sampling_per_token_logps", "sampling_logprobs", "rollout_logprobs", "vllm_logprobs"];
-/// Keys of the trainer's: verl, TRL, slime.
+/// Keys of the trainer's log-probabilities: those of verl, TRL and slime.
 pub(super) const TRAINER: [&str; 5] =
     ["old_log_probs", "old_per_token_logps", "actor_old_log_probs", "log_probs", "train_log_probs"];
 /// Key of the differences that msprobe's recipe saves.
 pub(super) const DIFFERENCE: [&str; 1] = ["prob_diff"];
 
-/// Keys by role; of several keys of one role the first is read. Masks are all read.
+/// Keys by role. If several keys of one role are present, the first is read; masks are all read.
 const TABLE: [(Role, &[&str]); 17] = [
     (Role::Engine, &ENGINE),
     (Role::Trainer, &TRAINER),
@@ -69,17 +69,17 @@ const TABLE: [(Role, &[&str]); 17] = [
     (Role::Rank, &["rank"]),
 ];
 
-/// Content under `key`, and its place among the keys of that role; `None` for any other key.
+/// Role of the content under `key`, and the key's index among the keys of that role; `None` for any other key.
 pub(super) fn role(key: &str) -> Option<(Role, usize)> {
     TABLE.iter().find_map(|(role, keys)| Some((*role, keys.iter().position(|known| *known == key)?)))
 }
 
-/// Whether log-probabilities, or their differences, stand under `key`.
+/// Whether `key` holds log-probabilities or their differences.
 pub(super) fn is_measured(key: &str) -> bool {
     ENGINE.contains(&key) || TRAINER.contains(&key) || DIFFERENCE.contains(&key)
 }
 
-/// Keys of which one has to be there.
+/// Keys of log-probabilities and their differences. A record must have one of them.
 pub(super) fn measured() -> impl Iterator<Item = &'static str> {
     ENGINE.into_iter().chain(TRAINER).chain(DIFFERENCE)
 }

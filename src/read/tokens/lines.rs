@@ -1,4 +1,4 @@
-//! JSON lines of one answer each.
+//! Files of JSON lines with one answer per line.
 
 use super::keys::{Role, role};
 use super::place::{RecordDamage, Step};
@@ -15,7 +15,7 @@ pub(super) struct Lines {
     lines: Vec<Span>,
 }
 
-/// One line.
+/// Position of one line, and its place.
 struct Span {
     offset: u64,
     len: u32,
@@ -31,18 +31,18 @@ struct Place {
     holds: Holds,
 }
 
-/// Lines of a file, and what could not be read of it.
+/// Lines of a file, its damage, and its unread members.
 pub(super) struct Found {
     pub(super) lines: Lines,
     pub(super) damages: Vec<RecordDamage>,
     pub(super) unread: Vec<String>,
 }
 
-/// Most kinds of members that are counted as unread.
+/// Most different keys of members that are reported as unread.
 const MOST_UNREAD: usize = 64;
 
 impl Lines {
-    /// Looks through the lines of `source`.
+    /// Finds the lines of `source` that hold an answer.
     ///
     /// # Errors
     /// Those of reading the source.
@@ -81,22 +81,22 @@ impl Lines {
         self.lines.get(usize::try_from(row).ok()?)
     }
 
-    /// The step that a line names.
+    /// Step recorded in a line.
     pub(super) fn step(&self, row: u64) -> Option<Step> {
         self.line(row)?.about.step.map(Step::Number)
     }
 
-    /// The rank that a line names.
+    /// Rank recorded in a line.
     pub(super) fn rank(&self, row: u64) -> Option<u64> {
         self.line(row)?.about.rank
     }
 
-    /// Quantities of a line.
+    /// Quantities recorded in a line.
     pub(super) fn holds(&self, row: u64) -> Holds {
         self.line(row).map(|line| line.about.holds).unwrap_or_default()
     }
 
-    /// Fills in the numbers of an answer.
+    /// Reads the numbers of an answer into `raw`.
     ///
     /// # Errors
     /// Those of reading.
@@ -110,7 +110,7 @@ impl Lines {
     }
 }
 
-/// Place of a line that is sound and holds log-probabilities.
+/// Reads step, rank and quantities of a line; an error if it is damaged or holds no log-probabilities.
 fn look(bytes: &[u8], unread: &mut Vec<String>) -> std::result::Result<Place, String> {
     let mut place = Place::default();
     let mut cursor = Cursor::new(bytes);
@@ -181,7 +181,7 @@ fn fill(bytes: &[u8], raw: &mut Raw) -> std::result::Result<(), String> {
     read.map_err(|fault| fault.reason())
 }
 
-/// A list of numbers; null is NaN.
+/// Reads a list of numbers; `null` becomes NaN.
 fn list(cursor: &mut Cursor<'_>, out: &mut Vec<f64>) -> Parsed<()> {
     if cursor.peek() != Some(b'[') {
         return cursor.skip();
@@ -192,7 +192,7 @@ fn list(cursor: &mut Cursor<'_>, out: &mut Vec<f64>) -> Parsed<()> {
     })
 }
 
-/// A number, a text of one, or the largest of a list.
+/// Reads a number, a text with a number, or the largest number of a list.
 fn scalar(cursor: &mut Cursor<'_>, out: &mut Option<f64>) -> Parsed<()> {
     match cursor.peek() {
         Some(b'[') => {

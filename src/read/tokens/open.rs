@@ -1,4 +1,4 @@
-//! Files of log-probabilities, opened.
+//! Opening of files of log-probabilities.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ use crate::read::torch::{self, Tree};
 /// Most members of an archive of arrays.
 const MOST_MEMBERS: usize = 4096;
 
-/// Files of a side that hold log-probabilities, opened in the order of their paths, and those that cannot be.
+/// Opened files of log-probabilities of a side, and the files that cannot be opened.
 #[derive(Default)]
 pub struct Opened {
-    /// Those that could be opened.
+    /// Opened files.
     pub tables: Vec<Table>,
-    /// The others, each with the reason.
+    /// Paths of files that cannot be opened, each with the error.
     pub damaged: Vec<(String, Error)>,
 }
 
-/// Opens all of `files`. Arrays that lie in `.npy` files of their own are put together by folder, step and rank.
+/// Opens all files of log-probabilities. Arrays in separate `.npy` files are combined by folder, step and rank.
 pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> Opened {
     let mut opened = Opened::default();
     let mut groups: BTreeMap<(String, String, Option<u64>), Vec<&TokensFile>> = BTreeMap::new();
     for file in all {
         if let TokensFormat::Npy(_) = file.format {
             let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            // Without a number the whole stem but the key tells arrays of one batch apart from another's.
+            // Without a step number, the stem without the key identifies the batch.
             let step = match step_of(&file.path).number() {
                 Some(number) => number.to_string(),
                 None => stem(&file.path).replacen(key_of(&file.path), "", 1),
@@ -54,7 +54,7 @@ pub fn open_all(files: &dyn Files, all: &[TokensFile]) -> Opened {
     opened
 }
 
-/// Arrays of one batch, each in a file of its own.
+/// Opens the arrays of one batch, each of which is in a file of its own.
 fn open_group(files: &dyn Files, group: &[&TokensFile], opened: &mut Opened) {
     let mut entries = Vec::new();
     let mut path: Option<&str> = None;
@@ -118,7 +118,7 @@ fn of_archive(source: &Source) -> Result<Vec<(String, Tree)>> {
     let mut entries = Vec::new();
     for member in archive.members() {
         let Some(key) = member.name().strip_suffix(".npy") else { continue };
-        // What no role needs is not expanded.
+        // Members without a role are not expanded.
         if role(key).is_none() {
             entries.push((key.to_owned(), Tree::Unread));
             continue;
@@ -137,7 +137,7 @@ fn of_stored(stored: Vec<(String, Stored)>) -> Vec<(String, Tree)> {
     stored.into_iter().map(|(key, stored)| (key, tree(stored))).collect()
 }
 
-/// The dictionary of arrays in a pickled value, or the samples in it.
+/// Finds the dictionary of arrays, or the list of samples, in a pickled value.
 fn of_tree(path: &str, tree: Tree) -> Result<Built> {
     let none = || {
         Error::corrupt(path, "holds no arrays of log-probabilities where its keys promise them")

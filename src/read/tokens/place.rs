@@ -1,33 +1,33 @@
-//! The step and the rank of a file, by its path.
+//! Step and rank of a file, from its path.
 
 use std::fmt;
 
 /// A file of log-probabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokensFile {
-    /// Its path below the side's root.
+    /// Path, relative to the side's root.
     pub path: String,
-    /// Its form.
+    /// Format of the file.
     pub format: TokensFormat,
 }
 
-/// Form of a file of log-probabilities.
+/// Format of a file of log-probabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokensFormat {
-    /// `torch.save`: a dictionary of arrays, of lists, or a list of samples.
+    /// A file of `torch.save`: a dictionary of arrays or of lists, or a list of samples.
     Torch,
-    /// Named arrays of numpy.
+    /// An archive of named NumPy arrays.
     Npz,
-    /// Named arrays.
+    /// A safetensors file of named arrays.
     Safetensors,
-    /// One array of numpy, under the key in its name.
+    /// One NumPy array, with the key that is in the file's name.
     Npy(String),
-    /// One object per sample and line.
+    /// JSON lines with one object per sample.
     Lines,
 }
 
 impl TokensFormat {
-    /// Kind in the table of artifacts.
+    /// Name of the kind in the table of artifacts.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Torch => "log-probabilities (torch)",
@@ -39,7 +39,7 @@ impl TokensFormat {
     }
 }
 
-/// A step: its number, or the name of the file where nothing numbers it.
+/// A step: its number, or the stem of the file's name if it has no number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Its number.
@@ -49,7 +49,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The number, where there is one.
+    /// Number of the step, if it has one.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -70,17 +70,17 @@ impl fmt::Display for Step {
 /// A part of a file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordDamage {
-    /// Its line, from 1; `None` in other forms.
+    /// Line number, from 1; `None` in formats without lines.
     pub line: Option<u64>,
     /// Reason.
     pub reason: String,
 }
 
-/// Words before a step's number, and before a rank's.
+/// Words before the number of a step.
 const STEP_WORDS: [&str; 3] = ["step", "rollout_id", "iteration"];
 const RANK_WORDS: [&str; 1] = ["rank"];
 
-/// The step that a path names: the number behind a word for it, else a number that the stem begins with, else the stem.
+/// Step of a path: the number after a word for it, else the first number of a stem that is made of numbers, else the stem.
 pub(super) fn step_of(path: &str) -> Step {
     if let Some(number) = behind(path, &STEP_WORDS) {
         return Step::Number(number);
@@ -93,7 +93,7 @@ pub(super) fn step_of(path: &str) -> Step {
     }
 }
 
-/// The rank that a path names: the number behind the word, or the second of two numbers that the stem is made of.
+/// Rank of a path: the number after the word for it, or the second of two numbers that the stem is made of.
 pub(super) fn rank_of(path: &str) -> Option<u64> {
     behind(path, &RANK_WORDS).or_else(|| match numbers(stem(path))?.as_slice() {
         [_, rank] => Some(*rank),
@@ -101,18 +101,18 @@ pub(super) fn rank_of(path: &str) -> Option<u64> {
     })
 }
 
-/// The file's name without its ending.
+/// Name of a file without its extension.
 pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// The numbers that a stem is made of, `1` or `1_0`; `None` where there are other words in it.
+/// Numbers that a stem such as `1` or `1_0` is made of; `None` if it holds anything else.
 fn numbers(stem: &str) -> Option<Vec<u64>> {
     stem.split(['_', '-']).map(|part| part.parse().ok()).collect()
 }
 
-/// The number behind the last of `words` in a path.
+/// Number after the last occurrence of one of `words` in a path.
 fn behind(path: &str, words: &[&str]) -> Option<u64> {
     let lower = path.to_ascii_lowercase();
     let number = |(word, at): (&str, usize)| {
@@ -120,14 +120,14 @@ fn behind(path: &str, words: &[&str]) -> Option<u64> {
         let rest = lower.get(at + word.len()..)?.trim_start_matches(['_', '-', '=']);
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let number = rest.get(..end)?.parse().ok()?;
-        // `timestep3` is no step, `global_step3` is one.
+        // `timestep3` is not a step, but `global_step3` is one.
         (!before.is_some_and(|before| before.is_ascii_alphabetic())).then_some((at, number))
     };
     let found = words.iter().flat_map(|word| lower.match_indices(word).map(move |(at, _)| (*word, at)));
     found.filter_map(number).max_by_key(|(at, _)| *at).map(|(_, number)| number)
 }
 
-/// The key that the name of a `.npy` file tells: what stands before `_step_N`, else the stem.
+/// Key in the name of a `.npy` file: the part before `_step_N` or `_rank_N`, else the whole stem.
 pub(super) fn key_of(path: &str) -> &str {
     let stem = stem(path);
     let end = ["_step", "-step", "_rank", "-rank"].iter().filter_map(|word| stem.find(word)).min();

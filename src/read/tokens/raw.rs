@@ -1,9 +1,9 @@
-//! Numbers of one answer as they stand in a record, and the row that they make.
+//! Numbers of one answer as recorded, and their assembly into a row.
 
 use super::keys::Role;
 use super::row::{Holds, PromptDifference, Row};
 
-/// Numbers under the keys of one answer. A table fills it again for the next.
+/// Numbers under the keys of one answer. The buffers are reused for the next answer.
 #[derive(Debug, Default)]
 pub(super) struct Raw {
     pub(super) engine: Numbers,
@@ -11,9 +11,9 @@ pub(super) struct Raw {
     pub(super) difference: Numbers,
     pub(super) response: Numbers,
     pub(super) prompt: Numbers,
-    /// Prompt and answer of the trainer.
+    /// Ids of prompt and answer, as the trainer has them.
     pub(super) whole: Numbers,
-    /// The answer, or prompt and answer.
+    /// Ids of the answer, or of prompt and answer.
     pub(super) tokens: Numbers,
     pub(super) masks: Vec<Numbers>,
     pub(super) attention: Numbers,
@@ -25,7 +25,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// The numbers that stand for a role; `None` for masks, of which there may be several, and for single numbers.
+    /// Numbers of a role; `None` for masks, of which there may be several, and for single numbers.
     pub(super) fn numbers(&mut self, role: Role) -> Option<&mut Numbers> {
         match role {
             Role::Engine => Some(&mut self.engine),
@@ -45,14 +45,14 @@ impl Raw {
 /// Numbers under a key.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Whether the key is there.
+    /// Whether the record has the key.
     pub(super) is_there: bool,
     /// The numbers.
     pub(super) values: Vec<f64>,
 }
 
 impl Numbers {
-    /// Empties it and says that the key is there; the numbers are to be filled in.
+    /// Clears the numbers, marks the key as present, and returns the buffer to fill in.
     pub(super) fn fill(&mut self) -> &mut Vec<f64> {
         self.is_there = true;
         self.values.clear();
@@ -64,36 +64,36 @@ impl Numbers {
         self.values.clear();
     }
 
-    /// The numbers, where the key is there.
+    /// Numbers, if the record has the key.
     fn get(&self) -> Option<&[f64]> {
         self.is_there.then_some(self.values.as_slice())
     }
 
-    /// Its last `count` numbers, and those before.
+    /// Splits the numbers into those before the last `count`, and the last `count`.
     fn split_end(&self, count: usize) -> Option<(&[f64], &[f64])> {
         self.get()?.split_at_checked(self.values.len().checked_sub(count)?)
     }
 }
 
-/// A number as a whole one; `None` for what is none.
+/// Converts a number to a whole number; `None` if it is not one.
 pub(super) fn whole(number: f64) -> Option<u64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that fits")]
     (number >= 0.0 && number.fract() == 0.0 && number < 9e15).then_some(number as u64)
 }
 
-/// A token's id; one that is no whole number is told apart from all that are.
+/// Id of a token. A number that is not whole gets an id that no token has.
 fn id(number: f64) -> i64 {
     #[allow(clippy::cast_possible_truncation, reason = "NaN and what is too large become ids that no vocabulary has")]
     if number.fract() == 0.0 { number as i64 } else { i64::MIN }
 }
 
-/// Whether a mask lets a place through.
+/// Whether the value of a mask includes a position.
 fn is_on(number: f64) -> bool {
     number != 0.0
 }
 
 impl Raw {
-    /// Empties it, keeping its memory.
+    /// Clears all numbers and keeps the memory.
     pub(super) fn clear(&mut self) {
         let Self { engine, trainer, difference, response, prompt, whole, tokens, attention, prompt_mask, .. } = self;
         for numbers in [engine, trainer, difference, response, prompt, whole, tokens, attention, prompt_mask] {
@@ -103,8 +103,8 @@ impl Raw {
         (self.length, self.index, self.version, self.cached) = (None, None, None, None);
     }
 
-    /// The row that the numbers make. Where arrays of one answer have different lengths, it says so, and holds nothing else
-    /// that could be compared.
+    /// Assembles the numbers into a row. If arrays of one answer have different lengths, the row records these lengths and marks no
+    /// token as judged.
     pub(super) fn assemble(&self, row: &mut Row) {
         row.clear();
         row.index = self.index.and_then(whole);
@@ -122,7 +122,7 @@ impl Raw {
         row.difference.extend_from_slice(&self.difference.values);
         row.lengths = self.unequal(key, len);
         if row.lengths.is_some() {
-            // Still the row of its sample: what can be told of it is its sequence.
+            // The row still belongs to its sample, so its sequence is filled in.
             let (prompt, response) = self.sequence(self.response.values.len().max(len));
             row.prompt.extend(prompt.iter().copied().map(id));
             row.response.extend(response.iter().copied().map(id));
@@ -142,13 +142,13 @@ impl Raw {
         }
     }
 
-    /// Quantities that are there, with their lengths.
+    /// Names and lengths of the quantities that the record has.
     fn measured(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let all = [("engine", &self.engine), ("trainer", &self.trainer), ("difference", &self.difference)];
         all.into_iter().filter_map(|(name, numbers)| Some((name, numbers.get()?.len())))
     }
 
-    /// Two arrays of the answer whose lengths differ.
+    /// Names and lengths of two arrays of the answer whose lengths differ; `None` if all fit.
     fn unequal(&self, key: &'static str, len: usize) -> Option<[(&'static str, u64); 2]> {
         let found = |other: &'static str, found: usize| Some([(key, len as u64), (other, found as u64)]);
         let response = self.response.get().map(|ids| ("responses", ids.len()));
@@ -163,11 +163,11 @@ impl Raw {
             return found("tokens", count);
         }
         let told = self.length.and_then(whole).and_then(|told| usize::try_from(told).ok());
-        // A batch is as wide as its longest answer.
+        // A smaller length is valid, because a batch is as wide as its longest answer.
         told.filter(|told| *told > len).and_then(|told| found("response_length", told))
     }
 
-    /// Ids of the prompt, padding included, and of the answer.
+    /// Ids of the prompt, including padding, and of the answer.
     fn sequence(&self, len: usize) -> (&[f64], &[f64]) {
         let prompt = self.prompt.get();
         if let Some(response) = self.response.get() {
@@ -178,7 +178,7 @@ impl Raw {
         (prompt.unwrap_or(before), response)
     }
 
-    /// Marks the tokens that are judged: those that every mask lets through.
+    /// Marks the tokens that are judged, which are those that all masks include.
     fn mask(&self, len: usize, row: &mut Row) {
         row.judged.resize(len, true);
         let ends = self.masks.iter().filter_map(|mask| Some(mask.split_end(len)?.1));
@@ -198,14 +198,14 @@ impl Raw {
         }
     }
 
-    /// Padding in front of the prompt, where a mask tells it.
+    /// Number of padding tokens in front of the prompt; `None` if no mask shows it.
     fn padding(&self, prompt: usize, len: usize) -> Option<usize> {
         let mask = self.prompt_mask.get().or_else(|| Some(self.attention.split_end(len)?.0))?;
         let padding = mask.iter().take_while(|value| !is_on(**value)).count();
         (mask.len() == prompt).then_some(padding)
     }
 
-    /// Number of the answer's tokens up to the last that is attended or judged.
+    /// Number of tokens of the answer up to the last one that is attended or judged.
     fn end(&self, len: usize, judged: &[bool]) -> usize {
         let last = |mut values: std::iter::Rev<std::slice::Iter<'_, f64>>| values.position(|value| is_on(*value));
         if let Some((_, attended)) = self.attention.split_end(len) {
@@ -217,7 +217,7 @@ impl Raw {
         judged.iter().rposition(|judged| *judged).map_or(0, |last| last + 1)
     }
 
-    /// Ids that are attended, of a sequence of prompt and answer.
+    /// Attended ids of a sequence of prompt and answer.
     fn attended(&self, whole: &Numbers) -> Vec<i64> {
         let attention = self.attention.get().filter(|mask| mask.len() == whole.values.len());
         let is_attended = |place: usize| attention.is_none_or(|mask| mask.get(place).copied().is_some_and(is_on));

@@ -1,4 +1,4 @@
-//! Files of log-probabilities, told by their keys.
+//! Recognition of files of log-probabilities by their keys.
 
 use super::keys::{is_measured, measured, role};
 use super::place::{TokensFile, TokensFormat, key_of};
@@ -7,14 +7,14 @@ use crate::read::archive::{Archive, Limits};
 use crate::read::evaluation::cursor::Cursor;
 use crate::read::{npy, safetensors, torch};
 
-/// Longest header of a safetensors file that is looked through: a batch has few arrays, a model has many.
+/// Longest header of a safetensors file that is inspected, in bytes. A batch has few arrays, a model has many.
 const MOST_HEADER: u64 = 64 << 10;
-/// Most members of an archive that is looked into.
+/// Most members of an archive that is inspected.
 const MOST_MEMBERS: usize = 4096;
-/// Bytes of a line that are looked at where its first ones do not tell.
+/// Most bytes of a line that are inspected if its first bytes do not decide.
 const MOST_LINE: usize = 16 << 20;
 
-/// The file at `path` that starts with `head`, where it holds log-probabilities of an engine or of a trainer.
+/// File at `path` that starts with `head`, if it holds log-probabilities of an engine or of a trainer.
 pub fn recognise(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Option<TokensFile> {
     let format = format_of(path, head, source, files)?;
     Some(TokensFile { path: path.to_owned(), format })
@@ -39,7 +39,7 @@ fn format_of(path: &str, head: &[u8], source: &Source, files: &dyn Files) -> Opt
     (text.first() == Some(&b'{') && is_lines(text, source)).then_some(TokensFormat::Lines)
 }
 
-/// Whether an array lies beside one of log-probabilities of the same batch, under the same name but for the key.
+/// Whether the folder also holds an array of log-probabilities of the same batch, whose name differs only in the key.
 fn is_beside_one(path: &str, key: &str, files: &dyn Files) -> bool {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let list = files.list();
@@ -64,20 +64,20 @@ fn is_npz(source: &Source) -> bool {
     archive.members().iter().any(|member| member.name().strip_suffix(".npy").is_some_and(is_measured))
 }
 
-/// A torch file is one where its pickle names a key, whose value is an array.
+/// Whether a torch file holds log-probabilities: its pickle has one of the keys, with an array as value.
 fn is_torch(source: &Source) -> bool {
     let keys: Vec<&str> = measured().collect();
     torch::mentions(source, &keys)
         && torch::open_tree(source.clone()).is_ok_and(|tree| super::open::holds_records(&tree))
 }
 
-/// Lines are told by the first object, which may be longer than the head.
+/// Whether a file holds JSON lines of log-probabilities, by its first object, which may be longer than the head.
 fn is_lines(text: &[u8], source: &Source) -> bool {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_cut = line.len() == text.len() && (source.len() > text.len() as u64);
     match keys_of(line) {
         Keys::Measured => true,
-        // Other records with a token's id may be anything; more of a line of them is looked at.
+        // A line with token ids but without log-probabilities so far may be another record, so the whole line is inspected.
         Keys::Related if is_cut => {
             let len = usize::try_from(source.len()).map_or(MOST_LINE, |len| len.min(MOST_LINE));
             let mut bytes = vec![0; len];
@@ -92,7 +92,7 @@ fn is_lines(text: &[u8], source: &Source) -> bool {
     }
 }
 
-/// Whether the line after a damaged one is a record.
+/// Whether the first line is damaged and the second one is a record.
 fn second_line_is(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| *byte == b'\n');
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -103,13 +103,13 @@ fn second_line_is(text: &[u8]) -> bool {
     is_damaged && second.starts_with(b"{") && matches!(keys_of(second), Keys::Measured)
 }
 
-/// Keys of an object.
+/// Result of inspecting the keys of an object.
 enum Keys {
-    /// One with log-probabilities.
+    /// At least one key holds log-probabilities.
     Measured,
-    /// One with tokens.
+    /// A key holds other data of an answer.
     Related,
-    /// Neither.
+    /// No known key.
     Other,
 }
 

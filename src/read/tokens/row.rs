@@ -1,25 +1,25 @@
-//! One answer as it was recorded.
+//! One recorded answer.
 
-/// One answer. A table fills it again for the next, so that its parts keep their memory.
+/// One answer. The buffers are reused for the next answer.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Ids of the prompt, without padding; empty where none are recorded.
+    /// Ids of the prompt, without padding; empty if none are recorded.
     pub prompt: Vec<i64>,
-    /// Ids of the answer up to its last token, padding left out; empty where none are recorded.
+    /// Ids of the answer, without padding at its end; empty if none are recorded.
     pub response: Vec<i64>,
-    /// Log-probabilities of the engine; empty where none are recorded.
+    /// Log-probabilities of the engine; empty if none are recorded.
     pub engine: Vec<f64>,
-    /// Log-probabilities of the trainer; empty where none are recorded.
+    /// Log-probabilities of the trainer; empty if none are recorded.
     pub trainer: Vec<f64>,
-    /// Absolute differences of probabilities; empty where none are recorded.
+    /// Absolute differences of probabilities; empty if none are recorded.
     pub difference: Vec<f64>,
-    /// Whether a token is to be judged, by all masks that are there.
+    /// Whether each token is judged, which requires that all masks include it.
     pub judged: Vec<bool>,
-    /// Whether the record holds the quantity, which an empty answer does not show.
+    /// Quantities that the record holds, which the lengths do not show for an empty answer.
     pub has: Holds,
-    /// Tokens that one mask of the record leaves out, and another does not.
+    /// Number of tokens that one mask of the record excludes and another includes.
     pub masks_apart: u64,
-    /// Padding in front of the prompt; `None` where the record has none by its form.
+    /// Number of padding tokens in front of the prompt; `None` if no mask shows it.
     pub padding: Option<u64>,
     /// Number of the sample.
     pub index: Option<u64>,
@@ -27,9 +27,9 @@ pub struct Row {
     pub version: Option<u64>,
     /// Tokens of the prompt that came from a cache.
     pub cached: Option<u64>,
-    /// Lengths of two arrays of the row that differ, each with its key.
+    /// Keys and lengths of two arrays of the row whose lengths differ.
     pub lengths: Option<[(&'static str, u64); 2]>,
-    /// Difference of the sequence that the trainer has.
+    /// Difference between the trainer's sequence and the engine's; `None` if they are equal or not recorded.
     pub prompt_difference: Option<PromptDifference>,
 }
 
@@ -49,29 +49,29 @@ pub struct Holds {
 /// Difference of the trainer's sequence from the engine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptDifference {
-    /// The trainer's lacks the engine's first token.
+    /// The trainer's sequence lacks the engine's first token.
     FirstMissing {
         /// The token.
         token: i64,
     },
-    /// The trainer's has a token in front of the engine's first.
+    /// The trainer's sequence has a token in front of the engine's first.
     FirstAdded {
         /// The token.
         token: i64,
     },
-    /// Another token, or none, at a place.
+    /// The sequences differ at a position.
     At {
-        /// The place, from 0.
+        /// Position, from 0.
         place: u64,
-        /// Token of the engine; `None` behind its end.
+        /// Token of the engine; `None` after its end.
         engine: Option<i64>,
-        /// Token of the trainer; `None` behind its end.
+        /// Token of the trainer; `None` after its end.
         trainer: Option<i64>,
     },
 }
 
 impl PromptDifference {
-    /// The difference of the trainer's sequence from the engine's; what stands behind the engine's end is padding.
+    /// Finds the difference between the trainer's sequence and the engine's. Tokens after the engine's end are padding.
     pub(super) fn between(prompt: &[i64], response: &[i64], trainer: &[i64]) -> Option<Self> {
         let engine = || prompt.iter().chain(response).copied();
         let len = prompt.len() + response.len();
@@ -94,7 +94,7 @@ impl PromptDifference {
 }
 
 impl Row {
-    /// Empties it, keeping its memory.
+    /// Clears the row and keeps the memory.
     pub(super) fn clear(&mut self) {
         for ids in [&mut self.prompt, &mut self.response] {
             ids.clear();

@@ -1,4 +1,4 @@
-//! A file of log-probabilities, given one answer at a time.
+//! An opened file of log-probabilities, which is read one answer at a time.
 
 use super::columns::Columns;
 use super::lines::Lines;
@@ -7,13 +7,13 @@ use super::raw::Raw;
 use super::row::{Holds, Row};
 use crate::error::Result;
 
-/// A file, or several `.npy` files of one step, open.
+/// An opened file, or several opened `.npy` files of one step.
 pub struct Table {
-    /// Its path below the side's root.
+    /// Path, relative to the side's root.
     pub path: String,
-    /// Parts of it that could not be read.
+    /// Parts of the file that could not be read.
     pub damages: Vec<RecordDamage>,
-    /// Numeric members that are not read.
+    /// Names of numeric members that are not read.
     pub unread: Vec<String>,
     pub(super) step: Step,
     pub(super) rank: Option<u64>,
@@ -22,13 +22,13 @@ pub struct Table {
 
 /// Answers of a file.
 pub(super) enum Content {
-    /// Arrays.
+    /// Arrays of many answers.
     Arrays(Columns),
-    /// JSON lines.
+    /// JSON lines with one answer each.
     Lines(Lines),
 }
 
-/// Memory that reading an answer uses again for the next.
+/// Buffers for reading an answer, which are reused for the next answer.
 #[derive(Default)]
 pub struct Scratch {
     raw: Raw,
@@ -44,19 +44,19 @@ impl Table {
         }
     }
 
-    /// The step of an answer.
+    /// Step of an answer.
     pub fn step(&self, row: u64) -> Step {
         let own = if let Content::Lines(lines) = &self.content { lines.step(row) } else { None };
         own.unwrap_or_else(|| self.step.clone())
     }
 
-    /// The rank of an answer.
+    /// Rank of an answer.
     pub fn rank(&self, row: u64) -> Option<u64> {
         let own = if let Content::Lines(lines) = &self.content { lines.rank(row) } else { None };
         own.or(self.rank)
     }
 
-    /// Quantities of an answer.
+    /// Quantities recorded for an answer.
     pub fn holds(&self, row: u64) -> Holds {
         match &self.content {
             Content::Arrays(columns) => columns.holds(),
@@ -64,10 +64,10 @@ impl Table {
         }
     }
 
-    /// Reads an answer in place of what `row` held.
+    /// Reads the `nth` answer into `row`, replacing its content.
     ///
     /// # Errors
-    /// Those of reading; `row` is empty then.
+    /// Those of reading; `row` is then empty.
     pub fn read(&self, nth: u64, scratch: &mut Scratch, row: &mut Row) -> Result<()> {
         let filled = match &self.content {
             Content::Arrays(columns) => columns.fill(nth, &mut scratch.raw, &mut scratch.bytes),

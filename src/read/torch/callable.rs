@@ -1,6 +1,6 @@
-//! Callables that pickles of tensors name, by what their calls stand for.
+//! Callables that pickles of tensors may name, grouped by the meaning of their calls.
 
-/// Callables that give a dense tensor from a storage.
+/// Callables that return a dense tensor on a storage.
 pub(super) const REBUILD: [&str; 4] = [
     "torch._utils _rebuild_tensor",
     "torch._utils _rebuild_tensor_v2",
@@ -15,13 +15,13 @@ pub(super) const WRAPPERS: [&str; 3] = [
     "torch._utils _rebuild_device_tensor_from_cpu_tensor",
 ];
 
-/// Calls another callable and sets the type of the result.
+/// Callable that calls another callable and sets the type of the result.
 pub(super) const FROM_TYPE: &str = "torch._tensor _rebuild_from_type_v2";
 
 /// Callables whose result is a dictionary.
 pub(super) const DICTIONARIES: [&str; 3] = ["collections OrderedDict", "collections defaultdict", "builtins dict"];
 
-/// Tensors that are recognised and not read, with what they are.
+/// Callables of tensors that are recognised but not read, each with a description.
 pub(super) const UNREAD: [(&str, &str); 9] = [
     ("torch._utils _rebuild_sparse_tensor", "a sparse tensor"),
     ("torch._utils _rebuild_sparse_csr_tensor", "a sparse tensor"),
@@ -40,7 +40,7 @@ pub(super) const NAMESPACE: &str = "argparse Namespace";
 /// Callable whose result is a shape.
 pub(super) const SHAPE: &str = "torch Size";
 
-/// Harmless callables whose result is shown as their name.
+/// Harmless callables, whose results are shown by name only.
 const PLAIN: [&str; 16] = [
     SHAPE,
     "torch device",
@@ -60,7 +60,7 @@ const PLAIN: [&str; 16] = [
     "_codecs encode",
 ];
 
-/// Whether a pickle may name `callable` in a call.
+/// Whether a pickle may call `callable`.
 pub(super) fn is_allowed(callable: &str) -> bool {
     REBUILD.contains(&callable)
         || WRAPPERS.contains(&callable)

@@ -1,4 +1,4 @@
-//! The two containers of `torch.save`: where the pickle and the storages lie.
+//! The two container formats of `torch.save`, with the places of the pickle and the storages.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,13 +15,13 @@ use crate::read::archive::AT_START;
 use crate::read::pickle::{Graph, Input, Node, Value, parse};
 use crate::read::tensor::ByteOrder;
 
-/// Starts a zip archive.
+/// First bytes of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
-/// Starts the format before torch 1.6: protocol 2 and the pickled number 0x1950a86a20f9469cfc6c.
+/// First bytes of the format before torch 1.6: pickle protocol 2 and the pickled number 0x1950a86a20f9469cfc6c.
 const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
-/// Bytes of a pickle that are searched for a word.
+/// Most bytes of a pickle that are searched for a word.
 const MOST_SEARCHED: u64 = 8 << 20;
-/// Bytes fetched at once while an archive's directory is read.
+/// Number of bytes fetched at once while an archive's directory is read.
 const FETCH: usize = 16 << 10;
 
 /// Whether a file starting with `head` may be a torch file.
@@ -29,15 +29,15 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
     head.starts_with(ZIP) || head.starts_with(LEGACY)
 }
 
-/// Whether `source` is a zip archive of torch, and whether it holds storages; `None` where it is none.
+/// Whether a zip archive of torch holds storages; `None` if `source` is not such an archive.
 pub(crate) fn holds_storages(source: &Source) -> Option<bool> {
     let archive = directory(source).ok()?;
     let inner = |name: &str| archive.file_names().flatten().any(|member| member.contains(name));
     inner("/data.pkl").then(|| inner("/data/"))
 }
 
-/// Whether the pickle of a torch file has one of `words` in it, as a key would stand there. Of the older container, and of a
-/// pickle longer than [`MOST_SEARCHED`], its beginning is searched.
+/// Whether the pickle of a torch file contains one of `words`, for example as a key. In the older format, and in a pickle longer
+/// than [`MOST_SEARCHED`], only the beginning is searched.
 pub(crate) fn mentions(source: &Source, words: &[&str]) -> bool {
     let searched = |offset: u64, len: u64| {
         let len = len.min(MOST_SEARCHED).min(source.len().saturating_sub(offset));
@@ -72,7 +72,7 @@ pub(super) fn open(source: &Source) -> Result<Content> {
     if head == ZIP { open_zip(source) } else { open_legacy(source) }
 }
 
-/// The zip container: `<folder>/data.pkl`, `<folder>/data/<key>`, and `<folder>/byteorder` since torch 2.1.
+/// Reads the zip format: `<folder>/data.pkl`, `<folder>/data/<key>`, and `<folder>/byteorder` since torch 2.1.
 fn open_zip(source: &Source) -> Result<Content> {
     let damaged = |error: zip::result::ZipError| {
         Error::corrupt(source.name(), format!("is not a readable zip archive: {error}"))
@@ -121,8 +121,8 @@ fn byte_order(source: &Source, member: Storage) -> Result<ByteOrder> {
     }
 }
 
-/// The format before torch 1.6: five pickles (magic number, version, machine, value, storage keys), then each
-/// storage as its element count and its bytes, in the order of the keys.
+/// Reads the format before torch 1.6: five pickles (magic number, version, machine, value, storage keys), then for each storage, in
+/// the order of the keys, its element count and its bytes.
 fn open_legacy(source: &Source) -> Result<Content> {
     let mut input = Input::new(source.as_ref(), 0, source.len());
     let mut next = || parse(&mut input, &is_allowed);
@@ -178,7 +178,7 @@ fn legacy_storages(
     Ok(storages)
 }
 
-/// A source read in order through a small buffer, as the zip reader wants it.
+/// Reader of a source with a small buffer, for the zip reader.
 struct Sequential<'a> {
     source: &'a Source,
     at: u64,
@@ -191,7 +191,7 @@ impl<'a> Sequential<'a> {
         Self { source, at: 0, buffer: Vec::new(), buffer_at: 0 }
     }
 
-    /// Bytes of the buffer from the current position on; empty where the position lies outside it.
+    /// Bytes of the buffer from the current position on; empty if the position is outside of it.
     fn buffered(&self) -> &[u8] {
         let skip = self.at.checked_sub(self.buffer_at).and_then(|skip| usize::try_from(skip).ok());
         skip.and_then(|skip| self.buffer.get(skip..)).unwrap_or_default()

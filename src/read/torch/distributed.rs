@@ -1,13 +1,13 @@
-//! Tensors of which each rank holds a part, as `torch.distributed.tensor.DTensor` is pickled.
+//! Tensors of which each rank holds a part, in the pickled form of `torch.distributed.tensor.DTensor`.
 //!
-//! The pickle has the size of the whole, the part of this rank, the shape of the mesh of devices with this rank's place in it,
-//! and for each axis of the mesh how it cuts the tensor: `Shard(axis)`, `Replicate()`, `Partial()`.
+//! The pickle has the size of the whole tensor, the part of this rank, the shape of the mesh of devices with this rank's position
+//! in it, and for each axis of the mesh the way it cuts the tensor: `Shard(axis)`, `Replicate()`, `Partial()`.
 
 use super::storage::unsigned;
 use crate::read::pickle::{Graph, Node, Value};
 use crate::read::tensor::{Cut, Part, TensorData};
 
-/// Names of classes below `torch.distributed` that such a pickle holds, whatever module a version keeps them in.
+/// Names of classes of `torch.distributed` in such a pickle. Versions of torch keep them in different modules.
 const CLASSES: [&str; 9] = [
     "DTensorSpec",
     "TensorMeta",
@@ -30,9 +30,9 @@ pub(super) fn is_class(callable: &str) -> bool {
     })
 }
 
-/// The value behind a text key of a dictionary, or of the state of an object.
+/// Value under a text key of a dictionary, or of the state of an object.
 fn field<'a>(graph: &'a Graph, value: &'a Value, name: &str) -> Option<&'a Value> {
-    // Attributes in slots stand behind those of the dictionary.
+    // The state may be a pair of a dictionary and attributes in slots.
     if let Some(Node::Tuple(parts)) = graph.node(value) {
         return parts.iter().find_map(|part| match graph.node(part) {
             Some(Node::Dict(_)) => field(graph, part, name),
@@ -43,7 +43,7 @@ fn field<'a>(graph: &'a Graph, value: &'a Value, name: &str) -> Option<&'a Value
         Node::Dict(items) => items,
         Node::Call { state: Some(state), .. } => match graph.node(state)? {
             Node::Dict(items) => items,
-            // An object whose state is an object would be followed without end.
+            // Do not follow an object whose state is an object, because this might never end.
             _ => return None,
         },
         _ => return None,
@@ -51,12 +51,12 @@ fn field<'a>(graph: &'a Graph, value: &'a Value, name: &str) -> Option<&'a Value
     items.iter().find(|(key, _)| matches!(key, Value::Text(key) if key.as_ref() == name)).map(|(_, value)| value)
 }
 
-/// The pickled part of this rank that `state` holds, to be read as a tensor by itself.
+/// Pickled part of this rank in `state`, which is a tensor of its own.
 pub(super) fn local<'a>(graph: &'a Graph, state: &'a Value) -> Option<&'a Value> {
     field(graph, state, "_spec").and_then(|_| field(graph, state, "_local_tensor"))
 }
 
-/// Place of the part of this rank in the whole of `shape`; `None` where the pickle does not tell.
+/// Part of this rank with its place in the whole tensor of `shape`; `None` if the pickle does not give the place.
 pub(super) fn part(graph: &Graph, state: &Value, shape: Vec<u64>, tensor: TensorData) -> Option<Part> {
     let spec = field(graph, state, "_spec")?;
     let mesh = field(graph, spec, "mesh")?;
@@ -85,7 +85,7 @@ pub(super) fn part(graph: &Graph, state: &Value, shape: Vec<u64>, tensor: Tensor
     (cuts.len() == sizes.len()).then_some(Part { tensor, shape, cuts, sizes, coordinate })
 }
 
-/// The shape of the mesh: that of its tensor of ranks.
+/// Shape of the mesh, which is the shape of its tensor of ranks.
 fn mesh_shape(graph: &Graph, mesh: &Value) -> Option<Vec<u64>> {
     let Node::Call { arguments, .. } = graph.node(field(graph, mesh, "mesh")?)? else { return None };
     graph.sequence(arguments.get(2)?)?.iter().map(unsigned).collect()

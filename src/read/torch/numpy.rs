@@ -1,7 +1,7 @@
-//! NumPy arrays inside a pickle, as `numpy.ndarray.__reduce__` writes them.
+//! NumPy arrays in a pickle, in the form that `numpy.ndarray.__reduce__` writes.
 //!
-//! An array is an empty one, and a state that fills it: `(version, shape, dtype, is_fortran, elements)`. The elements are
-//! bytes; pickles of protocol 2, which `torch.save` writes, spell them as Latin-1 text to be encoded again.
+//! An array is pickled as an empty array and a state that fills it: `(version, shape, dtype, is_fortran, elements)`. The elements are
+//! bytes. Pickles of protocol 2, which `torch.save` writes, store them as Latin-1 text.
 
 use std::sync::Arc;
 
@@ -11,13 +11,12 @@ use crate::fetch::Memory;
 use crate::read::pickle::{Graph, Node, Value};
 use crate::read::tensor::{ByteOrder, Placement, TensorData};
 
-/// Whether `callable` makes the empty array that a state fills.
+/// Whether `callable` creates the empty array that a state fills.
 pub(super) fn is_array(callable: &str) -> bool {
     matches!(callable, "numpy.core.multiarray _reconstruct" | "numpy._core.multiarray _reconstruct")
 }
 
-/// The array that `state` describes, in the file called `name`; `None` for elements that are no numbers, or a state that
-/// is none.
+/// Array that `state` describes, in the file called `name`; `None` if its elements are not numbers, or the state has another form.
 pub(super) fn array(graph: &Graph, name: &str, state: &Value) -> Option<TensorData> {
     let [_, shape, dtype, fortran, elements] = graph.sequence(state)? else { return None };
     let shape: Vec<u64> = graph.sequence(shape)?.iter().map(unsigned).collect::<Option<_>>()?;
@@ -28,7 +27,7 @@ pub(super) fn array(graph: &Graph, name: &str, state: &Value) -> Option<TensorDa
     TensorData::new(Arc::new(Memory::new(name.to_owned(), bytes)), dtype, shape, placement).ok()
 }
 
-/// `numpy.dtype('u4', False, True)`, whose state begins with a version and the byte order.
+/// Element type and byte order of a pickled `numpy.dtype('u4', False, True)`, whose state begins with a version and the byte order.
 fn element_type(graph: &Graph, dtype: &Value) -> Option<(Dtype, ByteOrder)> {
     let Node::Call { callable, arguments, state, .. } = graph.node(dtype)? else { return None };
     let (Some(Value::Text(code)), "numpy dtype") = (arguments.first(), callable.as_ref()) else { return None };
@@ -40,7 +39,7 @@ fn element_type(graph: &Graph, dtype: &Value) -> Option<(Dtype, ByteOrder)> {
     Some((Dtype::from_numpy_code(code)?, order))
 }
 
-/// The elements: bytes, or text that `_codecs.encode(text, 'latin1')` turns into bytes.
+/// Bytes of the elements, which are pickled as bytes or as the call `_codecs.encode(text, 'latin1')`.
 fn bytes(graph: &Graph, elements: &Value) -> Option<Vec<u8>> {
     if let Value::Bytes(bytes) = elements {
         return Some(bytes.to_vec());

@@ -1,4 +1,4 @@
-//! Storages of a container, and what a pickle says of them.
+//! Storages of a container, and references to them in a pickle.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) struct Storage {
     pub(super) len: u64,
 }
 
-/// Parts of a container: the pickled value and where the storages lie.
+/// Content of a container: the pickled value, and the places of the storages.
 pub(super) struct Content {
     pub(super) graph: Graph,
     pub(super) storages: HashMap<Arc<str>, Storage>,

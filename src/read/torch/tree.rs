@@ -8,7 +8,7 @@ pub(crate) enum Tree {
     Tensor(TensorData),
     /// A tensor of a kind that is not read.
     Unread,
-    /// A list of plain numbers; None is NaN.
+    /// A list of plain numbers. Python's `None` becomes NaN.
     Numbers(Vec<f64>),
     /// A number.
     Number(f64),

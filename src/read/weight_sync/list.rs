@@ -7,16 +7,16 @@ use crate::read::checkpoint::Parameter;
 use crate::read::tensor::Stored;
 use crate::read::tensor_file;
 
-/// Tensors of a stage in the order of the file.
+/// Tensors of a stage, in the order of the file.
 #[derive(Debug, Default)]
 pub struct NamedTensors {
-    /// Names and tensors; a name may stand twice.
+    /// Names and tensors. A name may occur twice.
     pub tensors: Vec<(String, Parameter)>,
-    /// Entries that are no pair of a name and a tensor.
+    /// Damage for entries that are not a pair of a name and a tensor.
     pub damages: Vec<SyncDamage>,
 }
 
-/// Whether stored values are the pairs of a list: under `0.0` a name, under `0.1` a tensor.
+/// Whether stored values are a list of pairs, with a name under `0.0` and a tensor under `0.1`.
 pub(super) fn is_list(stored: &[(String, Stored)]) -> bool {
     match stored {
         [(first, Stored::Plain(_)), (second, Stored::Tensor(_) | Stored::Unsupported(_)), ..] => {
@@ -40,7 +40,7 @@ pub fn named_tensors(files: &dyn Files, path: &str) -> Result<NamedTensors> {
     Ok(NamedTensors { tensors, damages: Vec::new() })
 }
 
-/// The tensors of a list of pairs; what is no pair is damage.
+/// Tensors of a list of pairs. Entries that are not pairs are recorded as damage.
 fn of_list(path: &str, stored: Vec<(String, Stored)>) -> NamedTensors {
     let mut named = NamedTensors::default();
     let (mut lost, mut first) = (0_u64, None);
@@ -61,7 +61,7 @@ fn of_list(path: &str, stored: Vec<(String, Stored)>) -> NamedTensors {
                 (Some((of, name)), Some(parameter)) if of == entry => named.tensors.push((name, parameter)),
                 _ => lose(entry.to_owned()),
             },
-            // Further parts of an entry say nothing about its tensor.
+            // Further parts of an entry are ignored, because they do not concern its tensor.
             (part, _) if part.parse::<u64>().is_ok_and(|part| part > 1) => {}
             _ => lose(entry.to_owned()),
         }

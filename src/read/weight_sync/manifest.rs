@@ -1,5 +1,5 @@
-//! Manifests of digests: JSON with a row per tensor, or a row per line. What holds for all rows (`step` or `version`, `role`,
-//! `rank`) may stand in a row, in what it lies in, or in the path.
+//! Manifests of digests: JSON with a row per tensor, or JSON lines with a row each. Facts about all rows (`step` or `version`,
+//! `role`, `rank`) may be in a row, in an object around the rows, or in the path.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::error::Result;
 use crate::fetch::{Memory, Source, read_all};
 use crate::read::json::{Json, Parser};
 
-/// Bytes of a manifest: some 200 000 tensors.
+/// Largest manifest in bytes, for about 200 000 tensors.
 const MOST_BYTES: u64 = 64 << 20;
-/// Nesting that rows are looked for in.
+/// Deepest nesting in which rows are searched.
 const MAX_DEPTH: usize = 6;
-/// Bytes behind a name in which its digest stands.
+/// Largest distance in bytes between a name and its digest.
 const NEAR: usize = 2 << 10;
-/// Advice for a manifest that does not say its end.
+/// Advice for a manifest that does not say whether tensors were sent or received.
 const NAME_THE_END: &str = "write `role: sender` or `role: receiver` into it, or name the file so";
-/// Advice for digests that are none.
+/// Advice for invalid digests.
 const WRITE_DIGESTS: &str = "write the SHA-256 or MD5 of the tensor's bytes as hexadecimal digits";
 
 const KINDS: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind::Hash];
 
-/// Whether a text begins as a manifest: near a name there is a digest, and a type or shape.
+/// Whether a text looks like a manifest: near a name there are a digest and a type or shape.
 pub(super) fn is_manifest(head: &[u8]) -> bool {
     if !matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return false;
@@ -35,7 +35,7 @@ pub(super) fn is_manifest(head: &[u8]) -> bool {
     (has(b"\"sha256\"") || has(b"\"md5\"")) && (dtype || shape) || has(b"\"hash\"") && dtype && shape
 }
 
-/// Reads a manifest into records, those before a cut too.
+/// Reads a manifest into records. If it is cut, the rows before the cut are read.
 pub(super) fn read(path: &str, source: &Source, records: &mut SyncRecords) {
     let damage = |reason: String, help, count| SyncDamage { path: path.to_owned(), reason, help, count };
     let bytes = match read_all(source.as_ref(), MOST_BYTES) {
@@ -74,18 +74,18 @@ pub(super) fn read(path: &str, source: &Source, records: &mut SyncRecords) {
     }
 }
 
-/// Facts that hold for rows below them.
+/// Facts that apply to the rows in the same object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Context {
     stage: Option<Stage>,
     step: Option<u64>,
-    /// Version of the weights, where no step is told.
+    /// Version of the weights, which is used if no step is given.
     version: Option<u64>,
     rank: Option<u64>,
 }
 
 impl Context {
-    /// These, and the other's where one is not known.
+    /// Fills unknown facts from `other`.
     fn or(self, other: Self) -> Self {
         Self {
             stage: self.stage.or(other.stage),
@@ -110,25 +110,25 @@ impl Context {
     }
 }
 
-/// A row with what holds for it.
+/// A row with the facts that apply to it.
 #[derive(Debug)]
 struct Row {
     context: Context,
     digest: TensorDigest,
 }
 
-/// Rows as they are found.
+/// Rows found so far.
 #[derive(Default)]
 struct Rows {
     found: Vec<Row>,
-    /// Name of the first row whose digest is none, and how many there are.
+    /// Name of the first row with an invalid digest, and the number of such rows.
     broken: Option<(String, u64)>,
-    /// Rows without a name or a digest.
+    /// Number of rows without a name or a digest.
     nameless: u64,
 }
 
 impl Rows {
-    /// Reads a document, or a line of JSON after the other; gives what ends early.
+    /// Reads one document, or JSON lines one after the other; returns messages about unreadable parts.
     fn read(&mut self, path: &str, bytes: Vec<u8>) -> Vec<String> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
         let first = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
@@ -151,7 +151,7 @@ impl Rows {
         read.map_err(|error| error.message().to_owned())
     }
 
-    /// Walks a value; gives the facts that hold for what follows it in the same object.
+    /// Searches a value for rows.
     fn walk(&mut self, parser: &mut Parser<'_>, depth: usize) -> Result<()> {
         match parser.peek()? {
             Some(b'[') if depth < MAX_DEPTH => parser.array(|parser| self.walk(parser, depth + 1)),
@@ -176,7 +176,7 @@ impl Rows {
         if read.is_ok() {
             self.finish(draft, context);
         }
-        // What stands beside or behind the rows holds for them too, be the object cut.
+        // Facts before or after the rows in the same object apply to them, even if the object is cut.
         for row in self.found.iter_mut().skip(start) {
             row.context = row.context.or(context);
         }
@@ -205,7 +205,7 @@ struct Draft {
     dtype: Option<String>,
     shape: Option<Vec<u64>>,
     digest: Option<(DigestKind, String)>,
-    /// Whether it has what only a row has.
+    /// Whether it has a key that only rows have.
     is_row: bool,
 }
 
@@ -222,7 +222,7 @@ impl Draft {
             _ => {
                 let Some(kind) = KINDS.into_iter().find(|kind| kind.key() == key) else { return };
                 let given = text().or_else(|| value.as_i64().map(|number| number.to_string()));
-                // The surest kind counts, where a row has several.
+                // If a row has several digests, the strongest kind counts.
                 if self.digest.as_ref().is_none_or(|(known, _)| kind < *known) {
                     self.digest = Some((kind, given.unwrap_or_default()));
                 }
@@ -232,7 +232,7 @@ impl Draft {
     }
 }
 
-/// A digest in small letters, where it is one of its kind.
+/// Digest in lower case without a prefix; `None` if it is invalid for its kind.
 fn checked(kind: DigestKind, value: &str) -> Option<String> {
     let plain = value.trim().to_ascii_lowercase();
     let plain = plain.strip_prefix(kind.key()).map_or(plain.as_str(), |rest| rest.trim_start_matches([':', '-']));

@@ -1,16 +1,16 @@
-//! Stage, step and rank that a path tells.
+//! Stage, step and rank, from a path.
 
 use super::record::Stage;
 
-/// Words before a number that is the step.
+/// Words before the number of a step.
 const STEP: [&str; 6] = ["step", "version", "iteration", "iter", "update", "v"];
 
-/// The stage that a path tells; the file's own name goes before its folders.
+/// Stage in a path. The file's name takes precedence over its folders.
 pub(super) fn stage(path: &str) -> Option<Stage> {
     path.rsplit('/').find_map(|part| words(part).iter().find_map(|word| stage_of(word)))
 }
 
-/// The stage that a word stands for.
+/// Stage that a word stands for.
 pub(super) fn stage_of(word: &str) -> Option<Stage> {
     match word {
         "original" => Some(Stage::Original),
@@ -23,7 +23,7 @@ pub(super) fn stage_of(word: &str) -> Option<Stage> {
     }
 }
 
-/// Whether a file is named as msprobe's recipe names its tensors: `P2_sender_step1_rank0.pt`.
+/// Whether a file has a name of msprobe's recipe, such as `P2_sender_step1_rank0.pt`.
 pub(super) fn is_of_recipe(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut letters = name.bytes();
@@ -33,19 +33,19 @@ pub(super) fn is_of_recipe(path: &str) -> bool {
     is_numbered && number(name, &["step"]).is_some() && words(name).iter().any(|word| stage_of(word).is_some())
 }
 
-/// The step that a path tells: the number behind such a word, else the file's whole name.
+/// Step in a path: the number after a word for it, or the file's name if that is a number.
 pub(super) fn step(path: &str) -> Option<u64> {
     let behind = path.rsplit('/').find_map(|part| number(part, &STEP));
     let name = path.rsplit('/').next().unwrap_or(path);
     behind.or_else(|| name.split('.').next()?.parse().ok())
 }
 
-/// The rank that a path tells.
+/// Rank in a path.
 pub(super) fn rank(path: &str) -> Option<u64> {
     path.rsplit('/').find_map(|part| number(part, &["rank"]))
 }
 
-/// The number that stands behind one of `names` in a part of a path, with or without something between.
+/// Number that follows one of `names` in a part of a path, either directly or after a separator.
 fn number(part: &str, names: &[&str]) -> Option<u64> {
     let words = words(part);
     let following = words.iter().skip(1).map(Some).chain([None]);
@@ -57,7 +57,7 @@ fn number(part: &str, names: &[&str]) -> Option<u64> {
     })
 }
 
-/// Words of letters and digits, in small letters.
+/// Words of letters and digits in a part of a path, in lower case.
 fn words(part: &str) -> Vec<String> {
     let words = part.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect()

@@ -1,14 +1,14 @@
-//! Reports of pointers: `ptr_before_after_step1_rank0.json` of msprobe's recipe. Its rows count, not its `status`.
+//! Reports of pointers, such as `ptr_before_after_step1_rank0.json` of msprobe's recipe. The rows count, not the `status`.
 
 use super::record::{PointerRow, SyncDamage, WHOLE};
 use crate::error::Result;
 use crate::fetch::Source;
 use crate::read::json::{Json, Parser};
 
-/// Parameters of a report that are read.
+/// Most parameters of a report that are read.
 const MOST_ROWS: usize = 1 << 20;
 
-/// Whether a text begins as a report of pointers.
+/// Whether a text begins like a report of pointers.
 pub(super) fn is_report(head: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
     head.trim_ascii_start().starts_with(b"{")
@@ -17,7 +17,7 @@ pub(super) fn is_report(head: &[u8]) -> bool {
         && (has(b"\"ptr_after\"") || has(b"\"synced\""))
 }
 
-/// Reads the rows of a report, those before a cut too.
+/// Reads the rows of a report. If it is cut, the rows before the cut are read.
 pub(super) fn read(path: &str, source: &Source) -> (Vec<PointerRow>, Vec<SyncDamage>) {
     let (mut rows, mut lost) = (Vec::new(), 0_u64);
     let end = rows_of(source, &mut rows, &mut lost);
@@ -49,7 +49,7 @@ fn rows_of(source: &Source, rows: &mut Vec<PointerRow>, lost: &mut u64) -> Resul
     parser.end()
 }
 
-/// A row that has a name, and both pointers or a word about them.
+/// Reads a row with a name and with both pointers or `synced`; `None` if these are missing.
 fn row(value: &Json) -> Option<PointerRow> {
     let name = value.get("name")?.as_str()?.to_owned();
     let pointer = |key: &str| value.get(key).filter(|value| !matches!(value, Json::Null));

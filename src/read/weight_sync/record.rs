@@ -1,12 +1,12 @@
-//! Records of a synchronisation, whatever they were read from.
+//! Records of a synchronisation of weights, in the same form for all file formats.
 
-/// Advice for a file that cannot be read whole.
+/// Advice for a file that cannot be read completely.
 pub(super) const WHOLE: &str = "give the whole file, as the synchronisation wrote it";
 
-/// A stage on the way of a weight, in order.
+/// A stage on the way of weights from disk to the engine, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Weights as they lie on disk.
+    /// Weights as stored on disk.
     Original,
     /// Weights as the trainer exports them under the engine's names.
     Exported,
@@ -19,9 +19,9 @@ pub enum Stage {
 /// File of a synchronisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncFile {
-    /// Its path below the side's root.
+    /// Path, relative to the side's root.
     pub path: String,
-    /// Its kind.
+    /// Kind of the file.
     pub kind: SyncFileKind,
 }
 
@@ -32,14 +32,14 @@ pub enum SyncFileKind {
     Tensors,
     /// Digests of tensors.
     Manifest,
-    /// Pointers of parameters before and after.
+    /// Pointers of parameters before and after the synchronisation.
     Pointers,
 }
 
 /// Everything that a side recorded of its synchronisations.
 #[derive(Debug, Default)]
 pub struct SyncRecords {
-    /// Stages.
+    /// Records of single stages.
     pub records: Vec<SyncRecord>,
     /// Reports of pointers.
     pub pointers: Vec<PointerReport>,
@@ -56,23 +56,23 @@ pub struct SyncRecord {
     pub stage: Stage,
     /// Step of the training, or version of the weights.
     pub step: u64,
-    /// Rank that wrote it; `None` where nothing says.
+    /// Rank that wrote it; `None` if unknown.
     pub rank: Option<u64>,
-    /// Its tensors.
+    /// Tensors of the stage.
     pub tensors: SyncTensors,
 }
 
 /// Tensors of a stage.
 #[derive(Debug)]
 pub enum SyncTensors {
-    /// In the file itself.
+    /// The tensors are in the file itself.
     File,
-    /// By their digests alone.
+    /// Only digests of the tensors are recorded.
     Digests(Vec<TensorDigest>),
 }
 
 impl SyncRecord {
-    /// The digests, where it holds nothing else.
+    /// Digests, if it holds no tensors.
     pub fn digests(&self) -> Option<&[TensorDigest]> {
         match &self.tensors {
             SyncTensors::File => None,
@@ -86,13 +86,13 @@ impl SyncRecord {
 pub struct TensorDigest {
     /// Name of the tensor.
     pub name: String,
-    /// Element type as it is written; `None` where it is not.
+    /// Element type as written; `None` if it is not recorded.
     pub dtype: Option<String>,
-    /// Shape; `None` where it is not written.
+    /// Shape; `None` if it is not recorded.
     pub shape: Option<Vec<u64>>,
     /// Kind of the digest.
     pub kind: DigestKind,
-    /// The digest, in small letters.
+    /// Digest in lower case.
     pub value: String,
 }
 
@@ -103,12 +103,12 @@ pub enum DigestKind {
     Sha256,
     /// MD5.
     Md5,
-    /// A hash of another kind, which both ends have to share.
+    /// A hash of another kind, which sender and receiver must share.
     Hash,
 }
 
 impl DigestKind {
-    /// Key that it stands under.
+    /// Key of the digest in a manifest.
     pub fn key(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
@@ -117,7 +117,7 @@ impl DigestKind {
         }
     }
 
-    /// Hexadecimal digits of it; `None` where the kind does not tell.
+    /// Number of hexadecimal digits; `None` if the kind does not determine it.
     pub(super) fn digits(self) -> Option<usize> {
         match self {
             Self::Sha256 => Some(64),
@@ -134,9 +134,9 @@ pub struct PointerReport {
     pub path: String,
     /// Step of the training.
     pub step: u64,
-    /// Rank that wrote it; `None` where nothing says.
+    /// Rank that wrote it; `None` if unknown.
     pub rank: Option<u64>,
-    /// Its parameters.
+    /// Parameters of the report.
     pub rows: Vec<PointerRow>,
 }
 
@@ -145,7 +145,7 @@ pub struct PointerReport {
 pub struct PointerRow {
     /// Its name.
     pub name: String,
-    /// Whether it was replaced: the pointer moved, and the report does not say otherwise.
+    /// Whether the parameter was replaced: its pointer changed, and the report does not say otherwise.
     pub is_synced: bool,
 }
 
@@ -156,8 +156,8 @@ pub struct SyncDamage {
     pub path: String,
     /// Reason.
     pub reason: String,
-    /// Step to take.
+    /// Advice for the user.
     pub help: &'static str,
-    /// Number of places that are lost, as far as it is known.
+    /// Number of lost entries, as far as it is known.
     pub count: u64,
 }

@@ -21,13 +21,13 @@ pub(in crate::report) struct Presentation {
     pub(in crate::report) pictures: &'static [Picture],
     /// Data of its units that the page's scripts draw.
     pub(in crate::report) embedded: Option<Embedded>,
-    /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
+    /// Whether a diagnosis at the place of a finding always explains that finding, even if its evidence does not name it.
     pub(in crate::report) is_diagnosed_by_place: bool,
-    /// Whether it compares settings, and nothing that a run computed.
+    /// Whether it compares settings only, not numbers that a run computed.
     pub(in crate::report) is_of_settings: bool,
-    /// Whether it is not missed where no files are given for it.
+    /// Whether it is optional: a run without files for it counts as complete.
     pub(in crate::report) is_aside: bool,
-    /// Whether it compares times, and no number that a run computed.
+    /// Whether it compares times only, not numbers that a run computed.
     pub(in crate::report) is_of_times: bool,
     /// Key of the words for its agreement.
     pub(in crate::report) agreement: &'static str,
@@ -54,7 +54,7 @@ pub(in crate::report) enum Details {
 pub(in crate::report) struct Picture {
     /// Its file in the output folder.
     pub(in crate::report) file: &'static str,
-    /// Draws it as PNG; `None` where there is nothing to draw.
+    /// Draws it as PNG; gives `None` if there is nothing to draw.
     pub(in crate::report) draw: fn(&GateResult, Language) -> Result<Option<Vec<u8>>>,
 }
 
@@ -67,7 +67,7 @@ pub(in crate::report) struct Embedded {
 }
 
 impl Presentation {
-    /// Nothing beside row, rules and findings.
+    /// A presentation with only a row, rules and findings.
     pub(super) const fn of(check: CheckId) -> Self {
         Self {
             check,

@@ -9,14 +9,14 @@ pub(in crate::report) fn score(value: f64) -> String {
     minus(&short(value))
 }
 
-/// A drop in the unit's own measure: a percentage where it is a fraction of the baseline's score, else with two digits, three
-/// from 0.1 on.
+/// A drop in the unit's own measure: a percentage if it is a fraction of the baseline's score, otherwise a number with two
+/// digits, or three from 0.1 on.
 pub(in crate::report) fn lost(value: f64, unit: &EvaluationUnit) -> String {
     let digits = if value.abs() < 0.1 { 2 } else { 3 };
     minus(&if unit.is_relative { relative(value, &[]) } else { rounded(value, digits) })
 }
 
-/// The filter of a unit; `None` where the harness has none, or calls none by that word.
+/// The filter of a unit; `None` if the harness applies none or names it `none`.
 pub(in crate::report) fn filter(unit: &EvaluationUnit) -> Option<&str> {
     unit.filter.as_deref().filter(|filter| *filter != "none" && !filter.is_empty())
 }

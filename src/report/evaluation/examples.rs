@@ -1,4 +1,4 @@
-//! Samples that got worse, with both answers and the place where these part.
+//! Samples that got worse, with both answers and the place where the answers begin to differ.
 
 use minijinja::Value;
 use serde::Serialize;
@@ -21,9 +21,9 @@ pub struct ExampleRow {
     pub baseline: Value,
     /// The candidate's answer.
     pub candidate: Value,
-    /// The baseline's answer in two parts: up to the place where the answers part, and from there on.
+    /// The baseline's answer in two parts: the beginning that both answers share, and the rest.
     pub baseline_parts: [Value; 2],
-    /// The candidate's answer in two parts.
+    /// The candidate's answer in the same two parts.
     pub candidate_parts: [Value; 2],
 }
 
@@ -51,7 +51,7 @@ impl ExampleRow {
     }
 }
 
-/// Bytes of the beginning that two texts share, whole characters only.
+/// Length in bytes of the beginning that two texts share, in whole characters.
 fn shared_len(one: &str, other: &str) -> usize {
     let alike = one.chars().zip(other.chars()).take_while(|(one, other)| one == other);
     alike.map(|(letter, _)| letter.len_utf8()).sum()

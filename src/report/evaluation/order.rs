@@ -1,4 +1,4 @@
-//! The order of evaluations: units and findings by what they weigh.
+//! The order of evaluations: units and findings by their importance.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, RolloutUnit, Unit};
 use crate::verdict::CheckId;
 
-/// Rules that say why a score dropped.
+/// Rules that explain why a score dropped.
 const REASONS: [&Rule; 3] =
     [&evaluation_rules::SHARD_PATTERN, &evaluation_rules::OVERLONG, &evaluation_rules::TRUNCATED];
 
@@ -80,7 +80,7 @@ pub(in crate::report) fn weight(unit: &EvaluationUnit) -> f64 {
     }
 }
 
-/// The drop that a test does not see, in multiples of the margin; 0 where that is not known.
+/// The smallest drop that the test detects, in multiples of the margin; 0 if it is not known.
 pub(super) fn unseen(unit: &EvaluationUnit) -> f64 {
     unit.detectable.map_or(0.0, |detectable| detectable.0 / unit.margin.0.max(f64::MIN_POSITIVE))
 }
@@ -90,7 +90,7 @@ pub(in crate::report) fn of_finding(finding: &Finding) -> bool {
     finding.check == CheckId::Evaluation
 }
 
-/// The finding that tells most of those as severe as `finding`: that of the worst unit, of a task before that of several.
+/// The most informative of the findings as severe as `finding`: that of the worst unit, and a single task before several tasks.
 pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Finding) -> &'a Finding {
     let is_pooled = |unit: &&EvaluationUnit| unit.scope != EvaluationScope::Task;
     let mut scores = scores(result);
@@ -105,7 +105,7 @@ pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Findin
     alike.min_by_key(|other| place(other)).unwrap_or(finding)
 }
 
-/// Findings that say why the score of `finding` dropped; none where it is not about a score that got worse.
+/// Findings that explain why the score of `finding` dropped; none if it is not about a score that got worse.
 pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
     if !finding.is_any(&DROPS) {
         return Vec::new();

@@ -68,7 +68,7 @@ impl Entry {
         let rule = register::find(facts().rules.get(name)?)?;
         let finding = [word("its_finding", language), word("colon", language), "`", rule.code, "`"].concat();
         let meaning = [texts(language).rules.get(name)?.as_str(), &finding].join("\n");
-        // Limits in the finding's words are those of the rule that it is mainly about.
+        // Limits in the finding's texts are those of its main rule.
         let is_main = facts().of_code(rule.code).rules.first().is_some_and(|main| main == name);
         let limits = is_main.then(|| of_code(rule.code, language, |text| text.rule.as_ref()));
         let formula = std::iter::once(phrases::formula(name, language)?.to_owned());

@@ -1,4 +1,5 @@
-//! Openings of results without a failure, and the rows of checks that do not lead: what agreed, how closely, over how much.
+//! Openings of results without a failure, and the rows of checks that do not lead: the things that agreed, how closely, and over
+//! how much.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ use crate::result::unit::{
 };
 use crate::verdict::{CheckId, Verdict};
 
-/// Order of rules by which a pass is told: that of the level or the score leads, then that which sees the least.
+/// Order of rules in the opening of a pass: the rule of the level or the score first, then the least sensitive rule.
 fn main_first(one: &SampleRule, other: &SampleRule) -> Ordering {
     let is_main = |rule: &SampleRule| matches!(rule.rule.as_str(), "level" | "score");
     let seen = |rule: &SampleRule| rule.detectable.map_or(0.0, |detectable| detectable.0);
@@ -141,7 +142,7 @@ impl Builder<'_> {
         self.compared().into_iter().map(|check| self.agreed_by(check)).collect()
     }
 
-    /// Values that no verdict covers: behind waivers, not read, left out by the policy.
+    /// Phrases for values that no verdict covers: they follow from waived defects, were not read, or the policy excludes them.
     fn uncovered(&self) -> Result<Vec<String>> {
         let mut parts = Vec::new();
         let units = || self.result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| unit.evidence());
@@ -274,7 +275,7 @@ impl Builder<'_> {
         others.into_iter().map(|check| self.row_of_check(check, columns)).collect()
     }
 
-    /// Rows of all checks; of the one that leads only how much it compared, as the headline tells the rest.
+    /// Rows of all checks. The row of the leading check only tells how much it compared, since the headline tells the rest.
     pub(super) fn all_checks(&self, leading: CheckId) -> Result<Vec<EvidenceRow>> {
         let mut rows = Vec::new();
         for check in self.compared() {

@@ -1,4 +1,4 @@
-//! Rows of checks that are wrong beside the one that leads: the numbers of both sides, and what to do next.
+//! Rows of wrong checks other than the leading one: the numbers of both sides, and the next step.
 
 use minijinja::context;
 
@@ -14,7 +14,7 @@ use crate::result::finding::{Fact, Finding};
 use crate::result::unit::Check;
 use crate::verdict::{Severity, Verdict};
 
-/// Numbers of a row: what it is about, its cells of both sides, and words behind its verdict.
+/// Content of a row: its subject, its cells of both sides, and words after its verdict.
 struct Told {
     what: String,
     sides: Option<[String; 2]>,
@@ -22,7 +22,7 @@ struct Told {
 }
 
 impl Builder<'_> {
-    /// The row of a check that is wrong; one that blocks says what to do.
+    /// The row of a check that is wrong; the row of a blocking check names the next step.
     pub(super) fn row_of_wrong(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
         let name = self.word(&format!("check_{}", check.id.as_str()))?.to_string();
         let finding = self.worst_finding(check);
@@ -33,9 +33,11 @@ impl Builder<'_> {
             Columns::Sides | Columns::Limits => self.told_of_wrong(check, name)?,
         };
         let cells = match (columns, sides) {
-            (Columns::Sides, Some([ours, theirs])) => vec![what, ours, theirs],
-            (Columns::Limits, Some([ours, theirs])) if ours.is_empty() => vec![what, theirs, ours],
-            (Columns::Limits, Some([ours, theirs])) => vec![what, format!("{ours} → {theirs}"), String::new()],
+            (Columns::Sides, Some([baseline, candidate])) => vec![what, baseline, candidate],
+            (Columns::Limits, Some([baseline, candidate])) if baseline.is_empty() => vec![what, candidate, baseline],
+            (Columns::Limits, Some([baseline, candidate])) => {
+                vec![what, format!("{baseline} → {candidate}"), String::new()]
+            }
             (Columns::Sides | Columns::Limits, None) => vec![what, String::new(), String::new()],
             (Columns::Checks, _) => {
                 vec![what, compared::compared(check, self.writer)?, self.said_of_wrong(check)?]
@@ -89,7 +91,7 @@ impl Builder<'_> {
         if alike.is_empty() { self.headline_of_finding(finding) } else { self.headline_of_settings(&alike) }
     }
 
-    /// The worst finding of a check; of an evaluation the one that tells most.
+    /// The worst finding of a check; for an evaluation the most informative one.
     fn worst_finding(&self, check: &Check) -> Option<&Finding> {
         let own = || self.result.counting().filter(|finding| finding.check == check.id);
         let worst = own().map(|finding| finding.severity).max().filter(|worst| *worst >= Severity::Warn)?;
@@ -106,7 +108,7 @@ impl Builder<'_> {
         self.writer.phrase("row_next", &context! { step => safe(step) })
     }
 
-    /// The advice about a finding: of what explains it, else the next dump of a curve, else its own.
+    /// The advice about a finding: that of its explanation, otherwise the next dump of a curve, otherwise its own.
     fn advice_beside(&self, finding: &Finding) -> Result<String> {
         let mut causes = self.result.diagnoses.iter();
         let cause = causes.find(|cause| cause.place == finding.place && cause.sureness >= Sureness::Likely);

@@ -1,4 +1,4 @@
-//! The first lines of a document, and what writes their parts.
+//! The first lines of a document, and the builder of their parts.
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -29,9 +29,9 @@ pub struct Opening {
     pub place: Value,
     /// The word before the advice: a fix, or a next step.
     pub advice_word: Value,
-    /// The step to take; empty where there is none.
+    /// The step to take; empty if there is none.
     pub advice: Value,
-    /// Sureness of the cause, in words; empty without one.
+    /// Confidence in the cause, in words; empty without a cause.
     pub certainty: Value,
     /// Evidence for the cause; empty without one.
     pub reasons: Value,
@@ -43,13 +43,13 @@ pub struct Opening {
     pub rows: Vec<EvidenceRow>,
     /// Code of the finding or cause that leads, to look up; empty for a pass.
     pub code: String,
-    /// The check whose findings the table already tells; `None` where it tells one alone.
+    /// The check whose findings the table shows completely; `None` if the table shows a single finding.
     pub told: Option<CheckId>,
     /// Name of the picture that shows the failure: `loss`, `divergence`, or nothing.
     pub picture: &'static str,
-    /// Other checks that block, with how much; empty where only the one that leads does.
+    /// Other checks that block, with their amounts; empty if only the leading check blocks.
     pub others: Value,
-    /// Places that were not judged, and why; empty where all were.
+    /// Places that were not judged, with the reasons; empty if all were judged.
     pub not_judged: Value,
     /// Checks that compared nothing; empty where all did.
     pub unchecked: Value,
@@ -65,7 +65,7 @@ pub struct EvidenceRow {
     pub cells: Vec<Value>,
     /// Its verdict.
     pub verdict: Verdict,
-    /// A few words behind the verdict; may be empty.
+    /// A few words after the verdict; may be empty.
     pub note: Value,
 }
 
@@ -82,12 +82,12 @@ impl Opening {
         Vec::from_iter(parts.into_iter().filter(|part| !part.is_empty())).join(" · ")
     }
 
-    /// Sureness and evidence of the cause, in one line.
+    /// Confidence in the cause and its evidence, in one line.
     pub(in crate::report) fn certainty_line(&self) -> String {
         labelled(&self.certainty.to_string(), &self.reasons.to_string())
     }
 
-    /// An opening that says `headline` and nothing else.
+    /// An opening with `headline` and nothing else.
     pub(super) fn saying(headline: Value) -> Self {
         let [source, place, advice_word, advice, certainty, reasons, others, not_judged, unchecked] =
             [""; 9].map(Value::from);
@@ -114,7 +114,7 @@ impl Opening {
         }
     }
 
-    /// The opening with a headline that is short enough: what is more leads the second line.
+    /// Shortens a long headline: its remaining part moves to the start of the second line.
     pub(super) fn fitted(mut self, target: Target) -> Self {
         let (headline, more) = length::fitted(&self.headline.to_string(), target);
         if !more.is_empty() {
@@ -126,19 +126,19 @@ impl Opening {
     }
 }
 
-/// Rows that are left to the check that leads, beside those of `others`: one where all others block, else half of them.
+/// Number of rows for the leading check, beside those of `others`: one if all others block, otherwise half of the rows.
 pub(super) fn own_rows(others: &[EvidenceRow]) -> usize {
     let blocking = others.iter().filter(|row| row.verdict >= Verdict::Incomplete).count();
     let least = if blocking > MOST_ROWS / 2 { 1 } else { MOST_ROWS / 2 };
     MOST_ROWS.saturating_sub(others.len()).max(least)
 }
 
-/// A sentence after the words that introduce it; empty where there is none.
+/// A sentence after the words that introduce it; empty without a sentence.
 pub(in crate::report) fn labelled(word: &str, said: &str) -> String {
     if said.is_empty() {
         return String::new();
     }
-    // Nothing stands behind a Chinese colon, or between Chinese words.
+    // There is no space after a Chinese colon, or between Chinese words.
     let is_chinese = !word.is_ascii() && !said.starts_with(|first: char| first.is_ascii());
     let gap = if is_chinese || word.ends_with('：') { "" } else { " " };
     format!("{word}{gap}{said}")
@@ -170,7 +170,7 @@ impl Builder<'_> {
         self.writer.phrase(key, &context).map(safe)
     }
 
-    /// Advice and evidence: of the cause where it is likely, else the next dump, else the finding's own.
+    /// Writes advice and evidence: those of a likely cause, otherwise the next dump, otherwise the finding's own.
     pub(super) fn advise(&self, opening: &mut Opening, cause: Option<&Diagnosis>, finding: &Finding) -> Result<()> {
         opening.code.clone_from(&finding.code);
         let known = cause.map(|cause| causes::text(cause, self.writer).map(|text| (cause, text))).transpose()?;

@@ -206,7 +206,7 @@ impl Builder<'_> {
             return self.headline_of_unordered(finding);
         }
         let mut facts = self.facts_of(finding, culprit)?;
-        // What differs exactly, as a flag does, is off by nothing.
+        // A value that is compared exactly, such as a flag, has no size of error.
         if !matches!(finding.facts.get("error"), Some(Fact::Number(Number(error))) if error.is_finite() && *error > 0.0)
         {
             facts.remove("error");
@@ -288,11 +288,11 @@ impl Builder<'_> {
             };
             facts.insert(key, spaced(&subject, self.writer.language()));
         }
-        let Some((ours, theirs)) = culprit.and_then(both_sides) else { return Ok(()) };
+        let Some((baseline, candidate)) = culprit.and_then(both_sides) else { return Ok(()) };
         let shape = |shown: &Shown| format!("{:?}", shown.shape);
-        facts.insert("shapes", Value::from(vec![shape(ours), shape(theirs)]));
-        facts.insert("dtypes", Value::from(vec![ours.dtype.clone(), theirs.dtype.clone()]));
-        facts.insert("dtype", safe(self.writer.prose(short_dtype(&theirs.dtype))));
+        facts.insert("shapes", Value::from(vec![shape(baseline), shape(candidate)]));
+        facts.insert("dtypes", Value::from(vec![baseline.dtype.clone(), candidate.dtype.clone()]));
+        facts.insert("dtype", safe(self.writer.prose(short_dtype(&candidate.dtype))));
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use crate::result::outcome::{LimitDirection, RuleOutcome, ValueUnit};
 use crate::result::unit::{AnyUnit, CurveUnit, curves};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// Findings that say a curve differs, by how much or where.
+/// Rules whose findings report that a curve differs, by how much or where.
 const DIFFERS: [&Rule; 10] = [
     &curve_rules::MEAN,
     &curve_rules::TAIL,
@@ -36,16 +36,16 @@ const DIFFERS: [&Rule; 10] = [
     &curve_rules::ONSET,
 ];
 
-/// Findings that say what happened: they lead before those that say by how much.
+/// Rules whose findings report an event; they lead before rules that report an amount.
 const HAPPENED: [&Rule; 4] = [&curve_rules::ZERO, &curve_rules::FROZEN, &curve_rules::SCALED, &curve_rules::ROLLBACK];
 
-/// Causes whose advice is a dump: the command that configures it stands in its place.
+/// Causes whose advice is a dump; the command that configures the dump replaces the advice.
 pub(super) const BY_DUMP: [&str; 2] = ["gradient-only", "overflow"];
 
-/// The cause that settings differ, which a look at them shows before a dump does.
+/// The cause that settings differ, which a comparison of settings shows faster than a dump.
 const SETTINGS: &str = "hyperparameters-differ";
 
-/// Rules whose value says by how much the candidate is lower, and those that say by how much it is higher.
+/// Rules whose value is the amount by which the candidate is lower, and rules for the amount by which it is higher.
 const LOWER: [&str; 3] = ["reward_tail", "reward_windows", "eval_shortfall"];
 const HIGHER: [&str; 2] = ["reward_higher", "truncation_rise"];
 
@@ -69,7 +69,7 @@ impl Builder<'_> {
         Ok(opening)
     }
 
-    /// The first loss, which no update has touched, where it differs already and the headline does not say so.
+    /// Sentence about the first loss, before any update, if it differs already and the headline does not say so.
     fn start_of_curve(&self, finding: &Finding) -> Result<String> {
         let first = self.result.findings.iter().find(|other| {
             other.is(&curve_rules::FIRST_STEP) && other.place == finding.place && !other.facts.contains_key("steps")
@@ -94,7 +94,7 @@ impl Builder<'_> {
     fn reasons_of_curve(&self, opening: &mut Opening) -> Result<()> {
         let Some(cause) = self.result.diagnoses.first() else { return Ok(()) };
         let text = causes::text(cause, self.writer)?;
-        // The finding that leads is no evidence beside itself.
+        // The leading finding is not evidence for itself.
         let leading = Some(&Fact::Text(opening.code.clone()));
         let told =
             cause.evidence.iter().zip(&text.evidence).filter(|(said, _)| said.facts.get("finding_code") != leading);
@@ -281,7 +281,7 @@ impl Builder<'_> {
         Ok((what, said, note))
     }
 
-    /// A limit in a narrow column, where only a lower bound has to say which it is.
+    /// A limit for a narrow column, which only marks lower bounds as such.
     fn limit_of(&self, outcome: &RuleOutcome, limit: Option<Number>) -> Result<String> {
         let limit_text = brief(limit, outcome.unit, LimitDirection::AtMost, 4);
         match outcome.direction {
@@ -354,7 +354,7 @@ fn told(outcome: &RuleOutcome) -> String {
 
 /// A value of a rule that is a ratio as a multiple, so that it is not taken for a value of the metric.
 fn times(outcome: &RuleOutcome, text: String) -> String {
-    /// Beyond it a multiple is that of nearly nothing.
+    /// Largest multiple that is written out; a larger one means that the baseline is nearly 0.
     const MOST: f64 = 1e6;
     let is_ratio = outcome.rule.ends_with("_ratio") || outcome.rule.starts_with("entropy_");
     match text.parse::<f64>() {

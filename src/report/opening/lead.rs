@@ -33,15 +33,15 @@ impl<'a> Lead<'a> {
         }
     }
 
-    /// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
+    /// Selects the thing that leads, among everything as severe as the worst finding: a cause before a culprit before anything else.
     pub(super) fn of(result: &'a GateResult) -> Self {
         let worst = result.counting().map(|finding| finding.severity).max();
         let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
         let of_worst = || result.counting().filter(|finding| finding.severity == worst);
-        // A slow run that computes other numbers has to compute the right ones first.
+        // Wrong numbers come before slowness: they have to be repaired first.
         let is_of_numbers = of_worst().any(|finding| !checks::is_of_times(finding.check));
         let heavy = || of_worst().filter(|finding| !is_of_numbers || !checks::is_of_times(finding.check));
-        // The end of a run explains what is missing behind it.
+        // The early end of a run explains everything that is missing after it.
         if let Some(finding) = heavy().find(|finding| finding.is(&curve_rules::RUN_ENDED_WITH_ERROR)) {
             return Lead::Finding(finding, None);
         }
@@ -78,7 +78,7 @@ fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
     }
 }
 
-/// Of two findings that which lies further beyond its limit.
+/// The finding that is further beyond its limit.
 fn further<'a>(one: &'a Finding, other: &'a Finding) -> &'a Finding {
     let times = |finding: &Finding| {
         let number = |name: &str| match finding.facts.get(name) {
@@ -97,7 +97,7 @@ fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>
         other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
     };
     let mut about = result.counting().filter(|other| is_about(other, shown));
-    // What is furthest over its limit leads; a reward that teaches nothing comes before how much it is lower.
+    // The curve furthest over its limit leads; a reward that teaches nothing comes before the amount by which it is lower.
     let is_by_far = shown.mode == rl::MODE && !result.counting().any(|other| other.is(&curve_rules::RL_REWARD_DEAD));
     let first = about.next();
     let lead = if is_by_far { first.map(|first| about.fold(first, further)) } else { first };

@@ -1,4 +1,4 @@
-//! A headline of at most 120 characters: what is more goes to the second line.
+//! Headlines of at most 120 characters; the rest of a longer headline goes to the second line.
 //!
 //! A headline is cut where a clause ends, never within a name or brackets. Where no clause ends in time, long names lose
 //! their middle (the line below and the findings hold them whole), and as a last resort a sentence breaks between words.
@@ -6,25 +6,25 @@
 use super::words::capital;
 use crate::report::escape::Target;
 
-/// Characters of a headline.
+/// Largest number of characters of a headline.
 pub(super) const MOST_CHARS: usize = 120;
-/// Characters before a colon or a bracket, below which what stands there is only the name of a place.
+/// Least number of characters before a colon or a bracket at which a headline is cut; a shorter part is only the name of a place.
 const LEAST_CHARS: usize = 30;
-/// Characters among those that are no name.
+/// Least number of those characters that are not part of a name.
 const LEAST_PLAIN: usize = 12;
 /// Characters of a name in a headline that is too long.
 const MOST_OF_NAME: usize = 44;
 /// Characters among those that follow the cut.
 const END_OF_NAME: usize = 28;
 
-/// Part of a rendered text: as it is written, and what of it is seen.
+/// Part of a rendered text: its markup, and its visible text.
 pub(super) struct Part {
     pub(super) written: String,
     pub(super) seen: usize,
     pub(super) is_name: bool,
 }
 
-/// A headline and what of it stands in the second line; that is empty for most.
+/// Splits a headline into the first line and the rest for the second line, which is empty for most headlines.
 pub(super) fn fitted(headline: &str, target: Target) -> (String, String) {
     let parts = parts(headline, target);
     if seen(&parts) <= MOST_CHARS {

@@ -14,27 +14,27 @@ use crate::result::operation::Shown;
 use crate::result::unit::{Culprit, CulpritKind};
 use crate::verdict::Verdict;
 
-/// Part of a difference by which that of the rounded numbers may be another.
+/// Fraction of a difference by which the difference of the rounded numbers may deviate.
 const MISTOLD: f64 = 0.25;
 
-/// Digits that numbers are shown with: as few as show how far both sides are apart.
+/// Numbers of digits to try: the fewest digits that show the difference of both sides faithfully are used.
 const DIGITS: [usize; 3] = [2, 3, 4];
 
 impl Builder<'_> {
-    /// The culprit's numbers on both sides: its range, or the first statistic that shows a difference. `None` where nothing
-    /// that was recorded tells them apart.
+    /// The culprit's numbers on both sides: its range, or the first statistic that shows a difference. `None` if neither the recorded
+    /// numbers nor an error shows one.
     pub(super) fn row_of(&self, culprit: &Culprit) -> Result<Option<EvidenceRow>> {
         let Some((baseline, candidate)) = culprit.baseline.as_ref().zip(culprit.candidate.as_ref()) else {
             return Ok(None);
         };
         let off = self.off(culprit)?;
-        let ([ours, theirs], note) = match (self.telling(baseline, candidate)?, off) {
+        let ([baseline_text, candidate_text], note) = match (self.telling(baseline, candidate)?, off) {
             (Some(cells), off) => (cells, off.unwrap_or_default()),
             // Nothing that was recorded tells the sides apart; only the tensors show the error.
             (None, Some(off)) => ([String::new(), String::new()], off),
             (None, None) => return Ok(None),
         };
-        let row = EvidenceRow::new(vec![self.what(culprit)?, ours, theirs], self.verdict_of(culprit));
+        let row = EvidenceRow::new(vec![self.what(culprit)?, baseline_text, candidate_text], self.verdict_of(culprit));
         Ok(Some(EvidenceRow { note: safe(note), ..row }))
     }
 
@@ -75,27 +75,27 @@ impl Builder<'_> {
             let told = |shown: &Shown| self.writer.name(&format!("{} {:?}", shown.dtype, shown.shape));
             return Ok(Some([told(baseline), told(candidate)]));
         }
-        let Some((ours, theirs)) = numbers(baseline).zip(numbers(candidate)) else {
+        let Some((baseline_numbers, candidate_numbers)) = numbers(baseline).zip(numbers(candidate)) else {
             let plain = |shown: &Shown| shown.values.first().map(|value| self.writer.name(value));
             let both = plain(baseline).zip(plain(candidate)).map(<[String; 2]>::from);
-            return Ok(both.filter(|[ours, theirs]| ours != theirs));
+            return Ok(both.filter(|[baseline_numbers, candidate_numbers]| baseline_numbers != candidate_numbers));
         };
         // One number throughout, as a loss is, has no range.
-        let is_one = [&ours, &theirs]
+        let is_one = [&baseline_numbers, &candidate_numbers]
             .iter()
             .all(|numbers| matches!(&numbers[..], [high, low, ..] if high.total_cmp(low).is_eq()));
-        for statistic in by_difference(&ours, &theirs) {
+        for statistic in by_difference(&baseline_numbers, &candidate_numbers) {
             let mut finest = None;
             for digits in DIGITS {
                 let told = |numbers: &[f64]| match is_one {
                     true => Ok(numbers.first().map(|value| signed(*value, digits))),
                     false => self.statistic(numbers, statistic, digits),
                 };
-                if let (Some(of_baseline), Some(of_candidate)) = (told(&ours)?, told(&theirs)?)
+                if let (Some(of_baseline), Some(of_candidate)) = (told(&baseline_numbers)?, told(&candidate_numbers)?)
                     && of_baseline != of_candidate
                 {
                     finest = Some([of_baseline, of_candidate]);
-                    if is_faithful(statistic, (&ours, &theirs), digits) {
+                    if is_faithful(statistic, (&baseline_numbers, &candidate_numbers), digits) {
                         break;
                     }
                 }
@@ -160,18 +160,18 @@ impl Statistic {
     }
 }
 
-/// Difference, in parts of the larger value, from which on a range shows it at a glance.
+/// Difference, as a fraction of the largest value, above which a reader notices it in a range.
 const SEEN: f64 = 0.1;
 
-/// The statistics in the order in which they are shown: the range where its ends plainly differ, then that which differs
-/// most. A mean is held against the scale of its tensor, as it may lie at 0.
-fn by_difference(ours: &[f64], theirs: &[f64]) -> Vec<Statistic> {
+/// The statistics in the order in which they are tried: the range if its ends clearly differ, then the statistic that differs most.
+/// A mean is compared with the scale of its tensor, since it may be near 0.
+fn by_difference(baseline: &[f64], candidate: &[f64]) -> Vec<Statistic> {
     let largest = |places: &[usize]| {
-        let all = places.iter().flat_map(|place| [ours.get(*place), theirs.get(*place)]).flatten();
+        let all = places.iter().flat_map(|place| [baseline.get(*place), candidate.get(*place)]).flatten();
         all.map(|value| value.abs()).filter(|value| value.is_finite()).fold(0.0, f64::max)
     };
     let off = |statistic: Statistic| {
-        let (Some(one), Some(other)) = (ours.get(statistic.place()), theirs.get(statistic.place())) else {
+        let (Some(one), Some(other)) = (baseline.get(statistic.place()), candidate.get(statistic.place())) else {
             return 0.0;
         };
         let scale = if statistic == Statistic::Norm { largest(&[3]) } else { largest(&[0, 1]) };
@@ -184,15 +184,15 @@ fn by_difference(ours: &[f64], theirs: &[f64]) -> Vec<Statistic> {
     };
     let mut single = Statistic::SINGLE;
     single.sort_by(|one, other| off(*other).total_cmp(&off(*one)));
-    let is_seen = off(Statistic::Max).max(off(Statistic::Min)) >= SEEN || ours.len() < 2;
+    let is_seen = off(Statistic::Max).max(off(Statistic::Min)) >= SEEN || baseline.len() < 2;
     let range = is_seen.then_some(Statistic::Range);
     range.into_iter().chain(single).collect()
 }
 
-/// Whether rounded numbers are about as far apart as the numbers are: 3.27 and 3.24 differ by 1 %, 3.3 and 3.2 by 3 %.
-fn is_faithful(statistic: Statistic, (ours, theirs): (&[f64], &[f64]), digits: usize) -> bool {
+/// Whether rounded numbers are about as far apart as the exact ones: 3.27 and 3.24 differ by 1 %, but 3.3 and 3.2 by 3 %.
+fn is_faithful(statistic: Statistic, (baseline, candidate): (&[f64], &[f64]), digits: usize) -> bool {
     let places = if statistic == Statistic::Range { 0..2 } else { statistic.place()..statistic.place() + 1 };
-    let pairs = || places.clone().filter_map(|place| ours.get(place).copied().zip(theirs.get(place).copied()));
+    let pairs = || places.clone().filter_map(|place| baseline.get(place).copied().zip(candidate.get(place).copied()));
     let apart = |(one, other): (f64, f64)| (one - other).abs();
     let widest = pairs().max_by(|one, other| apart(*one).total_cmp(&apart(*other)));
     let Some((one, other)) = widest.filter(|pair| apart(*pair).is_finite()) else { return true };
@@ -201,7 +201,7 @@ fn is_faithful(statistic: Statistic, (ours, theirs): (&[f64], &[f64]), digits: u
     (told - apart((one, other))).abs() <= MISTOLD * apart((one, other))
 }
 
-/// The recorded numbers of a value, as far as they are numbers; `None` where the first is none.
+/// The recorded numbers of a value, up to the first text that is not a number; `None` if there are none.
 fn numbers(shown: &Shown) -> Option<Vec<f64>> {
     let numbers: Vec<f64> = shown.values.iter().take(4).map_while(|value| value.parse().ok()).collect();
     (!numbers.is_empty()).then_some(numbers)
@@ -223,14 +223,14 @@ mod tests {
 
     #[test]
     fn the_statistic_that_differs_most_leads() {
-        for (ours, theirs, first) in [
+        for (baseline, candidate, first) in [
             ([0.039, -0.042, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], Statistic::Range),
             ([1.43, -1.87, 0.01, 20.0], [1.44, -1.87, 0.01, 27.0], Statistic::Norm),
             ([1.43, -1.87, 0.01, 20.0], [1.44, -1.87, 0.21, 20.0], Statistic::Mean),
             ([3.639, -3.838, 0.0, 20.0], [3.639, -3.842, 0.0, 20.0], Statistic::Min),
             ([f64::INFINITY, -1.0, 0.0, 1.0], [65504.0, -1.0, 0.0, 1.0], Statistic::Range),
         ] {
-            assert_eq!(by_difference(&ours, &theirs).first(), Some(&first), "{ours:?} {theirs:?}");
+            assert_eq!(by_difference(&baseline, &candidate).first(), Some(&first), "{baseline:?} {candidate:?}");
         }
         assert_eq!(by_difference(&[1.0], &[1.01]).first(), Some(&Statistic::Range), "one number");
     }

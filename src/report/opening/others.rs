@@ -1,4 +1,4 @@
-//! The checks that block beside the one that leads, and what was not judged.
+//! The checks that block in addition to the leading one, and the evidence that was not judged.
 
 use minijinja::{Value, context};
 
@@ -11,7 +11,7 @@ use crate::result::unit::{Check, Unit};
 use crate::verdict::{CheckId, Verdict};
 
 impl Builder<'_> {
-    /// The checks that fail or are incomplete beside the one that leads, each with how much; empty without any.
+    /// The checks other than the leading one that fail or are incomplete, each with its amount; empty without any.
     pub(super) fn others_that_block(&self, leading: Option<CheckId>) -> Result<Value> {
         let mut lines = Vec::new();
         for (verdict, key) in [(Verdict::Fail, "others_failed"), (Verdict::Incomplete, "others_incomplete")] {
@@ -48,7 +48,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Evidence that was not judged, check by check; empty where all was.
+    /// Evidence that was not judged, check by check; empty if everything was judged.
     pub(super) fn not_judged(&self) -> Result<Value> {
         let mut parts = Vec::new();
         for check in &self.result.checks {

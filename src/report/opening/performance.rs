@@ -12,7 +12,7 @@ use crate::result::finding::Finding;
 use crate::result::unit::{PerformanceUnit, Phase};
 use crate::verdict::{Severity, Verdict};
 
-/// Part of the growth above which an operator has a row.
+/// Share in the growth above which an operator gets a row.
 const TELLS: f64 = 0.2;
 
 impl Builder<'_> {
@@ -75,7 +75,7 @@ impl Builder<'_> {
         whole.map_or_else(|| self.headline_of_finding(finding), Ok)
     }
 
-    /// The operator that adds most, where no finding explains the growth.
+    /// Phrase about the operator that adds most, if no finding explains the growth.
     fn why_by_operator(&self, finding: &Finding) -> Result<Option<String>> {
         let unit = performance::leading(self.result)
             .filter(|unit| finding.place == crate::result::unit::profile_place(unit.rank));
@@ -99,8 +99,8 @@ impl Builder<'_> {
     pub(super) fn rows_of_profile(&self, unit: &PerformanceUnit) -> Result<Vec<EvidenceRow>> {
         let (Some(time), Some(phases)) = (&unit.step_time, &unit.phases) else { return Ok(Vec::new()) };
         let row = |name: String, times: [f64; 2]| {
-            let [ours, theirs] = times.map(duration);
-            EvidenceRow::new(vec![name, ours, theirs], unit.verdict)
+            let [baseline, candidate] = times.map(duration);
+            EvidenceRow::new(vec![name, baseline, candidate], unit.verdict)
         };
         let verdict_of = |name: &str| {
             let outcome = unit.rules.iter().find(|outcome| outcome.rule == name);
@@ -109,11 +109,11 @@ impl Builder<'_> {
         let note = safe(performance::change(time.ratio.0));
         let step = row(self.writer.word("row_step_time")?, [time.baseline.0, time.candidate.0]);
         let mut rows = vec![EvidenceRow { note, verdict: verdict_of("step_time"), ..step }];
-        if let Some([ours, theirs]) = unit.memory_peak.filter(|_| verdict_of("memory_peak") > Verdict::Pass) {
-            let megabytes = [ours, theirs].map(|peak| format!("{} MB", rounded(peak.0, 4)));
+        if let Some([baseline, candidate]) = unit.memory_peak.filter(|_| verdict_of("memory_peak") > Verdict::Pass) {
+            let megabytes = [baseline, candidate].map(|peak| format!("{} MB", rounded(peak.0, 4)));
             let [of_baseline, of_candidate] = megabytes;
             let cells = vec![self.writer.word("rule_memory_peak")?, of_baseline, of_candidate];
-            let note = safe(performance::change(theirs.0 / ours.0));
+            let note = safe(performance::change(candidate.0 / baseline.0));
             rows.push(EvidenceRow { note, ..EvidenceRow::new(cells, verdict_of("memory_peak")) });
         }
         let phase = unit.cause.as_ref().map_or_else(|| phases.grown_most(), |cause| cause.phase);
@@ -128,13 +128,13 @@ impl Builder<'_> {
         rows.push(EvidenceRow { note: told(phases.growth(phase) / delta)?, ..of_phase });
         let mut by_name: Vec<(&str, [f64; 2], f64)> = Vec::new();
         for operator in unit.operators.iter().filter(|_| phase != Phase::Free) {
-            let [ours, theirs] = operator.total.map(|total| total.0);
+            let [baseline, candidate] = operator.total.map(|total| total.0);
             match by_name.iter_mut().find(|(name, _, _)| *name == operator.name) {
                 Some((_, sum, part)) => {
-                    *sum = [sum[0] + ours, sum[1] + theirs];
+                    *sum = [sum[0] + baseline, sum[1] + candidate];
                     *part += operator.contribution.0;
                 }
-                None => by_name.push((&operator.name, [ours, theirs], operator.contribution.0)),
+                None => by_name.push((&operator.name, [baseline, candidate], operator.contribution.0)),
             }
         }
         by_name.sort_by(|a, b| b.2.total_cmp(&a.2));

@@ -31,7 +31,7 @@ const KINDS: [(&str, &[&Rule]); 8] = [
 /// Kinds whose likely cause gives better advice than each finding does.
 const CAUSED: [&str; 3] = ["hyperparameters", "dataset", "weights"];
 
-/// The findings as severe as `finding` that say the same of settings; empty where it is not about a setting.
+/// The findings as severe as `finding` about settings of the same kind; empty if it is not about a setting.
 pub(super) fn alike<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
     let Some((_, rules)) = kind_of(finding) else { return Vec::new() };
     let is_alike = |other: &&Finding| other.severity == finding.severity && other.is_any(rules);

@@ -1,7 +1,7 @@
-//! The next step of a check that does not lead, in one clause: the order that its advice begins with.
+//! The next step of a check that does not lead, in one clause: the instruction at the start of its advice.
 //!
-//! An advice says an order and what it shows. A row of the first table has room for the order alone, so that clauses which
-//! only tell something, and what stands in brackets, are left out.
+//! An advice consists of an instruction and of its expected outcome. A row of the first table has room for the instruction only, so
+//! that informative clauses and text in brackets are left out.
 
 use super::length::{Part, parts, seen};
 use super::words::uncapital;
@@ -19,7 +19,7 @@ const TELLING: [&str; 26] = [
     "One", "Only", "Other", "That", "The", "These", "They", "This", "Two", "Where",
 ];
 
-/// The first order of a rendered advice, without what it shows; empty where the advice is.
+/// The first instruction of a rendered advice, without its outcome; empty if the advice is empty.
 pub(super) fn first_step(advice: &str, target: Target) -> String {
     let parts = without_brackets(parts(advice, target));
     let clauses = clauses(&parts);
@@ -92,7 +92,7 @@ fn clauses(parts: &[Part]) -> Vec<&[Part]> {
     clauses
 }
 
-/// Whether a clause asks for something, and is not one that only tells.
+/// Whether a clause is an instruction rather than information.
 fn is_order(clause: &str) -> bool {
     let clause = clause.trim();
     if clause.contains(is_chinese) {

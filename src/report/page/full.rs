@@ -1,4 +1,4 @@
-//! Rows of what does not agree and of what is near it, with every value as it was recorded.
+//! Rows that do not agree and rows near them, with every value as it was recorded.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::result::number::Number;
 use crate::result::operation::RecordedValue;
 
-/// Operations that are near one that does not agree, to each side of it.
+/// Number of operations before and after one that does not agree which count as near.
 const NEAR: u64 = 3;
-/// Rows in front of one that does not agree: an operation may have hundreds of arguments.
+/// Largest number of rows before one that does not agree; an operation may have hundreds of arguments.
 const MOST_BEFORE: usize = 64;
 /// Rows in full, and their bytes: a browser reads them in a tenth of a second.
 const MOST_ROWS: usize = 20_000;
@@ -29,7 +29,7 @@ pub(super) struct Full {
     count: usize,
     /// Indexes of the texts that they refer to.
     texts: BTreeSet<u32>,
-    /// The last rows that agree, and memory of earlier ones.
+    /// The last rows that agree, and reusable memory of earlier rows.
     recent: VecDeque<Copied>,
     spare: Vec<Copied>,
     /// Unit and order of the last row.
@@ -40,7 +40,7 @@ pub(super) struct Full {
     near_until: u64,
 }
 
-/// A row, in memory that is used again.
+/// A row, in memory that is reused.
 #[derive(Debug, Default)]
 struct Copied {
     operation: u64,

@@ -24,7 +24,7 @@ use crate::result::operation::{OperationLine, Recorded, State};
 /// Rows in the page: agreeing ones, and all. A browser holds more with ease; the size of the file is the limit.
 const MOST_AGREEING: usize = 1_000_000;
 const MOST_ROWS: usize = 1_500_000;
-/// Bytes of all blocks together, a third less than they have in the page, and of all names before they are packed.
+/// Largest size in bytes of all blocks together, which take a third more in the page, and of all names before they are packed.
 const MOST_PACKED: usize = 72 << 20;
 const MOST_NAMES: usize = 64 << 20;
 /// Bytes of one name, and numbers of one shape.
@@ -32,7 +32,7 @@ const MOST_NAME: usize = 4096;
 const MOST_DIMENSIONS: usize = 64;
 /// Metrics that rows have; those of a real run are at most a dozen.
 const MOST_METRICS: usize = 64;
-/// Code bit of a state that error and limit explain.
+/// Bit in the code of a state that is set if error and limit explain the state.
 const EXPLAINED: u32 = 8;
 
 /// Operations of a page in the making.
@@ -44,7 +44,7 @@ pub struct Operations {
     /// Bytes of the packed blocks.
     bytes: usize,
     texts: Texts,
-    /// Number of texts that a packed block holds.
+    /// Number of texts that packed blocks hold already.
     told: usize,
     last: Last,
     units: Vec<Unit>,
@@ -62,7 +62,7 @@ pub struct Operations {
 /// Step and rank.
 type Unit = (u64, Option<u64>);
 
-/// Indexes of what the last line had, which the next one mostly has too.
+/// Indexes of texts of the last line, which the next line mostly shares.
 #[derive(Debug, Default)]
 struct Last {
     unit: u32,
@@ -219,7 +219,7 @@ impl Operations {
 }
 
 impl Table {
-    /// The operations of lines that were written before.
+    /// Makes the operations of a page from lines.
     ///
     /// # Errors
     /// Errors of reading; and as [`Operations::add`].

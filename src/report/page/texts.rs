@@ -1,4 +1,4 @@
-//! Every text once, one behind the other.
+//! A table of distinct texts, stored one after the other.
 
 use crate::hash::{self, ByHash};
 
@@ -8,7 +8,7 @@ pub(super) struct Texts {
     all: String,
     /// Offset in bytes at which each ends.
     ends: Vec<usize>,
-    /// Texts by hash; a text whose place is taken by another has the next free one.
+    /// Index of each text by its hash; on a collision the next free hash is used.
     index: ByHash<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Texts {
         next
     }
 
-    /// Index of `text`, which is often the one of index `last`.
+    /// Index of `text`, which is often the text with the index `last`; stores the index in `last`.
     pub(super) fn again(&mut self, last: &mut u32, text: &str) -> u32 {
         if self.get(*last) != Some(text) {
             *last = self.index(text);

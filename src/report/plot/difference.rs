@@ -60,7 +60,7 @@ pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Wri
 
 #[allow(clippy::ptr_arg, clippy::trivially_copy_pass_by_ref, reason = "the signature of a formatter")]
 fn percent(value: &f64) -> String {
-    // What plotters makes of 0 by adding steps.
+    // plotters reaches 0 by adding steps, which leaves a rounding error.
     let value = if value.abs() < LEAST * 1e-6 { 0.0 } else { *value };
     signed_tick(value)
 }

@@ -91,7 +91,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// An axis on which every drop and both ends of every interval have room, as far as that can be.
+    /// An axis that has room for every drop and both ends of every interval, within its largest reach.
     fn of(rows: &[&EvaluationUnit]) -> Self {
         let ends = |unit: &&EvaluationUnit| {
             let [low, high] = unit.interval.map_or([None; 2], |[low, high]| [Some(low), Some(high)]);
@@ -105,7 +105,7 @@ impl Axis {
         Self { low: low.asinh() - 0.2, high: high.asinh() + 0.2 }
     }
 
-    /// Place of a drop in pixels; what lies beyond the axis stands at its end.
+    /// Place of a drop in pixels; a drop beyond the axis is placed at its end.
     #[allow(clippy::cast_possible_truncation, reason = "a share of a width in pixels")]
     fn at(self, margins: f64) -> i32 {
         let share = (margins.asinh().clamp(self.low, self.high) - self.low) / (self.high - self.low);
@@ -267,7 +267,7 @@ fn in_margins(value: Number, margin: Number) -> f64 {
     value.0 / margin.0.max(f64::MIN_POSITIVE)
 }
 
-/// A name that loses its middle where it has no room: tasks of one family differ at their ends.
+/// A name; it loses its middle if there is not enough room, since tasks of one family differ at their ends.
 fn named(name: &str, room: usize) -> String {
     let shown = drawable(name, usize::MAX);
     let len = shown.chars().count();

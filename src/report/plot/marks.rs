@@ -1,5 +1,5 @@
-//! Marks of pictures, and the legends that name them. Two marks of a legend differ in shape, dashes or filling, so that colour
-//! is never all that tells them apart.
+//! Marks of pictures, and the legends that name them. Two marks of a legend differ in shape, dashes or filling, and not only in
+//! colour.
 
 use plotters::prelude::{Circle, Cross, PathElement, Polygon, Rectangle, TriangleMarker};
 use plotters::style::{Color, RGBColor};
@@ -285,7 +285,7 @@ pub(super) fn bar(
     area.draw(&Rectangle::new(corners, colour.stroke_width(2))).map_err(internal)
 }
 
-/// Places along a line at which its side's dot is drawn: about ten of them, at other places for each side.
+/// Places along a line at which the dot of its side is drawn: about ten, at different places for each side.
 pub(super) fn along<T: Copy>(
     points: &[T],
     across: impl Fn(&T) -> f64,

@@ -93,7 +93,7 @@ fn mark(area: &Area<'_>, map: &MonitorMap, culprit: &Culprit, frame: Frame) -> R
     heat::mark(area, frame.cell((row, map.layers.len()), (column, map.steps.len())))
 }
 
-/// A line behind the step from which on errors are no longer judged.
+/// Draws a line after the last step at which errors are judged.
 fn end_of_judging(area: &Area<'_>, map: &MonitorMap, horizon: u64, frame: Frame, words: &Writer) -> Result<()> {
     let Some(column) = map.steps.iter().rposition(|step| *step <= horizon) else { return Ok(()) };
     let [_, (right, _)] = frame.cell((0, 1), (column, map.steps.len()));
@@ -160,7 +160,7 @@ struct SideLine {
 }
 
 impl SideLine {
-    /// The pixel of a value; what lies beyond the axis stands at its edge.
+    /// The pixel of a value; a value beyond the axis is placed at its edge.
     fn at(&self, (place, len): (usize, usize), value: f64) -> (i32, i32) {
         let (low, high) = self.ends;
         let [(left, _), (right, _)] = self.frame.cell((0, 1), (place, len));

@@ -86,14 +86,14 @@ fn draw(area: &Area<'_>, name: &str, rule: &SampleRule, frame: Frame) -> Result<
     frame.draw(area)?;
     let ink = if rule.verdict >= Verdict::Fail { ALARM } else { INK };
     text(area, &drawable(name, 30), (24, frame.top + 10), 24, ink)?;
-    let [ours, theirs] = &rule.numbers;
-    let ends = ends::usual(ours.iter().chain(theirs).map(|number| number.0));
+    let [baseline, candidate] = &rule.numbers;
+    let ends = ends::usual(baseline.iter().chain(candidate).map(|number| number.0));
     let (low, high) = ends.unwrap_or((0.0, 1.0));
     if ends.is_some() {
         text(area, &format!("{} … {}", short(low), short(high)), (24, frame.top + 42), 22, FAINT)?;
     }
-    dots(area, ours, (frame, [low, high]), frame.top + 20, Side::Baseline)?;
-    dots(area, theirs, (frame, [low, high]), frame.top + 44, Side::Candidate)?;
+    dots(area, baseline, (frame, [low, high]), frame.top + 20, Side::Baseline)?;
+    dots(area, candidate, (frame, [low, high]), frame.top + 44, Side::Candidate)?;
     interval(area, rule, frame)
 }
 
@@ -102,7 +102,7 @@ fn dots(area: &Area<'_>, numbers: &[Number], (frame, range): (Frame, [f64; 2]), 
         if value.is_finite() {
             dot(area, side, (across(frame, range, *value), down), 7, colour_of_side(side))?;
         } else {
-            // What is no number has no place on the axis: it stands at its right end.
+            // NaN and infinity have no place on the axis and are drawn at its right end.
             let at = (frame.left + frame.wide - 12, down);
             area.draw(&Cross::new(at, 8, ALARM.stroke_width(4))).map_err(internal)?;
         }

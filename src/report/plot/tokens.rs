@@ -1,4 +1,4 @@
-//! `tokens.png`: differences of log-probabilities, answer by position; answers that are loud where others are not are marked.
+//! `tokens.png`: differences of log-probabilities, answer by position; answers that differ much more than others are marked.
 
 use minijinja::context;
 use plotters::prelude::Rectangle;
@@ -24,7 +24,7 @@ const LEFT: i32 = 340;
 const RIGHT: i32 = 60;
 /// Most answers and parts of a map that is drawn.
 const MOST: usize = 256;
-/// Times the noise that have the darkest colour.
+/// Multiple of the noise that has the darkest colour.
 const DARKEST: f64 = 20.0;
 
 /// Draws the worst unit that holds a map; `None` where none does.

@@ -292,7 +292,7 @@ fn runs<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend,
     Ok(())
 }
 
-/// The signs of [`super::marks::sign`] at points of a chart, smaller, as there are many.
+/// Draws the signs of verdicts at points of a chart, smaller than elsewhere, since there are many.
 fn signs<Y: Ranged<ValueType = f64>>(
     chart: &mut Chart<'_, '_, Y>,
     places: &[(f64, f64)],

@@ -1,18 +1,18 @@
-//! Meanings of values beside the tensors of a checkpoint, by the names that have them.
+//! Meanings of the values beside the tensors of a checkpoint, by their names.
 
 use crate::verdict::Severity;
 
-/// A meaning that values have, in order of the table below.
+/// A meaning of values, and the severity of a difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// Its word, which the texts spell out.
+    /// Key of the meaning in the texts.
     pub(super) word: &'static str,
     pub(super) severity: Severity,
-    /// Last parts of the names that have it.
+    /// Last parts of the names of values with this meaning.
     pub(super) names: &'static [&'static str],
 }
 
-/// Every meaning with the names that have it.
+/// All meanings; the first match counts.
 pub(super) const MEANINGS: [Meaning; 18] = [
     Meaning {
         word: "heads",
@@ -286,7 +286,7 @@ pub(super) const MEANINGS: [Meaning; 18] = [
     },
 ];
 
-/// Last parts of names that tell where, when, by whom or how a file was written or is run, and nothing about its numbers.
+/// Parts of names of values that describe the file, its origin or its execution, and do not influence numbers.
 pub(super) const NEUTRAL: [&str; 53] = [
     "_name_or_path",
     "name_or_path",
@@ -343,7 +343,7 @@ pub(super) const NEUTRAL: [&str; 53] = [
     "world_size",
 ];
 
-/// Words of names that tell a place, a time or the machine.
+/// Words in the last part of a name that mark a place, a time or a machine.
 pub(super) const NEUTRAL_WORDS: [&str; 15] = [
     "path", "dir", "file", "time", "date", "seconds", "host", "version", "rank", "world", "port", "pid", "device",
     "commit", "url",

@@ -6,7 +6,7 @@ use crate::policy::config::Device;
 pub(super) struct Pair {
     pub(super) npu: &'static str,
     pub(super) gpu: Option<&'static str>,
-    /// Meaning of an unset variable, without its spelling.
+    /// Meaning of an unset variable, in the normalised spelling.
     pub(super) default: &'static str,
     pub(super) kind: Kind,
 }
@@ -25,13 +25,13 @@ pub(super) enum Kind {
     Value,
     /// By their meaning on the same platform; not across platforms.
     OwnNames,
-    /// Known to NPUs alone.
+    /// Read on NPUs only.
     NpuOnly,
     /// Lists of devices.
     Devices,
 }
 
-/// The pairs msprobe's table means; its entry for PCIe names the RoCE variable by a slip.
+/// The pairs of msprobe's table, whose entry for PCIe names the RoCE variable by mistake.
 pub(super) const PAIRS: [Pair; 6] = [
     Pair { npu: "HCCL_DETERMINISTIC", gpu: Some("NCCL_DETERMINISTIC"), default: "false", kind: Kind::Value },
     Pair { npu: "HCCL_ALGO", gpu: Some("NCCL_ALGO"), default: "", kind: Kind::OwnNames },
@@ -44,7 +44,7 @@ pub(super) const PAIRS: [Pair; 6] = [
 /// A variable that changes numbers or the data a run sees.
 pub(super) struct Watched {
     pub(super) name: &'static str,
-    /// The platform that alone reads it.
+    /// The only platform that reads it; `None` for both.
     pub(super) device: Option<Device>,
     /// Meaning of an unset variable; `None` where it is not documented.
     pub(super) default: Option<&'static str>,

@@ -25,13 +25,13 @@ struct Applied<'a> {
 }
 
 impl<'a> Applied<'a> {
-    /// Whether it lies farther on the wrong side of its limit than `other`; limits of several selectors are compared by the
-    /// part of each that is used.
+    /// Whether it is worse than `other`: not met where `other` is, or farther on the wrong side of its limit. Different limits are
+    /// compared by the part of each that is used.
     fn is_worse(&self, other: &Self) -> bool {
         let (_, direction) = RuleKind::held(self.kind);
         let margin = |one: &Self| direction.margin(one.outcome.value, None, Some(one.outcome.limit));
         let by_margin = match (margin(self), margin(other)) {
-            (Some(own), Some(theirs)) => theirs.total_cmp(&own),
+            (Some(own), Some(others)) => others.total_cmp(&own),
             _ => direction.badness(self.outcome.value, other.outcome.value),
         };
         other.outcome.is_met.cmp(&self.outcome.is_met).then(by_margin).is_gt()
@@ -67,9 +67,9 @@ impl<'a> View<'a> {
         let found = || {
             let candidate = self.candidate_operation(operation)?;
             let baseline = self.input.baseline.operations.get(operation.pair.baseline()?)?;
-            let ours = baseline.leaves.get(leaf.pair.baseline()?).and_then(Leaf::record);
-            let theirs = candidate.leaves.get(leaf.pair.candidate()?).and_then(Leaf::record);
-            let dtype = dtype_of([ours.as_ref(), theirs.as_ref()])?;
+            let baseline_record = baseline.leaves.get(leaf.pair.baseline()?).and_then(Leaf::record);
+            let candidate_record = candidate.leaves.get(leaf.pair.candidate()?).and_then(Leaf::record);
+            let dtype = dtype_of([baseline_record.as_ref(), candidate_record.as_ref()])?;
             let direction = OpName::parse(candidate.name).direction;
             let (_, limit) = rule_of(&policy.dump, candidate.name, direction, Some(dtype))?;
             Some((limit, outcomes(limit, leaf.stats()?, leaf.closeness(), dtype)?))
@@ -113,7 +113,7 @@ impl<'a> View<'a> {
             .with("atol", absolute)
     }
 
-    /// Tensors that a limit could not be applied to.
+    /// The finding about tensors that a limit could not be applied to.
     pub(super) fn uncounted_finding(&self, uncounted: &Uncounted, policy: &Policy) -> Finding {
         let limit = policy.dump.limits.get(uncounted.rule);
         Finding::new(&rules::LIMIT_NEEDS_DATA, &uncounted.first)

@@ -11,9 +11,9 @@ use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 impl<'a> View<'a> {
-    /// Whether every operation without a partner is one of the baseline whose effect was seen: forward calls that the
-    /// candidate's kernels run as one, with others compared after them, and their backward calls. Everything that the
-    /// candidate ran was compared then.
+    /// Whether all operations without a partner are calls of the baseline that the candidate runs as one fused kernel: forward calls,
+    /// with compared operations after them that show their effect, and their backward calls. All operations of the candidate were
+    /// compared then.
     pub(super) fn is_fused(&self) -> bool {
         let of_baseline =
             |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);
@@ -33,9 +33,9 @@ impl<'a> View<'a> {
             && missing().count() < paired().count()
     }
 
-    /// Place of the first operation of an optimizer that only one side recorded: of a stretch without a partner that follows the
-    /// backward pass and lasts to the end, and updates trained tensors in place. Of an optimizer that updates all parameters with
-    /// one call (foreach, fused), tools record nothing.
+    /// Place of the first operation of an optimizer that only one side recorded; `usize::MAX` without one. It starts a stretch of
+    /// operations without a partner that follows the backward pass, lasts to the end, and updates trained tensors in place. Tools
+    /// record nothing of an optimizer that updates all parameters with one call (foreach, fused).
     fn start_of_optimizer(&self) -> usize {
         let operations = &self.input.comparison.operations;
         let paired = operations.iter().rposition(OperationComparison::is_paired).map_or(0, |last| last + 1);
@@ -61,8 +61,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them, and
-    /// where one side did not record its optimizer.
+    /// One finding per stretch of operations without a partner. It is a warning if nothing differs and one side fused operations, or
+    /// if one side did not record its optimizer.
     pub(super) fn missing_findings(&self, all_agrees: bool) -> Vec<Finding> {
         let severity = if all_agrees && self.is_fused() { Severity::Warn } else { rules::OPERATIONS_MISSING.severity };
         let optimizer = self.start_of_optimizer();
@@ -85,7 +85,9 @@ impl<'a> View<'a> {
                     .with("after", after)
                     .with("stack", std::mem::take(stack));
                 findings.push(match frameworks {
-                    Some([ours, theirs]) => finding.with("framework", ours).with("candidate_framework", theirs),
+                    Some([baseline, candidate]) => {
+                        finding.with("framework", baseline).with("candidate_framework", candidate)
+                    }
                     None => finding,
                 });
             }

@@ -12,7 +12,7 @@ use crate::result::outcome::{Note, RuleKind, RuleOutcome};
 use crate::verdict::Verdict;
 
 impl<'a> View<'a> {
-    /// Applies a preset to every tensor whose data was compared; those that it says nothing of are left out.
+    /// Outcomes of a preset for every tensor whose data was compared; tensors that it does not apply to are left out.
     pub(super) fn preset_outcomes(
         &self,
         preset: TensorPreset,

@@ -6,7 +6,7 @@ use crate::kind::TensorKind;
 use crate::result::number::Number;
 use crate::result::unit::ProfilePoint;
 
-/// Points of the divergence profile.
+/// Most points of the divergence profile.
 const MOST_POINTS: usize = 2000;
 
 impl View<'_> {

@@ -1,4 +1,4 @@
-//! Inputs: where their error comes from, and whether anything explains it.
+//! Inputs: the origin of their error, and whether something before explains it.
 
 use super::super::flow::LeafFlow;
 use super::super::item::{Item, is_input, item};
@@ -18,12 +18,12 @@ use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
 
 impl Walk<'_> {
-    /// The value's earlier appearance, if it had one.
+    /// State of the value at its earlier appearance; `None` if it was not seen before.
     pub(super) fn origin(&self, item: &Item<'_>) -> Option<Upstream> {
         item.keys().find_map(|key| self.values.get(&key)).copied()
     }
 
-    /// Error and loosest type that an input brings with it, from its origin or from everything before.
+    /// Error and loosest type that an input brings into its operation, from its origin or else from all values before.
     pub(super) fn arrived(&self, item: &Item<'_>, origin: Option<Upstream>) -> Upstream {
         let Some(measured) = item.measured() else { return Upstream::NOTHING };
         let loosest = match origin {
@@ -40,8 +40,8 @@ impl Walk<'_> {
         Upstream { error: size(measured, error), shown, identical: measured.is_equal, loosest, of_rounding }
     }
 
-    /// The error of elements that a norm off by δ stands for, where it is beyond rounding: an error of relative size ε that has
-    /// nothing to do with the values moves their norm by ε²/2.
+    /// The error of the elements that follows from the error of their norm, where that is beyond rounding: an error of relative size ε
+    /// that is independent of the values moves their norm by ε²/2.
     fn uncorrelated(&self, item: &Item<'_>, measured: &Measurement, loosest: Option<Dtype>) -> f64 {
         if !self.has(Refinement::CarriedError) || !is_of_statistics(item) || measured.error <= band(loosest).wrong {
             return 0.0;
@@ -52,7 +52,7 @@ impl Walk<'_> {
         (2.0 * (norm - of_recorder).clamp(0.0, 0.5)).sqrt()
     }
 
-    /// An input is suspected when nothing before it explains what it shows.
+    /// Judges an input: it is suspected if nothing before explains its difference.
     pub(super) fn judge_input(
         &self,
         item: &Item<'_>,
@@ -115,11 +115,11 @@ impl Walk<'_> {
         flow
     }
 
-    /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
+    /// Whether an input that was not seen before is a leaf, which no operation computed: a weight, a buffer, data.
     ///
-    /// Statistics do not show all that differs, so a view, a part or a product of a tensor that nothing dumped made may be the
-    /// first to show it. A parameter, and a value outside the graph of a training step, are leaves all the same. An activation
-    /// never is, nor a gradient: autograd adds gradients up, and tools do not record every operation.
+    /// Statistics do not show every difference, so a view, a part or a product of a leaf may be the first value to show it. A
+    /// parameter, and a value outside the graph of a training step, count as leaves. An activation and a gradient never do: autograd
+    /// adds gradients up, and tools do not record every operation.
     pub(super) fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, name: &OpName) -> bool {
         if item.kind == TensorKind::Parameter {
             return true;
@@ -161,8 +161,8 @@ impl Walk<'_> {
             && self.is_of_parameter(item)
     }
 
-    /// Error of a parameter that its statistics may hide: of its elements, as many as have a gradient below the gradients' own
-    /// error may have moved the other way, by twice an update each.
+    /// Error of a parameter that its statistics may hide: elements whose gradient is smaller than the error of the gradients may have
+    /// moved in the other direction, by twice an update each.
     pub(super) fn hidden_update(&self, item: &Item<'_>) -> f64 {
         if !self.has(Refinement::LinkedSteps) || !is_of_statistics(item) || self.context.earlier_gradients == 0.0 {
             return 0.0;
@@ -201,10 +201,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The distance that the extremes of parameters commonly moved since the step before: the learning rate where the
-    /// optimizer scales by the gradient's own size.
-    ///
-    /// And twice that distance relative to the parameters' root mean square.
+    /// The median distance that the extremes of parameters moved since the step before (it is the learning rate if the optimizer
+    /// scales by the gradient's own size), and the median of twice that distance relative to the parameter's root mean square.
     pub(super) fn common_movement(&self, unit: &UnitComparison) -> (f64, f64) {
         if self.context.parameters.is_empty() || !self.has(Refinement::LinkedSteps) {
             return (0.0, 0.0);

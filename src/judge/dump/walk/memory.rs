@@ -15,7 +15,7 @@ use crate::hash::of as hash_of;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 
-/// Errors this far beyond the band deserve a word even if no operation is suspected.
+/// Factor of the wrong limit above which an error is reported even if no operation is suspected.
 const ACCUMULATED: f64 = 8.0;
 
 impl Walk<'_> {
@@ -52,7 +52,8 @@ impl Walk<'_> {
                 error *= factor;
                 let by_scale = !self.is_by_elements(full_name, name.direction, item);
                 self.note_error(item, error, name, by_scale.then(|| band(loosest)));
-                // Terms that cancel down to their own roundings: whoever is given it sees its own error, not that of its terms.
+                // Terms cancel down to their own roundings here. An operation that reads the value sees its own error, and not
+                // the one relative to the terms.
                 let Band { noise, .. } = band(loosest);
                 let unit = loosest.map_or(0.0, Dtype::unit_roundoff);
                 let is_cancelled = factor <= AMPLIFICATION * received.error.clamp(unit, noise.max(unit));
@@ -61,7 +62,7 @@ impl Walk<'_> {
                 error = flips.map_or(error, |flips| error.max(flips.carried));
             }
             let shown = error;
-            // What is made of roundings has as few digits in common as they have, which is all that it shows.
+            // A value made of roundings shows its whole error already, so that no hidden error is added.
             if !is_given && self.carries(item) && !of_rounding {
                 error = error.max(received.error);
             }
@@ -94,7 +95,7 @@ impl Walk<'_> {
         self.remember_inside(name, full_name, inside);
     }
 
-    /// Notes what was seen of a value, for whoever is given it later.
+    /// Notes the state of a value, for later operations that read it.
     fn note_values(&mut self, item: &Item<'_>, seen: Upstream) {
         for key in item.keys() {
             let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
@@ -104,7 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the error of an output for the unit's sums; without a band it is judged by other limits.
+    /// Notes the error of an output for the totals of the unit; `band` is `None` for a value that other limits judge.
     pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, band: Option<Band>) {
         self.largest_error = self.largest_error.max(error);
         let is_forward = name.direction == Some(Direction::Forward);
@@ -120,8 +121,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether what was recorded of an input is not what the operation read: memory that nobody wrote yet, or what the
-    /// operation itself left there.
+    /// Whether the record of an input is not what the operation read: it shows memory that was not written yet, or the result that
+    /// the operation itself left there.
     pub(super) fn is_unread(
         &self,
         item: &Item<'_>,
@@ -135,14 +136,14 @@ impl Walk<'_> {
                 || is_recorded_after(item, items, name))
     }
 
-    /// Whether an output carries what the operation received: recorded extremes agree while elements differ, and the scale
-    /// of a mask hides every error.
+    /// Whether a value may carry received error that its own record hides: recorded extremes may agree while elements differ, and the
+    /// scale of a mask hides every error.
     pub(super) fn carries(&self, item: &Item<'_>) -> bool {
         self.has(Refinement::CarriedError) && is_of_statistics(item)
             || self.has(Refinement::MaskedScale) && terms::is_masked(item)
     }
 
-    /// An error made inside a module is the module's too, and that of every module around it.
+    /// Adds an error made inside a module to the module and to every module around it.
     pub(super) fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Upstream) {
         let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
         let own = module_path(&name.base);

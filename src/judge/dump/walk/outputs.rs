@@ -17,8 +17,8 @@ use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
 
-/// Whether a part of an output is wrong while its extremes agree, and all that records show of its inputs does. An error that
-/// the statistics of the inputs hide lies in all elements, and moves the extremes as well.
+/// Whether only a part of an output is wrong: mean and norm are off, while its extremes and the records of its inputs agree. An error
+/// that the statistics of the inputs hide lies in all elements and would move the extremes as well.
 fn is_partial(item: &Item<'_>, inputs: &Upstream, limits: Band) -> bool {
     is_of_statistics(item)
         && inputs.shown <= limits.noise
@@ -26,7 +26,7 @@ fn is_partial(item: &Item<'_>, inputs: &Upstream, limits: Band) -> bool {
         && of_extremes(item).is_some_and(|extremes| extremes <= limits.noise)
 }
 
-/// The limit of mean and norm of 8-bit values, by their roundings and the inputs' own sums, where they are off by more.
+/// The limit of mean and norm of 8-bit values, by their roundings and the error of the inputs, if it is exceeded; `None` otherwise.
 fn beyond_sums(item: &Item<'_>, inputs: &Upstream) -> Option<f64> {
     let [baseline, _] = item.records();
     let limit = wrong_sums(item.dtype(), baseline?.elements()).filter(|_| is_of_statistics(item))?;
@@ -39,7 +39,7 @@ fn of_extremes(item: &Item<'_>) -> Option<f64> {
 }
 
 impl Walk<'_> {
-    /// An output is suspected when it shows more than noise and what the operation received.
+    /// Judges an output: it is suspected if its error exceeds noise and the error that the operation received.
     pub(super) fn judge_output(
         &self,
         item: &Item<'_>,
@@ -89,7 +89,7 @@ impl Walk<'_> {
         flow
     }
 
-    /// An error without what a quotient of roundings explains of mean and norm; extremes it does not explain.
+    /// The error without the part of mean and norm that quotients of roundings explain; they do not explain extremes.
     fn beyond_quotients(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName, error: f64) -> f64 {
         let explained = quotients::explained(item, items, self.before.error, name);
         if explained == 0.0 || !is_of_statistics(item) {
@@ -98,20 +98,19 @@ impl Walk<'_> {
         of_extremes(item).unwrap_or(0.0).max(of_all_elements(item) - explained).min(error)
     }
 
-    /// The factor of an error that is relative to terms which cancel.
+    /// The factor that makes an error relative to the terms of a sum that cancel; 1 where nothing cancels.
     pub(super) fn cancelling(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
         if self.has(Refinement::SummedTerms) { self.arriving.cancelling(item, items, name) } else { 1.0 }
     }
 
-    /// Error that equal statistics may hide: elements of a narrow type that lie one place apart, which an operation may
-    /// amplify.
+    /// Error that equal statistics may hide: elements of a narrow type that differ by one rounding, which an operation may amplify.
     pub(super) fn hidden(&self, item: &Item<'_>, loosest: Option<Dtype>) -> f64 {
         let unit = loosest.map_or(0.0, Dtype::unit_roundoff);
         if self.has(Refinement::CarriedError) && is_of_statistics(item) { AMPLIFICATION * 2.0 * unit } else { 0.0 }
     }
 
-    /// The error that more than one element shows. After an update single elements of a parameter may have moved the other way:
-    /// where one extreme is off by no more than that brings, and the other statistics are not, one element is.
+    /// The error that more than one element shows. After an update single elements of a parameter may have moved in the other
+    /// direction: if one extreme is off by no more than that explains, and the other statistics agree, it is a single element.
     pub(super) fn error_of_many(&self, item: &Item<'_>, measured: &Measurement) -> f64 {
         if self.moved_share == 0.0 || !is_of_statistics(item) || measured.error > AMPLIFICATION * self.moved_share {
             return measured.error;
@@ -122,7 +121,8 @@ impl Walk<'_> {
         other_extreme.max(of_all_elements(item)).min(measured.error)
     }
 
-    /// Whether single elements are off that the operation did not receive so. Gradients jump where elements tie.
+    /// Whether single elements of an output are off that were not off in the inputs. Gradients are left out, because they jump where
+    /// elements tie.
     pub(super) fn is_outlier(
         &self,
         item: &Item<'_>,

@@ -1,4 +1,4 @@
-//! A loss that stays at the logarithm of the number of classes: that of a guess.
+//! A loss that stays at the logarithm of the number of classes, which is the loss of a guess.
 
 use super::curve::Curve;
 use crate::compare::run::course::step_of;
@@ -6,9 +6,10 @@ use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::median::median;
 
-/// Points from which on every run has left its start.
+/// Least number of points: a run that learns has left its start by then.
 const LEAST: usize = 50;
-/// Distance, as a share, and in steps from one value to the next over the root of their number.
+/// Largest distance from the loss of a guess: `SHARE` of that loss, or `STEPS` times the typical step between neighbouring values
+/// over the root of their number.
 const SHARE: f64 = 0.01;
 const STEPS: f64 = 3.0;
 

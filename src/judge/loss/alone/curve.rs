@@ -1,4 +1,4 @@
-//! A curve of one run, as the rules see it that need no other.
+//! A curve of one run, as the rules about a single curve see it.
 
 use std::borrow::Cow;
 
@@ -12,23 +12,22 @@ use crate::read::metric;
 pub(in crate::judge::loss) struct Curve<'a> {
     /// Canonical name of the metric.
     pub(super) metric: &'a str,
-    /// Role that its name gives it.
+    /// Role that follows from its name.
     pub(super) role: Role,
     /// Whether its run is one of reinforcement learning.
     pub(super) is_rl: bool,
     /// Whether its run trains two networks against each other.
     pub(super) is_adversarial: bool,
-    /// Its points.
     series: &'a Series,
-    /// Remarks on its file.
+    /// Notes of the reader about its file.
     pub(super) notes: &'a [Note],
-    /// Ranks whose values were equal to the last bit, and the steps that several of them logged.
+    /// Number of ranks whose values were equal to the last bit, and number of steps that several of them logged.
     pub(super) equal_ranks: (u64, u64),
     /// Settings that its log declares.
     pub(super) declared: &'a Declared,
 }
 
-/// Facts about a run that its curves have in common.
+/// Facts about a run that all its curves share.
 #[derive(Clone, Copy)]
 pub(in crate::judge::loss) struct OfRun<'a> {
     /// Whether it is one of reinforcement learning.
@@ -74,7 +73,7 @@ impl<'a> Curve<'a> {
         finite(self.values())
     }
 
-    /// Whether it is a loss that training brings down.
+    /// Whether it is a loss that training should reduce.
     pub(super) fn is_loss(&self) -> bool {
         self.role == Role::Loss && !self.is_rl && !self.is_adversarial
     }

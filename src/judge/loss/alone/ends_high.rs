@@ -1,7 +1,7 @@
 //! A loss that ends far above its lowest stretch.
 //!
-//! Left alone: early stopping and harder data (a quarter higher), a spike, a task that was learned to nearly nothing, losses
-//! of networks that train against each other. One that ends above twice its start has a code of its own.
+//! Not reported: early stopping and harder data (a quarter higher), a single spike, a loss that fell to nearly 0, and losses of
+//! networks that train against each other. A loss that ends above twice its start has a code of its own.
 
 use super::curve::Curve;
 use crate::compare::run::course::end_of;
@@ -9,14 +9,15 @@ use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::verdict::Severity;
 
-/// Points from which on a curve has an end.
+/// Least number of points of a curve whose end is judged.
 const LEAST: usize = 20;
-/// The end over the lowest stretch that warns, and that fails.
+/// Ratio of the end to the lowest stretch that warns, and that fails.
 const WARNS: f64 = 1.5;
 const FAILS: f64 = 2.0;
 /// Share of the curve in which the lowest stretch lies.
 const WITHIN: f64 = 0.75;
-/// Steps from one value to the next, and share of the start, that the end lies above at least.
+/// Least rise of the end above the lowest stretch: `STEPS` times the typical step between neighbouring values, and `OF_START` of
+/// the start.
 const STEPS: f64 = 3.0;
 const OF_START: f64 = 0.05;
 

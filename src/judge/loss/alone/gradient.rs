@@ -1,13 +1,14 @@
 //! The gradient norm of one run: not finite, 0, or always the same.
 //!
-//! A step that was skipped is left out: its norm is infinite by design. A batch without labels has no gradient.
+//! Skipped steps are left out, because their norm is infinite by design. A few zeros are allowed, because a batch without labels
+//! has no gradient.
 
 use super::curve::Curve;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
 
-/// Steps, and their share, from which on nothing is learned.
+/// Least number of steps without a usable gradient, and their least share of all steps.
 const LEAST: usize = 5;
 const SHARE: f64 = 0.1;
 
@@ -36,13 +37,13 @@ fn is_share(count: usize, of: usize, share: f64) -> bool {
     count as f64 >= share * of as f64
 }
 
-/// Whether a 0 of it may be a small number.
+/// Whether a printed 0 of the curve may be a small number that was rounded.
 pub(super) fn is_rounded(curve: &Curve<'_>) -> bool {
     use crate::read::curve::Note;
     curve.notes.iter().any(|note| matches!(note, Note::RoundedZeros(metric) if metric == curve.metric))
 }
 
-/// The value that it always has.
+/// The value of a norm that never changes; `None` for any other.
 fn constant(curve: &Curve<'_>) -> Option<f64> {
     let first = curve.values().first().filter(|_| curve.len() >= LEAST)?;
     let is_same = |value: &f64| value.to_bits() == first.to_bits();

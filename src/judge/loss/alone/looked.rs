@@ -1,4 +1,4 @@
-//! Invariants that the curves of one run were held by.
+//! State of the invariants that the curves of one run were checked for.
 
 use super::curve::{Curve, OfRun};
 use super::{gradient, ranks, throughput};
@@ -14,10 +14,10 @@ use crate::result::finding::Finding;
 use crate::result::run::{Invariant, Looked};
 use crate::verdict::Severity;
 
-/// Points from which on a curve shows anything.
+/// Least number of points of a curve that is checked.
 const LEAST: usize = 5;
 
-/// Codes that break an invariant of curves.
+/// Rules whose findings break an invariant, by invariant.
 const LEARNING_RATE: [&Rule; 2] = [&code::LEARNING_RATE_ZERO, &code::LEARNING_RATE_SCHEDULE];
 const GRADIENT: [&Rule; 3] = [&code::GRADIENT_NON_FINITE, &code::GRADIENT_ZERO, &code::NON_FINITE];
 const CURVE: [&Rule; 7] = [
@@ -31,7 +31,7 @@ const CURVE: [&Rule; 7] = [
 ];
 const UPDATES: [&Rule; 2] = [&code::UPDATES_SKIPPED, &code::UPDATES_OVERFLOWED];
 
-/// The state of every invariant that curves show, of a run that was judged.
+/// The state of every invariant that the curves of a judged run show.
 ///
 /// # Errors
 /// Errors of the disk, where points lie there.

@@ -5,9 +5,9 @@ use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
 
-/// Evaluations from which on a rise is one.
+/// Least number of evaluations.
 const LEAST: usize = 5;
-/// The end over the minimum.
+/// Ratio of the last value to the minimum that is reported.
 const RISE: f64 = 1.2;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {

@@ -1,11 +1,11 @@
-//! A loss that repeats itself to the last bit: nothing is learned from the batches that come again.
+//! A loss that repeats a sequence of values to the last bit: the same batches come again, and nothing is learned from them.
 
 use super::curve::Curve;
 use crate::compare::run::course::period_of;
 use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 
-/// Values below which a repeat says little.
+/// Least number of values; in fewer a repetition may be chance.
 const LEAST: usize = 12;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
@@ -13,7 +13,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
         return;
     }
     let values = curve.values();
-    // One that stands has the period 1, and a code of its own.
+    // A constant loss has period 1, and a code of its own.
     let period = period_of(values).filter(|period| (2..=values.len() / 3).contains(period));
     let Some(period) = period.filter(|_| values.iter().all(|value| value.is_finite())) else { return };
     results.say(&code::PERIODIC, |finding| finding.with("period", period).with("count", values.len()));

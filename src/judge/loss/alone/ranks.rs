@@ -5,7 +5,7 @@ use crate::judge::loss::rule_results::RuleResults;
 use crate::judge::run::rules::SAME_DATA;
 use crate::verdict::CheckId;
 
-/// Steps from which on no chance makes all ranks equal to the last bit.
+/// Least number of steps at which all ranks are equal to the last bit, so that chance is excluded.
 const LEAST: u64 = 10;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
@@ -17,7 +17,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Whether a loss is that of one rank by its name; the reduced one is equal on all ranks.
+/// Whether a metric is, by its name, the loss of one rank before the reduction; the reduced loss is equal on all ranks anyway.
 pub(super) fn is_before_reduction(metric: &str) -> bool {
     let lower = metric.to_ascii_lowercase();
     let has = |word: &str| lower.split(|sign: char| !sign.is_ascii_alphanumeric()).any(|part| part == word);

@@ -1,4 +1,4 @@
-//! The learning rate of one run: 0 at every step, or standing where a decay is declared.
+//! The learning rate of one run: 0 at every step, or constant although a decay is declared.
 //!
 //! A schedule may begin and end at 0, and a small number is printed as `0.0000` where a log has few decimals.
 
@@ -9,12 +9,13 @@ use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
 use crate::read::curve::Note;
 
+/// Least number of values.
 const LEAST: usize = 5;
-/// Share of the declared steps from which on a decay shows.
+/// Least share of the declared steps that a run must have covered, so that a decay would show.
 const COVERED: f64 = 0.6;
-/// A rate that differs by less, relative, stands.
+/// Relative difference up to which a rate counts as constant.
 const STANDS: f64 = 1e-6;
-/// Units of the last printed digit that a rate has, so that its decay would show.
+/// Least size of a rate, in units of its last printed digit, so that a decay would show.
 const UNITS: f64 = 20.0;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
@@ -34,7 +35,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
 }
 
-/// The declared decay, the rate that stands all the same, and the last step.
+/// The declared decay, the rate that stays constant in spite of it, and the last step.
 #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
 fn stands<'c>(curve: &Curve<'c>) -> Option<(&'c str, f64, u64)> {
     let decay = curve.declared.decay.as_deref()?;

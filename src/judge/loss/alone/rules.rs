@@ -1,12 +1,12 @@
-//! The rules of one curve, in the order in which they speak.
+//! The rules about a single curve, in the order in which they are applied.
 
 use super::curve::Curve;
 use crate::judge::loss::rule_results::RuleResults;
 
-/// A rule of one curve, which says at most one thing.
+/// A rule about a single curve, which adds at most one finding.
 type Judge = fn(&Curve<'_>, &mut RuleResults);
 
-/// All rules of one curve, in the order in which they speak.
+/// All rules about a single curve. Their order matters: a rule may look at the findings of earlier ones.
 const JUDGES: [Judge; 8] = [
     super::gradient::judge,
     super::rate::judge,

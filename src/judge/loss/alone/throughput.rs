@@ -1,4 +1,5 @@
-//! A throughput that collapses: the last quarter takes more than three times as long. Dips at evaluations are none.
+//! A throughput that collapses: the last quarter takes more than three times as long per step. Short dips at evaluations do not
+//! count.
 
 use super::curve::Curve;
 use crate::compare::run::course::last_quarter;
@@ -6,9 +7,9 @@ use crate::judge::loss::code;
 use crate::judge::loss::rule_results::RuleResults;
 use crate::kind::Role;
 
-/// Points from which on quarters tell.
+/// Least number of points, so that a quarter of them is meaningful.
 pub(super) const LEAST: usize = 12;
-/// Share of the first half's median.
+/// Share of the first half's median below which a throughput has collapsed.
 const COLLAPSED: f64 = 1.0 / 3.0;
 
 pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
@@ -22,7 +23,7 @@ pub(super) fn judge(curve: &Curve<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Whether it is a throughput, or the time of a step; other times add up.
+/// Whether a curve is a throughput or the time of a step; other times may be sums over the run.
 pub(super) fn is_speed(curve: &Curve<'_>) -> bool {
     let of_step = ["per_iteration", "per_step", "step_time", "iter_time", "iteration_time", "time_per"];
     curve.role == Role::Throughput || curve.role == Role::Time && of_step.iter().any(|name| curve.metric.contains(name))

@@ -1,25 +1,25 @@
-//! Room for two healthy runs that part along their paths.
+//! Additional room in the limits for two healthy runs of which one is later than the other.
 //!
-//! Sampled answers teach one run a little more at a step than the other, and what follows is sampled from what was learned: runs
-//! part for good, by more than the scatter of single steps shows. They are then at the same places at other steps. How much
-//! that moves a metric is its own slope times the steps that one run may be late, so that a metric that stands has no such
-//! room. `docs/rl.md` says where the shares come from.
+//! Sampled answers teach one run a little more at a step than the other, and the next answers are sampled from what was learned.
+//! So healthy runs diverge for good, by more than the scatter of single steps shows: they reach the same places at different
+//! steps. The effect on a metric is its own slope times the number of steps that one run may be late, so a metric that does not
+//! change gets no such room. `docs/rl.md` says where the shares come from.
 
 use std::ops::Range;
 
 use super::trend::Window;
 use crate::judge::loss::limits::Limits;
 
-/// Share of the steps so far by which a healthy run is late or early: the limits that warn hold the first, those that fail the
-/// second.
+/// Share of the steps so far by which a healthy run may be late or early: the first one widens limits that warn, the second one
+/// those that fail.
 pub(super) const LATE: (f64, f64) = (0.15, 0.25);
 
-/// Room of both limits, warning and failing.
+/// Additional room of the warning limit and of the failing limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rooms {
-    /// Amounts that are added.
+    /// Amounts that are added to the limits.
     pub plus: (f64, f64),
-    /// Factors, before that.
+    /// Factors that the limits are multiplied by before that.
     pub times: (f64, f64),
 }
 
@@ -27,26 +27,26 @@ impl Rooms {
     /// No room.
     pub const NONE: Self = Self { plus: (0.0, 0.0), times: (1.0, 1.0) };
 
-    /// The room in parts of `scale`.
+    /// The room for values that are divided by `scale`.
     #[must_use]
     pub fn over(self, scale: f64) -> Self {
         Self { plus: (self.plus.0 / scale, self.plus.1 / scale), ..self }
     }
 
-    /// The room of a warning for both limits, where other metrics say that it is no delay.
+    /// The room of the warning limit for both limits, for runs whose other metrics show that it is no delay.
     #[must_use]
     pub(super) fn agreed(self) -> Self {
         Self { plus: (self.plus.0, self.plus.0), times: (self.times.0, self.times.0) }
     }
 
-    /// The limits with this room.
+    /// The limits, widened by this room.
     pub fn widen(self, limits: Limits) -> Limits {
         let of = |limit: Option<f64>, times: f64, plus: f64| limit.map(|limit| limit * times + plus);
         Limits { warn: of(limits.warn, self.times.0, self.plus.0), fail: of(limits.fail, self.times.1, self.plus.1) }
     }
 }
 
-/// A value with the room of its limits.
+/// A measured value, with the room that its limits get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Widened {
     /// The value.
@@ -61,12 +61,12 @@ impl From<f64> for Widened {
     }
 }
 
-/// Room of a level, averaged over some of the windows.
+/// Room for the limits of a level, averaged over the windows in the range `some`.
 pub fn level_rooms(windows: &[Window], some: Range<usize>) -> Rooms {
     Rooms { plus: rooms(windows, some, |value| value), ..Rooms::NONE }
 }
 
-/// Room of a ratio, averaged over some of the windows; values below `floor` count as that.
+/// Room for the limits of a ratio, averaged over the windows in the range `some`; values below `floor` count as `floor`.
 pub(super) fn ratio_rooms(windows: &[Window], some: Range<usize>, floor: f64) -> Rooms {
     let (warn, fail) = rooms(windows, some, |value| value.max(floor).ln());
     Rooms { times: (warn.exp(), fail.exp()), ..Rooms::NONE }
@@ -77,12 +77,12 @@ fn rooms(windows: &[Window], some: Range<usize>, of: impl Fn(f64) -> f64) -> (f6
     let candidate: Vec<f64> = windows.iter().map(|window| of(window.candidate)).collect();
     let of = |share: f64| of_both(climb(&baseline, some.clone(), share), climb(&candidate, some.clone(), share));
     let (warn, fail) = (of(LATE.0), of(LATE.1));
-    // What turned within the longer stretch was not on its way.
+    // A path that turned within the longer stretch was not rising or falling all along.
     (warn.min(fail), fail)
 }
 
-/// Of the values that two windows in a row both reach, the one that is farthest `beyond` its room; that of a single window where
-/// there is one.
+/// The value that is farthest `beyond` its room, among the values that two windows in a row both reach; that of the only window if
+/// there is just one.
 pub fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f64) -> Widened {
     let values: Vec<Widened> = values.collect();
     let least = |pair: &[Widened]| pair.iter().copied().min_by(|a, b| beyond(a).total_cmp(&beyond(b)));
@@ -90,14 +90,14 @@ pub fn in_a_row(values: impl Iterator<Item = Widened>, beyond: fn(&Widened) -> f
     pairs.max_by(|a, b| beyond(a).total_cmp(&beyond(b))).unwrap_or_else(|| 0.0.into())
 }
 
-/// Room that the climbs of both sides leave: their mean, and no more than the baseline's. A candidate that stands is not late,
-/// and one that climbs more steeply gets no more room for it.
+/// Room that follows from the changes of both sides: their mean, but no more than the baseline's change. A candidate that does not
+/// change is not late, and one that changes faster gets no more room for that.
 fn of_both(baseline: f64, candidate: f64) -> f64 {
     let size = baseline.abs();
     f64::midpoint(size, candidate * baseline.signum()).min(size).max(0.0)
 }
 
-/// Change of a path within the last share of the steps so far, averaged over some of its windows.
+/// Change of a path within the last `share` of the steps so far, averaged over the windows in the range `some`.
 fn climb(path: &[f64], some: Range<usize>, share: f64) -> f64 {
     let changes = path.iter().enumerate().take(some.end).skip(some.start);
     let (mut count, mut sum) = (0_u32, 0.0);
@@ -108,7 +108,8 @@ fn climb(path: &[f64], some: Range<usize>, share: f64) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// The path where it was a share of the steps before the middle of a window: the straight line between the middles of windows.
+/// Value of the path a `share` of the steps so far before the middle of window `nth`, interpolated linearly between the middles of
+/// windows.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

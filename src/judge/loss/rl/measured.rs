@@ -1,12 +1,12 @@
-//! A rule of a trend, as measured.
+//! A rule about a trend with its measured value.
 
 use crate::judge::loss::limits::Limits;
 use crate::judge::rule::Rule;
 
-/// Shorter curves have no trend to judge.
+/// Least number of steps of a curve with a trend to judge.
 pub const TREND_FROM: usize = 20;
 
-/// A rule as measured.
+/// A rule with its measured value and its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct TrendMeasure {
     /// Stable name of the rule.
@@ -17,10 +17,10 @@ pub struct TrendMeasure {
     pub value: f64,
     /// Its limits.
     pub limits: Limits,
-    /// Its limits where other metrics of the run say that it is on another way, and not late; `None` where that makes no
+    /// Its limits if other metrics show that the run took another path and is not just late; `None` where that makes no
     /// difference.
     pub agreed: Option<Limits>,
-    /// Last step of the window that it was taken from, where it is one.
+    /// Last step of the window that the value comes from; `None` where it comes from no single window.
     pub step: Option<u64>,
     /// Whether recorded repeats replace the limits.
     pub is_noisy: bool,

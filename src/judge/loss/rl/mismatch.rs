@@ -18,10 +18,10 @@ const LEVELS: [(&str, Limits); 8] = [
     ("sampling_logp_difference/mean", Limits::new(0.05, 0.1)),
     ("log_ppl_abs_diff", Limits::new(0.05, 0.1)),
 ];
-/// Distances below these are the rounding of two engines: of differences, and of what is 1 where they agree.
+/// Distances below which two engines differ by rounding only: of metrics that are 0 where the engines agree, and of those that are 1.
 const FLOORS: (f64, f64) = (2e-4, 1e-4);
 
-/// Whether two engines that agree give 1 rather than 0.
+/// Whether a metric is 1 rather than 0 for two engines that agree.
 fn is_one_where_equal(metric: &str) -> bool {
     let last = metric.rsplit('/').find(|part| !matches!(*part, "mean" | "avg")).unwrap_or(metric);
     let mut words = last.split('_');
@@ -40,7 +40,8 @@ pub(super) fn limits(metric: &str) -> Option<Limits> {
     LEVELS.iter().find(|(name, _)| metric.ends_with(name)).map(|(_, limits)| *limits)
 }
 
-/// The largest distance of a window of each side from the ideal, and the last step of the candidate's.
+/// The largest distance from the ideal of a window of the baseline and of the candidate, and the last step of that window of the
+/// candidate.
 fn worst(metric: &str, trend: &Trend) -> (f64, f64, Option<u64>) {
     let windows = trend.windows_of(distance(metric));
     let baseline = windows.iter().map(|window| window.baseline.abs()).fold(0.0, f64::max);
@@ -49,7 +50,7 @@ fn worst(metric: &str, trend: &Trend) -> (f64, f64, Option<u64>) {
     (baseline, largest.map_or(0.0, |largest| largest.0), largest.map(|largest| largest.1))
 }
 
-/// The level in the worst window. A baseline beyond the limits leaves none to a candidate under twice it.
+/// The level in the worst window. A limit that the baseline itself exceeds does not apply to a candidate below twice the baseline.
 pub(super) fn level(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
     let own = limits(metric)?;
     let (baseline, candidate, step) = worst(metric, trend);

@@ -10,20 +10,21 @@ use crate::judge::rule::Rule;
 use crate::kind::Role;
 use crate::median::median;
 
-/// Rewards that are rarely more than 0 come by chance: where a run has ten of them, another has none once in e^10 times.
+/// Number of rewards above which their absence is no chance: rare rewards follow a Poisson distribution, by which a run that expects
+/// ten of them has none once in e^10 times.
 const CHANCE: f64 = 9.0;
 
-/// Room that is added to the limits of a rule, for what the length of the run leaves uncertain.
+/// Room that is added to the limits of a rule for the uncertainty that follows from the length of the run.
 #[derive(Clone, Copy, Debug)]
 enum Room {
     None,
-    /// So many standard errors of the tail, in parts of the reward's scale.
+    /// This many standard errors of the tail, in parts of the reward's scale.
     Errors(f64),
-    /// So many standard errors of a window.
+    /// This many standard errors of a window.
     WindowErrors(f64),
-    /// So many, over the square root of the number of steps.
+    /// This number, divided by the square root of the number of steps.
     OverRoot(f64),
-    /// So many standard errors of the difference of two shares of steps, both as large as that of zeros on either side.
+    /// This many standard errors of the difference of two shares of steps, each as large as the share of zeros on both sides.
     ZeroShares(f64),
 }
 
@@ -38,12 +39,12 @@ struct TrendRule {
     read: Read,
 }
 
-/// A rule's way to its value.
+/// The function that measures the value of a rule.
 #[derive(Clone, Copy)]
 enum Read {
-    /// A value whose limits do not depend on the pace of a run.
+    /// A value whose limits do not depend on a delay of the run.
     Value(fn(&Trend) -> f64),
-    /// A value with the room that a delay leaves its limits.
+    /// A value, with the room that a delay gives its limits.
     Widened(fn(&Trend) -> Widened),
 }
 
@@ -57,7 +58,7 @@ const fn rule(
     TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, read: Read::Value(value) }
 }
 
-/// A rule that holds the delay of a healthy run.
+/// A rule whose limits allow the delay of a healthy run.
 const fn path(
     name: &'static str,
     roles: &'static [Role],
@@ -72,10 +73,10 @@ const fn only_warn(warn: f64) -> Limits {
     Limits { warn: Some(warn), fail: None }
 }
 
-/// Losses beside the policy's: positive, and judged by where they end.
+/// Losses other than that of the policy: they are positive, and judged by the level at which they end.
 const SIDE_LOSSES: &[Role] = &[Role::ValueLoss, Role::AuxiliaryLoss, Role::EvalLoss];
 
-/// All rules that one function of the trend measures. `docs/rl.md` has the formulas and where the limits come from.
+/// All rules that a function of the trend measures. `docs/rl.md` has the formulas and the sources of the limits.
 const RULES: [TrendRule; 16] = [
     rule("reward_dead", &[Role::Reward], &code::RL_REWARD_DEAD, Limits::new(0.0, CHANCE), dead),
     TrendRule {
@@ -203,7 +204,8 @@ fn dead(trend: &Trend) -> f64 {
     trend.baseline.iter().filter(differs).count() as f64
 }
 
-/// Size of a reward: how far it rises, or how large it is; the candidate's where the baseline is 0 throughout.
+/// Scale of a reward: its range over the windows or its median magnitude, whichever is larger. The candidate's is used if the
+/// baseline is 0 throughout.
 fn scale(trend: &Trend) -> f64 {
     let windows = trend.windows();
     let of = |side: fn(&Window) -> f64| {
@@ -235,7 +237,7 @@ fn tail_level(trend: &Trend, apart: f64) -> Widened {
     Widened { value: positive(apart / scale), rooms: rooms.over(scale) }
 }
 
-/// The value, or 0 where it is below; what is no number stays so, and fails.
+/// The value, or 0 where it is negative; NaN stays NaN, and fails.
 fn positive(value: f64) -> f64 {
     if value <= 0.0 { 0.0 } else { value }
 }
@@ -247,14 +249,14 @@ fn reward_windows(trend: &Trend) -> Widened {
     Widened { value: positive(worst.value / scale), rooms: worst.rooms.over(scale) }
 }
 
-/// The largest difference beyond its room that two windows in a row both reach; that of a single window where there is one.
+/// The difference farthest beyond its room that two windows in a row both reach; that of the only window if there is just one.
 fn levels_in_a_row(windows: &[Window], apart: fn(&Window) -> f64) -> Widened {
     let of =
         |(nth, window): (usize, &Window)| Widened { value: apart(window), rooms: level_rooms(windows, nth..nth + 1) };
     in_a_row(windows.iter().enumerate().map(of), |widened| widened.value - widened.rooms.plus.0)
 }
 
-/// Shortfall of the last third, in parts of the baseline's.
+/// Shortfall of the candidate over the last third, in parts of the baseline's mean there.
 fn shortfall(trend: &Trend) -> f64 {
     let last = |values: &[f64]| mean(values.iter().skip(values.len() - values.len().div_ceil(3)).copied());
     let (baseline, candidate) = (last(&trend.baseline), last(&trend.candidate));
@@ -262,8 +264,8 @@ fn shortfall(trend: &Trend) -> f64 {
     positive(worse / baseline.abs().max(f64::MIN_POSITIVE))
 }
 
-/// Ratio of where both sides end, by magnitude and either way. Values below `least`, or below 2 % of the baseline's largest
-/// window, count as that.
+/// Ratio of the magnitudes at which both sides end, at least 1. Values below `least`, or below 2 % of the baseline's largest window,
+/// count as that bound.
 fn tail_ratio(trend: &Trend, least: f64) -> Widened {
     let windows = trend.windows_of(f64::abs);
     let floor = floor(&windows, least);
@@ -280,12 +282,12 @@ fn either_way(a: f64, b: f64) -> f64 {
     (a / b).max(b / a)
 }
 
-/// Baseline over candidate, in two windows in a row.
+/// Ratio of baseline to candidate that two windows in a row both reach.
 fn entropy_low(trend: &Trend) -> Widened {
     entropy(trend, |baseline, candidate| baseline / candidate)
 }
 
-/// Candidate over baseline, in two windows in a row.
+/// Ratio of candidate to baseline that two windows in a row both reach.
 fn entropy_high(trend: &Trend) -> Widened {
     entropy(trend, |baseline, candidate| candidate / baseline)
 }
@@ -300,7 +302,7 @@ fn entropy(trend: &Trend, ratio: fn(f64, f64) -> f64) -> Widened {
     in_a_row(windows.iter().enumerate().map(of), |widened| widened.value / widened.rooms.times.0)
 }
 
-/// The largest ratio of a window; an answer has one token at least.
+/// The largest ratio of a window, either way. Lengths count as at least one token.
 fn length_ratio(trend: &Trend) -> Widened {
     let windows = trend.windows();
     let of = |(nth, window): (usize, &Window)| Widened {
@@ -312,12 +314,12 @@ fn length_ratio(trend: &Trend) -> Widened {
     largest.unwrap_or_else(|| 1.0.into())
 }
 
-/// The largest rise of the share that two windows in a row share.
+/// The largest rise of the share that two windows in a row both reach.
 fn truncation_rise(trend: &Trend) -> Widened {
     rise(&trend.windows(), |window| window.candidate - window.baseline)
 }
 
-/// The largest change of the share, either way, that two windows in a row share.
+/// The largest change of the share, either way, that two windows in a row both reach.
 fn clip_change(trend: &Trend) -> Widened {
     let windows = trend.windows();
     let (up, down) = (
@@ -327,7 +329,7 @@ fn clip_change(trend: &Trend) -> Widened {
     if up.value - up.rooms.plus.0 >= down.value - down.rooms.plus.0 { up } else { down }
 }
 
-/// Means of both sides over the two windows in a row that `clip_change` is largest in; `None` without any.
+/// Means of both sides over the two windows in a row in which the clipped share changes most; `None` without windows.
 pub fn clip_levels(trend: &Trend) -> Option<[f64; 2]> {
     let windows = trend.windows();
     let apart = |window: &Window| window.candidate - window.baseline;

@@ -1,17 +1,17 @@
-//! Window means of two curves, and how far single steps stray.
+//! Means of windows of two curves, and the scatter of their single steps.
 
 use std::ops::Range;
 
 use crate::median::median;
 
-/// Windows of a curve that is long enough.
+/// Number of windows of a curve that is long enough.
 const WINDOWS: usize = 8;
-/// Steps that a window has at least.
+/// Least number of steps of a window.
 const WINDOW: usize = 8;
-/// Turns a median absolute deviation into the standard deviation of a normal distribution.
+/// Factor from a median absolute deviation to the standard deviation of a normal distribution.
 const ROBUST: f64 = 1.4826;
 
-/// Turns a mean absolute deviation into the same.
+/// Factor from a mean absolute deviation to the standard deviation of a normal distribution.
 const OF_MEAN: f64 = 1.2533;
 
 /// One window of both curves.
@@ -34,7 +34,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// The finite ones of `points`: step, baseline, candidate.
+    /// The trend of `points` (step, baseline, candidate), without those that are not finite on both sides.
     pub fn new(points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
         let mut trend = Self::default();
         for (step, baseline, candidate) in points.filter(|(_, b, c)| b.is_finite() && c.is_finite()) {
@@ -60,7 +60,7 @@ impl Trend {
         self.windows_of(|value| value)
     }
 
-    /// Windows of `of` each value.
+    /// Windows of equal length of the values that `of` makes of each value.
     pub(super) fn windows_of(&self, of: impl Fn(f64) -> f64) -> Vec<Window> {
         let mean_of = |values: &[f64], range: &Range<usize>| {
             mean(values.get(range.clone()).unwrap_or_default().iter().map(|value| of(*value)))
@@ -79,18 +79,18 @@ impl Trend {
         (0..count).map(move |window| window * n / count..(window + 1) * n / count)
     }
 
-    /// The steps of the last quarter of the windows.
+    /// Range of the steps in the last quarter of the windows.
     fn tail(&self) -> Range<usize> {
         self.ranges().nth(self.first_of_tail()).map_or(0, |range| range.start)..self.len()
     }
 
-    /// The first window of the tail.
+    /// Index of the first window of the tail.
     pub(super) fn first_of_tail(&self) -> usize {
         let count = self.ranges().count();
         count - (count / 4).max(1).min(count)
     }
 
-    /// Means of both sides over the tail, of `of` each value.
+    /// Means of both sides over the tail, of the values that `of` makes of each value.
     pub(super) fn tail_means(&self, of: impl Fn(f64) -> f64) -> (f64, f64) {
         let of_tail = |values: &[f64]| mean(values.get(self.tail()).unwrap_or_default().iter().map(|value| of(*value)));
         (of_tail(&self.baseline), of_tail(&self.candidate))
@@ -106,7 +106,8 @@ impl Trend {
         self.error(self.len() / self.ranges().count().max(1))
     }
 
-    /// Standard error of a difference of means: twice that of independent steps, as neighbours are not.
+    /// Standard error of a difference of means over `steps`: twice that of independent steps, because neighbouring steps are not
+    /// independent.
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     fn error(&self, steps: usize) -> f64 {
         2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / (steps.max(1) as f64).sqrt()
@@ -114,8 +115,8 @@ impl Trend {
 }
 
 impl Trend {
-    /// Scatter of the relative differences of single steps, and no more than two runs on other data have by the baseline's own: so
-    /// a candidate that jumps more widely than the baseline gets no room for it.
+    /// Scatter of the relative differences of single steps, limited to the scatter that follows from the baseline alone for two runs
+    /// on different data. So a candidate that scatters more than the baseline gets no more room for that.
     pub fn relative_scatter(&self) -> f64 {
         let pairs = || self.baseline.iter().zip(&self.candidate).filter(|(b, _)| **b != 0.0);
         let apart: Vec<f64> = pairs().map(|(b, c)| (c - b) / b.abs()).collect();
@@ -124,19 +125,19 @@ impl Trend {
             .filter(|(a, b)| a.abs() + b.abs() > 0.0)
             .map(|(a, b)| 2.0 * (b - a) / (a.abs() + b.abs()))
             .collect();
-        // A change of the baseline holds the scatter of two of its steps, as a difference of two runs does.
+        // A change of the baseline contains the scatter of two of its steps, like a difference of two runs.
         step_noise(&apart).min(changes_noise(&changes))
     }
 }
 
-/// Scatter of single steps around the trend, from the changes between neighbours. Most changes of a reward that is rarely
-/// earned are 0, and a median would call it certain.
+/// Scatter of single steps around the trend, from the changes between neighbouring steps.
 fn step_noise(values: &[f64]) -> f64 {
     let changes: Vec<f64> = values.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
     changes_noise(&changes) / std::f64::consts::SQRT_2
 }
 
-/// Scatter of changes between neighbours.
+/// Scatter of changes between neighbouring steps. The mean counts too, because most changes of a rarely earned reward are 0 and
+/// their median would give no scatter at all.
 fn changes_noise(changes: &[f64]) -> f64 {
     if changes.is_empty() { 0.0 } else { deviation(changes).max(mean_deviation(changes)) }
 }

@@ -1,10 +1,10 @@
-//! Lines of a log that all threads look at ahead of the one that takes them in their order.
+//! Lines of a log that all threads read ahead of the one thread that takes them in their order.
 //!
-//! Most of what a line costs depends on no other: its characters, tokens, counters, names and numbers. A part of the file is cut
-//! at line ends into pieces, which are looked at together while the part in front of it is taken. Each piece has its own list
-//! of names, which begins with those of the survey; what it adds gets its place in the file's when its line is taken, so that
-//! names stand in the order in which lines bring them, whatever the pieces are. What depends on the lines around is left to
-//! [`Blocks`](super::blocks::Blocks), and so is every line that looks like a piece of something larger.
+//! Most of the work for a line does not depend on other lines: its characters, tokens, counters, names and numbers. A part of the
+//! file is cut at line ends into pieces, which are read in parallel while the previous part is taken. Each piece has its own list
+//! of names, which begins with those of the survey. A name that a piece adds gets its place in the file's list when its line is
+//! taken, so that the order of names does not depend on how the file was cut. Whatever depends on neighbouring lines is left to
+//! [`Blocks`](super::blocks::Blocks), and so is every line that looks like part of something larger.
 
 use std::ops::Range;
 
@@ -19,57 +19,57 @@ use super::{event, telling};
 use crate::read::curve::lines;
 use crate::read::curve::told::ToldLines;
 
-/// Bytes of lines that are looked at together.
+/// Bytes of lines that are read ahead at once.
 pub(super) const PART: usize = 2 << 20;
 
-/// A part of a file: whole lines, and what they tell apart from each other.
+/// A part of a file: whole lines, and the content of each as far as it can be read alone.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
-    /// The piece that is taken, the line of it that comes next among those that were looked at, and the first byte behind the
-    /// last line.
+    /// Position: the piece whose lines are taken, the next of its lines that were read ahead, and the first byte after the last
+    /// returned line.
     piece: usize,
     line: usize,
     at: usize,
-    /// Lines that were cut.
+    /// Number of lines that were cut.
     pub(super) cut: u64,
 }
 
-/// Lines that one thread looks at.
+/// Lines that one thread reads ahead.
 #[derive(Debug)]
 struct Piece {
     /// The end of its bytes in the part.
     end: usize,
     lines: Vec<Ahead>,
     names: Names,
-    /// Names that it has in common with the file.
+    /// Number of leading names that it shares with the file.
     common: usize,
-    /// Places of the others in the file; `None` where no line with them was taken yet.
+    /// Places of its other names in the file; `None` until a line with that name was taken.
     places: Vec<Option<usize>>,
 }
 
 /// A line that may mean something.
 #[derive(Debug)]
 struct Ahead {
-    /// Its bytes in the part, with its end.
+    /// Its byte range in the part, including its line end.
     range: Range<usize>,
     known: Option<Known>,
 }
 
-/// Facts about a line that need no other.
+/// Facts about a line that do not depend on other lines.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// Whether it tells of the run's end, or is the norm of a parameter.
+    /// Whether it may show the end of the run, or is the norm of a parameter.
     pub(super) may_tell: bool,
     pub(super) has_nul: bool,
-    /// Whether its writer logs means.
+    /// Whether the program that wrote it logs means.
     pub(super) is_mean: bool,
     pub(super) looked: Looked,
 }
 
 impl Known {
-    /// Looks at a line without its values.
+    /// Facts about a line whose values are not read ahead.
     pub(super) fn of(text: &str) -> Self {
         Self {
             may_tell: ToldLines::may_tell(text),
@@ -86,7 +86,7 @@ impl Known {
 }
 
 impl Part {
-    /// Looks at the lines of `bytes`, all of them whole; `names` are those of the survey.
+    /// Reads ahead the lines of `bytes`, all of them whole. `names` are those of the survey.
     pub(super) fn of(bytes: Vec<u8>, names: &Names) -> Self {
         let mut start = 0;
         let ranges = lines::pieces(&bytes).into_iter().map(|piece| {
@@ -98,13 +98,13 @@ impl Part {
         Self { bytes, pieces, ..Self::default() }
     }
 
-    /// Its buffer, for the bytes of another part.
+    /// Its buffer, for reuse by another part.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The next line that may mean something, or the very next one where lines are looked at whatever they hold; without its
-    /// end and without white space around it. `names` are those of the file.
+    /// The next line that may mean something, or simply the next line where `is_open` asks for every line. It comes without its end
+    /// and without white space around it. `names` are those of the file.
     pub(super) fn next(&mut self, is_open: bool, names: &mut Names) -> Option<(&[u8], Option<Known>)> {
         loop {
             let piece = self.pieces.get_mut(self.piece)?;
@@ -145,7 +145,7 @@ impl Piece {
         while at < range.end {
             let rest = bytes.get(at..range.end).unwrap_or_default();
             let place = telling::first(rest).map_or(range.end, |place| at + place);
-            // Of the lines without a word only rows of numbers are looked at.
+            // Of the lines without a telling word, only rows of numbers are read.
             while let Some(end) = memchr2(b'\n', b'\r', bytes.get(at..place).unwrap_or_default()) {
                 let line = at..at + end + 1;
                 at = line.end;
@@ -163,7 +163,7 @@ impl Piece {
         }
         piece.places = vec![None; piece.names.len().saturating_sub(common)];
         if piece.names.is_full() {
-            // What has no place is told from others by the file's own list alone.
+            // Names beyond the limit have no place of their own; only the file's list can tell them apart.
             piece.lines.iter_mut().for_each(|line| line.known = None);
         }
         piece
@@ -175,7 +175,7 @@ impl Piece {
         self.lines.push(Ahead { range, known: Some(known) });
     }
 
-    /// Gives names the places that they have in the file.
+    /// Replaces the places of names in this piece by those in the file.
     fn place(&mut self, looked: &mut Looked, names: &mut Names) {
         let Looked::Values(found) = looked else { return };
         let pairs = found.pairs.iter_mut().map(|pair| &mut pair.name);
@@ -190,13 +190,13 @@ impl Piece {
     }
 }
 
-/// The end of the line that begins a range, behind its line end.
+/// Offset after the line end of the first line in a range.
 fn end_of_line(bytes: &[u8], range: Range<usize>) -> usize {
     let end = memchr2(b'\n', b'\r', bytes.get(range.clone()).unwrap_or_default());
     end.map_or(range.end, |end| range.start + end + 1)
 }
 
-/// A line without its end and white space around it, and whether it was cut.
+/// A line without its end and without white space around it, and whether it was cut as too long.
 fn shown(raw: &[u8]) -> (&[u8], bool) {
     let is_cut = raw.len() > lines::LOOKED_AT + 1;
     let kept = if is_cut { raw.get(..lines::LOOKED_AT).unwrap_or(raw) } else { raw };

@@ -1,4 +1,4 @@
-//! Lines in their order: headers and what stands below them, tables, rows between rulers, progress bars.
+//! Lines in their order, for what depends on neighbouring lines: headers and the lines below them, tables, rows between rulers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,20 +15,20 @@ use super::words;
 use crate::kind::Role;
 use crate::read::account::Account;
 
-/// The place that lines below a line take.
+/// The last line with a counter, whose step the lines below it may take over.
 #[derive(Clone, Debug)]
 struct Current {
     record: Record,
-    /// Whether lines without a counter take it.
+    /// Whether lines without a counter may take over its step.
     is_open: bool,
     /// Whether its line has no value of its own.
     is_header: bool,
-    /// Names that have a value there.
+    /// Names that already have a value at this step.
     taken: Taken,
 }
 
 impl Current {
-    /// Takes the names of values; whether one of them had a value there already, so that none was taken.
+    /// Takes the names of values. Returns true, and takes none, where one of them already had a value.
     fn take(&mut self, values: &[Pair]) -> bool {
         let taken = self.taken.all();
         let is_repeated = values.iter().any(|pair| taken.contains(&pair.name));
@@ -39,7 +39,7 @@ impl Current {
     }
 }
 
-/// Names that have a value at a place: most places are never asked for them.
+/// Names that have a value at a step. The set is built only when asked for, because for most steps it never is.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     first: Vec<usize>,
@@ -61,14 +61,14 @@ struct Rows {
     group: Option<usize>,
 }
 
-/// Content of a line that needs none of the others.
+/// Content of a line as far as it can be read without the lines around it.
 #[allow(
     clippy::large_enum_variant,
     reason = "most lines hold values, and a box would be an allocation for each of them"
 )]
 #[derive(Debug)]
 pub(super) enum Looked {
-    /// Nothing.
+    /// Nothing that matters.
     Nothing,
     /// Values, with their names.
     Values(Found),
@@ -77,7 +77,7 @@ pub(super) enum Looked {
 }
 
 impl Looked {
-    /// Looks at a line without those around it.
+    /// Reads a line without the lines around it.
     pub(super) fn of(line: &str, reader: &mut Reader, names: &mut Names) -> Self {
         let plain = words::plain(line);
         let line = plain.as_ref();
@@ -104,7 +104,7 @@ fn is_row_of_two(line: &str) -> bool {
     line.starts_with('|') && line.bytes().filter(|byte| *byte == b'|').count() == 3
 }
 
-/// Lines of a file, one after the other.
+/// Reader of the lines of a file, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     pub(super) names: Names,
@@ -116,32 +116,32 @@ pub(super) struct Blocks {
     epoch: Option<u64>,
     columns: Option<Columns>,
     rows: Option<Rows>,
-    /// Whether lines hold a counter alone, for those below them.
+    /// Whether the file has header lines: lines that hold only a counter, for the lines below them.
     pub(super) has_headers: bool,
-    /// The record of rows that the last line ended without a ruler.
+    /// The record of table rows that the last line ended, where no ruler closed them.
     ended: Option<Record>,
-    /// A line with a metric's name and no number, whose value may stand in the next.
+    /// A line with a metric's name and no number; the value may stand in the next line.
     waiting: Option<String>,
     is_surveying: bool,
 }
 
 impl Blocks {
-    /// Blocks that look at lines before they are read.
+    /// Blocks for the survey of a file, which comes before it is read.
     pub(super) fn surveying() -> Self {
         Self { is_surveying: true, ..Self::default() }
     }
 
-    /// The same names and survey, at the beginning of the file.
+    /// Blocks with the names and the survey found so far, ready to read the file from its beginning.
     pub(super) fn begin(self) -> Self {
         Self { names: self.names, survey: self.survey, ..Self::default() }
     }
 
-    /// Whether the next line is looked at, whatever it holds.
+    /// Whether the next line has to be read whatever it holds.
     pub(super) fn is_within_table(&self) -> bool {
         self.columns.is_some() || self.rows.is_some() || self.waiting.is_some()
     }
 
-    /// Takes a line; the values that it completes, if it does.
+    /// Takes a line and returns the record that it completes, if any.
     pub(super) fn line(&mut self, line: &str) -> Option<Record> {
         let plain = words::plain(line);
         let line = plain.as_ref();
@@ -177,7 +177,7 @@ impl Blocks {
         self.plain_line(line)
     }
 
-    /// Takes a line that was [looked](Looked::of) at before, with the names of this file; as [`line`](Self::line) does.
+    /// Takes a line whose content was read ahead, with the names of this file. Returns the record that it completes, if any.
     pub(super) fn looked(&mut self, line: &str, looked: Looked) -> Option<Record> {
         let found = match looked {
             Looked::Values(found) if self.columns.is_none() => found,
@@ -189,12 +189,12 @@ impl Blocks {
         self.plain_line(&words::plain(line))
     }
 
-    /// The record that the last line ended, which stands in front of the line's own.
+    /// Takes the record that the last line ended. It comes before the record of that line itself.
     pub(super) fn take_ended(&mut self) -> Option<Record> {
         self.ended.take()
     }
 
-    /// The record that is open when the file ends.
+    /// Takes the record whose rows are still open, as at the end of the file.
     pub(super) fn end(&mut self) -> Option<Record> {
         self.rows.take().and_then(|rows| self.of_rows(rows))
     }
@@ -259,14 +259,14 @@ impl Blocks {
             && found.pairs.is_empty()
             && let Some(value) = value.value()
         {
-            // Two columns of numbers, of which the first rises: a step and its loss.
+            // Two columns of numbers, the first of which rises: a step and its loss.
             found.pairs.push(Pair::new(self.names.place("loss"), value));
             found.unnamed.clear();
         }
         let is_row = line.contains('{') || found.bare.len() < 4;
         let mut counters = found.counters;
         if let (Some(lead), true) = (counters.lead, found.bare.is_empty() && found.pairs.is_empty()) {
-            // A number alone in its line may be a header as any counter is.
+            // A number alone in its line may be a header, as any counter may.
             (counters.is_alone, counters.dress) = (true, u64::from(lead.dress.0));
         }
         let record = self.record(counters, &found.pairs, is_row);
@@ -314,7 +314,7 @@ impl Blocks {
         }
         let is_told = self.is_told(&values);
         if self.is_surveying && counters.lead.is_some() && !counters.is_some() {
-            // Only the whole survey tells whether the number in front counts: the line is looked at in both ways.
+            // Only the complete survey shows whether the leading number counts, so the line is surveyed in both ways.
             if let Some(current) = self.current.as_mut().filter(|current| current.is_open && current.is_header) {
                 let is_repeated = current.take(&values);
                 self.survey.below(&values, is_repeated);
@@ -349,7 +349,7 @@ impl Blocks {
         values.iter().any(|pair| self.names.get(pair.name).is_some_and(Name::is_told))
     }
 
-    /// Gives a record without a counter the place of the line above, or makes it one that needs company.
+    /// Gives a record without a counter the step of the line above, or else marks it as loose. Returns `None` where it is no data.
     fn below(&mut self, record: &mut Record, values: &[Pair], is_row: bool) -> Option<()> {
         let takes_place = self.is_surveying || self.survey.takes_place(values);
         let mut current = self.current.as_mut().filter(|current| current.is_open && takes_place);
@@ -372,7 +372,7 @@ impl Blocks {
         (is_row && has_goal && (self.is_surveying || self.survey.company(values) > 1)).then_some(())
     }
 
-    /// The training loss beside a held-out one is of the evaluation, where the run's own has lines of its own.
+    /// Renames the training loss beside a held-out one to one of the evaluation, where the run's own loss has separate lines.
     fn name_evaluation(&mut self, values: &mut [Pair]) {
         let role = |place: usize| self.names.get(place).map(|name| name.role);
         if !values.iter().any(|pair| role(pair.name) == Some(Role::EvalLoss)) {
@@ -386,7 +386,7 @@ impl Blocks {
         }
     }
 
-    /// A record without values at the place of its counters.
+    /// A record without values, with the step, epoch and rank that the counters give.
     fn placed(&self, counters: &Counters) -> Record {
         let lead = counters.lead.filter(|_| !counters.is_some());
         let lead_counts = lead.filter(|lead| self.is_surveying || self.survey.counts(lead));
@@ -416,7 +416,7 @@ impl Blocks {
         record
     }
 
-    /// Takes note of what is not finite in a summary, which repeats what was logged.
+    /// Notes the values of a summary that are not finite. A summary repeats logged values and is no record.
     fn note_summary(&mut self, line: &str) {
         if self.is_surveying {
             return;
@@ -428,7 +428,7 @@ impl Blocks {
         }
     }
 
-    /// Keeps an account of the numbers beside a metric's name that were not read.
+    /// Notes the numbers beside a metric's name that were not read.
     fn note_unread(&mut self, line: &str, found: &Found, is_read: bool) {
         let waiting = self.waiting.take();
         let (mut told, mut values) = match &found.unjoined {

@@ -13,28 +13,28 @@ enum Parted {
     Blank,
 }
 
-/// Meaning of a column.
+/// Meaning of a column of a printed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// It numbers the rows.
+    /// Step of each row.
     Step,
     Epoch,
-    /// A metric, by the place of its name.
+    /// A metric, with the place of its name in the names of the file.
     Metric(usize),
 }
 
-/// A table.
+/// A printed table: its separator and its columns.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     parted: Parted,
     columns: Vec<Column>,
 }
 
-/// Columns that a printed table has at most.
+/// Largest number of columns of a printed table.
 const MOST: usize = 256;
 
 impl Columns {
-    /// The table whose names stand in a line; `None` where it is no such line.
+    /// The table whose column names stand in a line; `None` where the line is no header.
     pub(super) fn of(line: &str, tokens: &[Token], names: &mut Names) -> Option<Self> {
         // A comment may name the columns.
         let (line, tokens) = match tokens.split_first() {
@@ -47,11 +47,14 @@ impl Columns {
         if has_number || tokens.iter().any(|token| is_text(&token)) || tokens.len() > MOST {
             return None;
         }
-        let parted = match () {
-            () if line.contains('|') => Parted::By(b'|'),
-            () if line.contains('\t') => Parted::By(b'\t'),
-            () if tokens.iter().skip(1).any(|token| token.gap >= Gap::Wide) => Parted::Wide,
-            () => Parted::Blank,
+        let parted = if line.contains('|') {
+            Parted::By(b'|')
+        } else if line.contains('\t') {
+            Parted::By(b'\t')
+        } else if tokens.iter().skip(1).any(|token| token.gap >= Gap::Wide) {
+            Parted::Wide
+        } else {
+            Parted::Blank
         };
         let cells = cells(line, parted);
         if cells.len() < 2
@@ -79,11 +82,11 @@ impl Columns {
         columns.iter().any(is_told).then_some(Self { parted, columns })
     }
 
-    /// The cells of a row with their columns; `None` where a line is none.
+    /// The numbers of a row with their columns; `None` where the line is no row.
     pub(super) fn row(&self, line: &str) -> Option<Vec<(Column, f64)>> {
         let parted = if self.parted == Parted::Wide { Parted::Blank } else { self.parted };
         let cells = cells(line, parted);
-        // One more in front is the number of the row.
+        // One more cell than columns: the first is the number of the row.
         let skipped = cells.len().checked_sub(self.columns.len()).filter(|more| *more < 2)?;
         let values: Vec<(Column, Option<f64>)> = self
             .columns

@@ -1,8 +1,8 @@
-//! Words that count.
+//! Words that name a counter: steps, batches, epochs.
 
 use std::sync::LazyLock;
 
-/// Kind of a counter, and how well it orders: of steps the lowest rank first.
+/// Kind of a counter. Step counters have a rank: of several in a line, the one with the lowest rank counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
     Step(u8),
@@ -10,7 +10,7 @@ pub(super) enum Counts {
     Epoch,
 }
 
-/// Words that count.
+/// Words that name a counter, in lower case.
 const WORDS: [(&str, Counts); 28] = [
     ("global_step", Counts::Step(0)),
     ("globalstep", Counts::Step(0)),
@@ -41,11 +41,11 @@ const WORDS: [(&str, Counts); 28] = [
     ("current_epoch", Counts::Epoch),
     ("train_epoch", Counts::Epoch),
 ];
-/// Words by their length: every word of a line is looked for.
+/// The words by their length, because every word of a line is looked up.
 static BY_LENGTH: LazyLock<[Vec<(&str, Counts)>; 16]> = LazyLock::new(|| {
     std::array::from_fn(|length| WORDS.iter().filter(|(word, _)| word.len() == length).copied().collect())
 });
-/// Folders in front of a counter.
+/// Prefixes that may stand before a counter, separated by `/`.
 const FOLDERS: [&str; 5] = ["train", "training", "trainer", "global", "val"];
 /// The counter that a word names.
 pub(super) fn counts(word: &str) -> Option<Counts> {
@@ -57,7 +57,7 @@ pub(super) fn counts(word: &str) -> Option<Counts> {
     is_counted.then_some(*counts)
 }
 
-/// Words that count, by what they count; those of steps from the best to the least.
+/// The words by what they count; those of steps are sorted from the best rank to the worst.
 pub fn by_kind() -> [(&'static str, Vec<&'static str>); 3] {
     let of = |wanted: fn(&Counts) -> bool| {
         let mut words: Vec<_> = WORDS.iter().filter(|(_, counts)| wanted(counts)).collect();

@@ -1,9 +1,9 @@
-//! Counters of a line, in any dress: `step: 3`, `Epoch [1][3/30]`, `3epoch`, `200/ 4000 batches`, `3%|..| 2/60 [`.
+//! Counters of a line, in any form: `step: 3`, `Epoch [1][3/30]`, `3epoch`, `200/ 4000 batches`, `3%|..| 2/60 [`.
 
 use super::counter_words::{Counts, counts};
 use super::tokens::{ARROW, Gap, Kind, RULER, Token};
 
-/// Words before a counter's word that make something else of it.
+/// Words before a counter's word that give it another meaning: `total steps`, `save every step`.
 const OTHERS: [&str; 20] = [
     "skipped",
     "nan",
@@ -27,12 +27,12 @@ const OTHERS: [&str; 20] = [
     "time",
 ];
 
-/// A number in front of everything else in a line.
+/// A leading number: a whole number before everything else in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lead {
     pub(super) at: u64,
     pub(super) of: Option<u64>,
-    /// Manner in which it is written: the sign before it, and the one behind it.
+    /// Form in which it is written: the sign before it, and the one after it.
     pub(super) dress: (u8, u8),
     /// Its place among the tokens.
     pub(super) token: usize,
@@ -41,46 +41,46 @@ pub(super) struct Lead {
 /// Counters of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counters {
-    /// The best counter of steps, with its rank, and the whole that it is a part of.
+    /// The best step counter: its rank and its value. `step_of` is its total.
     pub(super) step: Option<(u8, u64)>,
     pub(super) step_of: Option<u64>,
-    /// A counter within the epoch.
+    /// Number of the batch within the epoch. `batch_of` is its total.
     pub(super) batch: Option<u64>,
     pub(super) batch_of: Option<u64>,
     pub(super) epoch: Option<u64>,
-    /// An epoch with a fraction, which is a share of the run.
+    /// An epoch that is not written as a whole number.
     pub(super) share: Option<f64>,
     pub(super) rank: Option<u64>,
-    /// Whether a progress bar draws the line: by `tqdm`, or by Keras.
+    /// Kind of the progress bar that the line draws.
     pub(super) bar: Option<Bar>,
     pub(super) lead: Option<Lead>,
-    /// Whether the number in front is all that the line holds.
+    /// Whether the leading number is all that the line holds.
     pub(super) is_alone: bool,
-    /// Number of the manner in which the counters are written.
+    /// Hash of the form in which the counters are written.
     pub(super) dress: u64,
 }
 
 /// A progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bar {
-    /// `3%|..| 2/60 [`: each counter has its values.
+    /// `3%|..| 2/60 [`, as `tqdm` draws it: each drawing has the values of its own step.
     Percent,
-    /// `2/60 [====]`: the last drawing has the values of the epoch.
+    /// `2/60 [====]`, as Keras draws it: the last drawing has the values of the epoch.
     Keras,
 }
 
 impl Counters {
-    /// Whether anything but a number in front counts.
+    /// Whether there is a counter other than the leading number.
     pub(super) fn is_some(&self) -> bool {
         self.step.is_some() || self.batch.is_some() || self.epoch.is_some()
     }
 }
 
-/// Finds the counters of a line.
+/// Search for the counters of a line.
 pub(super) struct Finder<'l> {
     line: &'l str,
     tokens: &'l [Token],
-    /// Tokens that belong to a counter, or to what wrote the line.
+    /// Whether each token belongs to a counter, or to the name of the process that wrote the line.
     taken: &'l mut Vec<bool>,
     found: Counters,
 }
@@ -107,7 +107,7 @@ impl<'l> Finder<'l> {
         matches!(self.token(at).map(|token| token.kind), Some(Kind::Sign(sign)) if signs.contains(&sign))
     }
 
-    /// A whole number without a unit, and whether it is free.
+    /// The whole number at token `at`; `None` where it has a unit or belongs to another counter.
     fn count(&self, at: usize) -> Option<u64> {
         let token = self.token(at)?;
         (token.unit(self.line).is_empty() && self.taken.get(at) == Some(&false))
@@ -140,7 +140,7 @@ impl<'l> Finder<'l> {
         }
     }
 
-    /// Takes a counter that begins at a token; the last token that belongs to it.
+    /// Takes a counter that begins at token `at`. Returns the index of its last token.
     fn at(&mut self, at: usize) -> Option<usize> {
         match self.token(at)?.kind {
             Kind::Word => self
@@ -165,7 +165,7 @@ impl<'l> Finder<'l> {
             return None;
         }
         let mut next = at + 1;
-        // What it counts on: `Iter(train)`.
+        // The data it counts: `Iter(train)`.
         if self.is_sign(next, b"(") && self.word(next + 1).is_some() && self.is_sign(next + 2, b")") {
             next += 3;
         }
@@ -175,7 +175,7 @@ impl<'l> Finder<'l> {
         while next < first + 3 && self.is_sign(next, signs) {
             next += 1;
         }
-        // A word for every purpose counts in front of a colon alone: `rollout 3: {`.
+        // Words with many meanings count only where a colon follows: `rollout 3: {`.
         if counts == Counts::Step(4) && !self.is_sign(next + 1, b":") {
             return None;
         }
@@ -189,13 +189,13 @@ impl<'l> Finder<'l> {
             return None;
         };
         let (end, of) = self.whole(next);
-        // A number with decimals behind the stroke is a value: `step: 3/0.5`.
+        // A number with decimals after the slash is a value and no total: `step: 3/0.5`.
         self.take(at..=end);
         self.note(counts, count, of);
         if counts == Counts::Epoch { self.finer(end).or(Some(end)) } else { Some(end) }
     }
 
-    /// Passes over the whole that a count is part of, and its share in percent: the last token, and the whole.
+    /// Finds the total of a count and skips its share in percent. Returns the index of the last token, and the total.
     fn whole(&self, at: usize) -> (usize, Option<u64>) {
         let is_of = self.is_sign(at + 1, b"/") || self.word(at + 1) == Some("of");
         let of = self.token(at + 2).filter(|_| is_of).and_then(|token| token.count(self.line));
@@ -211,7 +211,7 @@ impl<'l> Finder<'l> {
         (end, of)
     }
 
-    /// `n/m` right behind an epoch.
+    /// The batch `n/m` right after an epoch.
     fn finer(&mut self, end: usize) -> Option<usize> {
         let mut next = end + 1;
         while next < end + 4 && self.is_sign(next, b"])[(:,") {
@@ -249,7 +249,7 @@ impl<'l> Finder<'l> {
         Some(self.epoch_and_batch(at + 2..=last, epoch, (batch, of)))
     }
 
-    /// Takes both counters of some tokens; the last of them.
+    /// Takes the tokens of an epoch and its batch. Returns the index of the last one.
     fn epoch_and_batch(
         &mut self,
         tokens: std::ops::RangeInclusive<usize>,
@@ -279,7 +279,7 @@ impl<'l> Finder<'l> {
         Some(at)
     }
 
-    /// `I0501 10:11:00.1 140234567 train.py:42]`, as absl and glog begin their lines: the thread.
+    /// The thread at the beginning of lines by absl and glog: `I0501 10:11:00.1 140234567 train.py:42]`.
     fn thread(&mut self, at: usize) -> Option<usize> {
         let word = self.word(at).filter(|_| at == 0)?;
         let is_level = word.len() == 5 && word.starts_with(['I', 'W', 'E', 'F', 'D']);
@@ -291,7 +291,7 @@ impl<'l> Finder<'l> {
         Some(3)
     }
 
-    /// `python[12345]:` and `[olmo.train:816,`: the process and the place that wrote the line.
+    /// The process or the place in the source that wrote the line: `python[12345]:`, `[olmo.train:816,`.
     fn process(&mut self, at: usize) -> Option<usize> {
         let is_front = !self.taken.iter().take(at).any(|taken| *taken);
         let joins = |at: usize| self.token(at).is_some_and(|token| token.gap == Gap::None);
@@ -317,7 +317,7 @@ impl<'l> Finder<'l> {
         Some(end)
     }
 
-    /// A counter drawn as a bar, or in front of its word: `2/60 [`, `200/ 4000 batches`.
+    /// A counter of a progress bar, or one that stands before its word: `2/60 [`, `200/ 4000 batches`.
     fn ratio(&mut self, at: usize) -> Option<usize> {
         let count = self.count(at)?;
         let (end, of) = self.whole(at);
@@ -346,7 +346,7 @@ impl<'l> Finder<'l> {
         self.found.bar = Some(bar);
         self.take(at..=end);
         if percent {
-            // The share in front of the bar.
+            // The share in percent before the bar.
             let share = before.iter().position(|token| token.unit(self.line) == "%");
             share.into_iter().for_each(|share| self.take(share..=share));
         }
@@ -354,16 +354,16 @@ impl<'l> Finder<'l> {
         Some(end)
     }
 
-    /// The number in front of everything.
+    /// The leading number of the line.
     fn lead(&self) -> Option<Lead> {
         let first = self.lead_from(0)?;
-        // Of two, one in brackets says who wrote the line: `[0] 10/900`.
+        // Of two leading numbers, a first one in brackets names the process that wrote the line: `[0] 10/900`.
         let is_writer = matches!(first.dress.0, b'[' | b'(') && first.of.is_none();
         let second = || self.lead_from(first.token + 1).filter(|second| second.token <= first.token + 3);
         Some(if is_writer { second().unwrap_or(first) } else { first })
     }
 
-    /// The first number from a token on, where it stands in front of what is left.
+    /// The first free number from token `from` on, where nothing that gives it another meaning stands before it.
     fn lead_from(&self, from: usize) -> Option<Lead> {
         let token = self
             .tokens
@@ -372,7 +372,7 @@ impl<'l> Finder<'l> {
             .skip(from)
             .find(|(at, token)| matches!(token.kind, Kind::Number(_)) && self.taken.get(*at) == Some(&false));
         let (token, _) = token?;
-        // Behind a counter it is something else.
+        // After a counter, a number has another meaning.
         if self.found.is_some() && self.taken.iter().take(token).any(|taken| *taken) {
             return None;
         }
@@ -383,7 +383,7 @@ impl<'l> Finder<'l> {
             Some(Kind::Sign(sign)) => sign,
             _ => return None,
         };
-        // Behind a name and a colon it is a value, unless a machine's name stands there: `node17: 10 |`.
+        // After a name and a colon it is a value, unless the name is that of a machine: `node17: 10 |`.
         let is_machine = |word: &str| word.ends_with(|sign: char| sign.is_ascii_digit()) && token == 2;
         let named = token.checked_sub(2).and_then(|before| self.word(before));
         if matches!(sign, b':' | b'=') && named.is_some_and(|word| !is_machine(word)) {

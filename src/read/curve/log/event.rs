@@ -1,4 +1,4 @@
-//! Events of MLPerf's log: a key and its value in one object, with the counter in its metadata.
+//! Events of MLPerf's log: a JSON object with a key, its value, and the counter in its metadata.
 
 use super::names::Names;
 use super::pairs::Pair;
@@ -9,7 +9,7 @@ use crate::read::curve::records::number;
 use crate::read::json::{self, Json};
 use crate::read::metric;
 
-/// Text in front of an event.
+/// Text before an event.
 const MARK: &str = ":::MLLOG";
 /// Counters of the metadata, best first.
 const COUNTERS: [&str; 3] = ["step_num", "samples_count", "epoch_num"];
@@ -23,7 +23,7 @@ pub(super) struct Benchmark {
     is_of_loss: bool,
 }
 
-/// The values of an event; `None` for lines that are none, and events without a value or a counter.
+/// The record of an event; `None` for a line that is no event, and for an event without a value or a counter.
 pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark, account: &mut Account) -> Option<Record> {
     let (_, object) = line.split_once(MARK)?;
     let event = json::parse_bytes("", object.trim().as_bytes()).ok()?;
@@ -36,7 +36,7 @@ pub(super) fn read(line: &str, names: &mut Names, benchmark: &mut Benchmark, acc
     let about = event.get("metadata")?;
     let counter = COUNTERS.iter().find_map(|name| Some((*name, number(about.get(name)?)?)));
     let Some((counter, at)) = counter else {
-        // A result that nothing places is no point.
+        // A result without a counter cannot become a point.
         let value = event.get("value").and_then(number).filter(|_| metric::is_told(&metric::canonical(key)));
         value.into_iter().for_each(|value| account.take(&format!("{key}: {value}"), vec![key.to_owned()], &[value]));
         return None;

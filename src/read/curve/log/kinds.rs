@@ -1,6 +1,6 @@
-//! Kinds of lines that are told by their looks.
+//! Kinds of lines that are recognised by their form alone.
 
-/// Whether a line holds numbers and no words: a row of a table.
+/// Whether a line looks like a row of a table, with numbers and no words, or ends with a counter.
 pub(super) fn is_numeric(line: &[u8]) -> bool {
     let is_row = |byte: &u8| {
         byte.is_ascii_digit()
@@ -17,7 +17,7 @@ fn ends_as_counter(line: &[u8]) -> bool {
     digit.len() < line.len() && digit.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether a line is one of those whose writer logs the mean since the last: the Trainer's dictionary, Megatron's line.
+/// Whether the program that wrote a line logs means since its last line, as the Trainer and Megatron do.
 pub(super) fn is_mean(line: &str) -> bool {
     line.contains("{'loss'") || line.contains("iteration ") && line.contains("elapsed time per iteration")
 }

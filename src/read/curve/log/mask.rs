@@ -1,4 +1,4 @@
-//! Parts of a line that hold figures and are no values: dates, times, addresses, places in source files, paths.
+//! Parts of a line that hold digits and are no values: dates, times, addresses, places in source files, paths.
 
 use memchr::memchr;
 
@@ -11,13 +11,13 @@ fn byte(line: &[u8], at: usize) -> u8 {
     line.get(at).copied().unwrap_or_default()
 }
 
-/// End of the digits from `at` on, where there are as many as `range` says.
+/// End of the digits from `at` on, where their number lies in `range`.
 fn digits(line: &[u8], at: usize, range: std::ops::RangeInclusive<usize>) -> Option<usize> {
     let len = line.get(at..)?.iter().take(*range.end() + 1).take_while(|byte| byte.is_ascii_digit()).count();
     range.contains(&len).then_some(at + len)
 }
 
-/// `2026-05-01`, `2026/5/1`, `05/01/26`, and the time behind it.
+/// End of a date and of the time after it: `2026-05-01`, `2026/5/1`, `05/01/26`.
 fn date(line: &[u8], at: usize) -> Option<usize> {
     let of = |first: std::ops::RangeInclusive<usize>, last: std::ops::RangeInclusive<usize>| {
         let first = digits(line, at, first)?;
@@ -38,7 +38,7 @@ fn date(line: &[u8], at: usize) -> Option<usize> {
     Some(behind.unwrap_or(end))
 }
 
-/// `10:11:12`, `00:12`, `10:11:12,123`, `2:03:04.5`, and the zone behind it.
+/// End of a time and of the zone after it: `10:11:12`, `00:12`, `10:11:12,123`, `2:03:04.5`.
 fn time(line: &[u8], at: usize) -> Option<usize> {
     let hours = digits(line, at, 1..=3)?;
     (byte(line, hours) == b':').then_some(())?;
@@ -76,7 +76,7 @@ fn hexadecimal(line: &[u8], at: usize) -> Option<usize> {
     (len > 0).then_some(at + 2 + len)
 }
 
-/// End of `May 01 10:11:12 2026`, of which the word `start..end` is the month.
+/// End of a date such as `May 01 10:11:12 2026`, where the word `start..end` is the month.
 pub(super) fn month(line: &[u8], start: usize, end: usize) -> Option<usize> {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -129,13 +129,13 @@ pub(super) fn is_path(word: &str) -> bool {
     word.starts_with('/') || word.contains("//") || extension().is_some_and(|extension| FILES.contains(&extension))
 }
 
-/// End of the line number and the bracket behind a path that ends at `end`: `:42`, ` 178)`.
+/// End of the line number after a path that ends at `end`: `:42`, or ` 178` before a closing bracket. `end` where there is none.
 pub(super) fn line_number(line: &[u8], end: usize) -> usize {
     let number = |sign: u8| (byte(line, end) == sign).then(|| digits(line, end + 1, 1..=6)).flatten();
     number(b':').or_else(|| number(b' ').filter(|end| matches!(byte(line, *end), b')' | b']'))).unwrap_or(end)
 }
 
-/// End of the bracket that opens at `at`, where what it holds says who wrote the line: `(Task pid=17)`, `(trainer:793)`,
+/// End of the bracket that opens at `at`, where its content names the process or place that wrote the line: `(Task pid=17)`, `(trainer:793)`,
 /// `[1,0]<stdout>:`, `[DRIVER 0 / 8]`, `[loggers.py line 88]`.
 pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
     /// Longest such bracket.
@@ -155,7 +155,7 @@ pub(super) fn writer(line: &[u8], at: usize) -> Option<usize> {
     let is_worker = || {
         let mut words = std::str::from_utf8(inside).ok()?.split([' ', '/']).filter(|word| !word.is_empty());
         let (name, number, last) = (words.next()?, words.next()?, words.next()?);
-        // What shouts and is told as one of several: `[DRIVER 0 / 8]`, unless it counts or says which data it is.
+        // A name in capitals that is one of several, `[DRIVER 0 / 8]`, unless it is a counter or names data.
         let shouts = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
         let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
         let is_line = is_path(name) && number == "line" && is_number(last);

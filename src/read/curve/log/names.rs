@@ -1,4 +1,4 @@
-//! Names of values in a line: what they are, and of which data.
+//! Names of values in a line: their meaning, and the data they were measured on.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use crate::read::curve::beside::Key;
 use crate::read::curve::updates::is_scale;
 use crate::read::metric;
 
-/// Data that a value is of.
+/// Data that a value was measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Data {
     Train,
     HeldOut,
 }
 
-/// Words of the data that a run trains on.
+/// Words for training data.
 const TRAIN: [&str; 2] = ["train", "training"];
-/// Words that say nothing of what a value is.
+/// Words in names that carry no meaning.
 const FILLER: [&str; 23] = [
     "the", "of", "current", "results", "result", "value", "a", "an", "our", "and", "with", "in", "at", "on", "set",
     "was", "over", "after", "for", "by", "to", "from", "is",
@@ -29,40 +29,40 @@ pub(super) fn data_of(word: &str) -> Option<Data> {
     metric::is_held_out(word).then_some(Data::HeldOut)
 }
 
-/// The data that a name of words says it is of: the last of its words that names one.
+/// The data that a name of several words names: the last of its words that names any counts.
 fn data_in(name: &str) -> Option<Data> {
     let words = name.split(|sign: char| !sign.is_alphanumeric());
     words.filter_map(|word| data_of(word.trim_end_matches(|sign: char| sign.is_ascii_digit()))).next_back()
 }
 
-/// A name.
+/// A name of values in a file.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
-    /// As the curve is called.
+    /// Name of the curve.
     pub(super) text: String,
     pub(super) role: Role,
-    /// The same for all spellings of a metric.
+    /// Canonical name, equal for all spellings of a metric.
     pub(super) canonical: String,
-    /// Place of the first name with that spelling.
+    /// Place of the first name with the same canonical name.
     pub(super) first: usize,
-    /// The counter beside the steps that it is.
+    /// The counter that it names, other than the step.
     pub(super) key: Option<Key>,
     /// Whether it counts updates that were skipped.
     pub(super) counts_skips: bool,
     /// The data that it names.
     pub(super) data: Option<Data>,
-    /// Whether its words say nothing of what a value is: `over`.
+    /// Whether all its words are fillers: `over`.
     pub(super) is_filler: bool,
-    /// Whether it names data alone: `val`.
+    /// Whether it names only data: `val`.
     pub(super) is_data: bool,
-    /// Whether it counts, or is kept by trainers beside what they measure.
+    /// Whether it is a counter or other bookkeeping of trainers, and no measured value.
     pub(super) is_bookkeeping: bool,
     is_told: bool,
-    /// Whether a best value so far is meant, which repeats another.
+    /// Whether it names the best value so far, which repeats another value.
     pub(super) is_best: bool,
     /// Whether it is the loss scale.
     pub(super) is_scale: bool,
-    /// As the first line that held it wrote it.
+    /// Spelling of the first line that held it.
     raw: String,
 }
 
@@ -95,17 +95,17 @@ impl Name {
         }
     }
 
-    /// As the first line that held it wrote it.
+    /// Spelling of the first line that held it.
     pub(super) fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// Whether a run is about such a value.
+    /// Whether it is a key metric of a run, such as a loss or a score, and not the best value so far.
     pub(super) fn is_told(&self) -> bool {
         self.is_told && !self.is_best
     }
 
-    /// Whether a label in front of it says which data it is of.
+    /// Whether a label before it applies to it: it names no data itself, and its metric is measured on data.
     fn takes_label(&self) -> bool {
         self.data.is_none() && !matches!(self.role, Role::LearningRate | Role::GradNorm) && !self.role.is_performance()
     }
@@ -122,7 +122,7 @@ pub(super) struct Names {
     below: HashMap<(Prefix, usize), usize>,
 }
 
-/// The part of a name that is kept.
+/// The beginning of a name, up to the longest length that is kept.
 fn cut(raw: &str) -> &str {
     if raw.len() <= LONGEST {
         return raw;
@@ -131,7 +131,7 @@ fn cut(raw: &str) -> &str {
     raw.get(..end).unwrap_or(raw)
 }
 
-/// Text in front of a name.
+/// Text before a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Prefix {
     /// Held-out data.
@@ -142,13 +142,13 @@ pub(super) enum Prefix {
     Group(usize),
 }
 
-/// Names of a file that are kept; what comes behind them is one name.
+/// Largest number of names of a file; all further names share the last place.
 const MOST: usize = 4096;
 /// Longest name.
 const LONGEST: usize = 200;
 
 impl Names {
-    /// The place of a name.
+    /// The place of a name, which is added where it is new.
     pub(super) fn place(&mut self, raw: &str) -> usize {
         let raw = cut(raw);
         if let Some(known) = self.known.get(raw) {
@@ -171,7 +171,7 @@ impl Names {
         self.list.len()
     }
 
-    /// Whether there is no place for another name, so that what is new has that of another.
+    /// Whether there is no place left, so that every new name shares the last one.
     pub(super) fn is_full(&self) -> bool {
         self.list.len() >= MOST
     }
@@ -181,7 +181,7 @@ impl Names {
         self.list.get(place)
     }
 
-    /// The place of a name below a prefix.
+    /// The place of the name at `place` with a prefix before it.
     pub(super) fn below(&mut self, prefix: Prefix, place: usize) -> usize {
         if let Some(known) = self.below.get(&(prefix, place)) {
             return *known;
@@ -203,13 +203,13 @@ impl Names {
         known
     }
 
-    /// The name at a place as a label says which data it is of.
+    /// The place of the name at `place` under a label that names its data.
     pub(super) fn labelled(&mut self, label: Option<Data>, place: usize) -> usize {
         let takes = label == Some(Data::HeldOut) && self.get(place).is_some_and(Name::takes_label);
         if takes { self.below(Prefix::HeldOut, place) } else { place }
     }
 
-    /// A name of data alone as the name before it says what was measured: `loss train: 2.1, val: 2.3`.
+    /// The place of a name that only names data, completed by the metric of the name before it: `loss train: 2.1, val: 2.3`.
     pub(super) fn after(&mut self, place: usize, before: Option<usize>) -> usize {
         let Some(name) = self.get(place).filter(|name| name.is_data) else { return place };
         let Some(before) =

@@ -1,4 +1,4 @@
-//! Lines that hold figures and no value of the run, each kind with its reason.
+//! Lines that hold numbers and no value of the run, each kind with its reason.
 
 use std::sync::LazyLock;
 
@@ -6,18 +6,18 @@ use memchr::memmem::{Finder, find};
 
 /// Text of the trainer's summary at the end, which repeats what it logged.
 const SUMMARY: &str = "train_runtime";
-/// Texts of lines that are no data at all.
+/// Texts that only lines without data contain.
 const NOISE: [&str; 5] = [
     // Arguments of a program, which are settings.
     "Namespace(",
     SUMMARY,
-    // Source that an error quotes.
+    // Source code that an error message quotes.
     "Traceback (most recent",
     "Warning:",
     "Deprecat",
 ];
 static NOISE_FINDERS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| NOISE.map(Finder::new));
-/// Texts of lines whose numbers beside a metric's name are known to be no values.
+/// Texts of lines that have numbers beside a metric's name which are known to be no values.
 const KNOWN: [&str; 9] = [
     "loss function",
     "loss_function",
@@ -25,23 +25,23 @@ const KNOWN: [&str; 9] = [
     "label smoothing",
     "label_smoothing",
     "patience",
-    // A best value so far repeats one that was logged.
+    // The best value so far repeats a logged value.
     "best",
     "Best",
     "deprecat",
 ];
 
-/// Whether a line is no data, whatever it holds.
+/// Whether a line is no data, whatever else it holds.
 pub(super) fn is_noise(line: &str) -> bool {
     NOISE_FINDERS.iter().any(|text| text.find(line.as_bytes()).is_some()) || is_package(line) || is_construction(line)
 }
 
-/// Whether a line that is no data repeats what was logged.
+/// Whether a line is the trainer's summary, which repeats logged values.
 pub(super) fn repeats(line: &str) -> bool {
     line.contains(SUMMARY)
 }
 
-/// Whether numbers of a line are known to be no values.
+/// Whether the numbers of a line are known to be no values.
 pub(super) fn is_known(line: &str) -> bool {
     KNOWN.iter().any(|text| line.contains(text))
 }

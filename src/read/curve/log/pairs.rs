@@ -10,19 +10,19 @@ use crate::kind::Role;
 /// A value with its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
-    /// Place of the name.
+    /// Place of its name in the names of the file.
     pub(super) name: usize,
     pub(super) value: f64,
-    /// Whether a sign joins the two, not blanks alone.
+    /// Whether a sign such as `:` or `=` joins name and value, rather than blanks alone.
     pub(super) is_joined: bool,
-    /// Whether it is a zero of two to six decimals, which a small number rounds to.
+    /// Whether it is a zero with two to six decimals, which may be a rounded small number.
     pub(super) is_rounded: bool,
-    /// Decimals that it is printed with; `None` where an exponent stands behind them.
+    /// Number of decimals that it is printed with; `None` where it has an exponent.
     pub(super) decimals: Option<u8>,
 }
 
 impl Pair {
-    /// A value that is written in full.
+    /// A value that is joined to its name and not rounded.
     pub(super) fn new(name: usize, value: f64) -> Self {
         Self { name, value, is_joined: true, is_rounded: false, decimals: None }
     }
@@ -33,15 +33,15 @@ impl Pair {
 pub(super) struct Found {
     pub(super) counters: Counters,
     pub(super) pairs: Vec<Pair>,
-    /// Numbers of no name: their tokens.
+    /// Tokens of the numbers that have no name.
     pub(super) unnamed: Vec<usize>,
-    /// Words without a value: ranges of tokens.
+    /// Token ranges of words without a value.
     pub(super) bare: Vec<Range<usize>>,
-    /// Names and numbers that were not joined; `None` where only the tokens of the line tell.
+    /// Key metrics and numbers that could not be paired; `None` where they have to be found from the line's tokens.
     pub(super) unjoined: Option<Unjoined>,
 }
 
-/// Names without a value that a run is about, and the numbers without a name beside them.
+/// Key metrics of a line that have no value, and the numbers beside them that have no name.
 #[derive(Debug, Default)]
 pub(super) struct Unjoined {
     pub(super) names: Vec<usize>,
@@ -49,7 +49,7 @@ pub(super) struct Unjoined {
 }
 
 impl Tokens {
-    /// The names without a value that a run is about, and, where there are any, the numbers without a name.
+    /// The places of key metrics that have no value, and, where there are any, the numbers that have no name.
     pub(super) fn beside(&self, line: &str, found: &Found, names: &mut Names) -> (Vec<usize>, Vec<f64>) {
         let text = found.bare.iter().filter_map(|run| self.text(line, run));
         let told: Vec<usize> = text.map(|raw| names.place(raw)).collect();
@@ -64,12 +64,12 @@ impl Tokens {
 #[derive(Debug, Default)]
 struct Seen {
     line: u64,
-    /// The last line that held each.
+    /// Number of the last line that held each name.
     last: Vec<u64>,
 }
 
 impl Seen {
-    /// Takes a name; whether it is the first time in this line.
+    /// Notes a name and returns whether this is its first time in the line.
     fn insert(&mut self, name: usize) -> bool {
         if name >= self.last.len() {
             self.last.resize(name + 1, 0);
@@ -78,12 +78,12 @@ impl Seen {
     }
 }
 
-/// Reads lines one by one, in memory that is used again.
+/// Reader of single lines; its memory is reused from line to line.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     pub(super) tokens: Tokens,
     taken: Vec<bool>,
-    /// Metrics that have a value in the line.
+    /// Names that have a value in the line.
     seen: Seen,
     pub(super) found: Found,
 }
@@ -127,18 +127,18 @@ struct Walk<'l> {
     names: &'l mut Names,
     seen: &'l mut Seen,
     found: &'l mut Found,
-    /// Words that may name the number behind them.
+    /// Tokens of the words that may name the next number.
     run: Option<Range<usize>>,
-    /// Whether a sign stands behind these words, or `is`.
+    /// Whether a sign or the word `is` stands after these words.
     is_parted: bool,
     /// Whether that sign joins a name to its value.
     is_joined: bool,
-    /// The name in front of an open bracket: `loss[loss=`.
+    /// Name before an open bracket: `loss[loss=`.
     group: Option<usize>,
     label: Option<Data>,
-    /// Name of the value before.
+    /// Name of the previous value.
     last: Option<usize>,
-    /// A number without a name, which the words behind it may name.
+    /// A number without a name, which the words after it may name.
     before: Option<usize>,
 }
 
@@ -147,7 +147,7 @@ impl<'l> Walk<'l> {
         let mut at = 0;
         while let Some(token) = self.tokens.get(at).copied() {
             if self.taken.get(at) == Some(&true) {
-                // `Train Epoch: 1`, `Epoch(val)`, `Iter(val)`: the counter's own words say of which data the line is.
+                // `Train Epoch: 1`, `Epoch(val)`, `Iter(val)`: the words of a counter may name the data of the line.
                 self.label_at_end();
                 self.label_of_counter(token);
                 self.end_run();
@@ -190,7 +190,7 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// The first token behind the count at `at` and the whole that it is a part of.
+    /// Index of the first token after the count at `at` and its total, as in `3/60`.
     fn behind_count(&self, at: usize) -> usize {
         let is_whole = self.is_sign(at + 1, b'/') && self.token(at + 2).is_some_and(|token| token.number().is_some());
         at + if is_whole { 3 } else { 1 }
@@ -211,7 +211,7 @@ impl<'l> Walk<'l> {
                 .is_some_and(|next| next.kind == Kind::Word && next.text(self.line).starts_with("iteration"))
     }
 
-    /// The words of a run as they stand in the line.
+    /// Text of a run of words as it stands in the line.
     fn raw(&self, run: &Range<usize>) -> Option<&'l str> {
         text(self.line, self.tokens, run)
     }
@@ -273,7 +273,7 @@ impl<'l> Walk<'l> {
         at + 1
     }
 
-    /// Whether only signs that join stand between here and a number.
+    /// Whether only joining signs stand between token `at` and a number.
     fn leads_to_number(&self, mut at: usize) -> bool {
         while let Some(Kind::Sign(b':' | b'=' | ARROW | b'[' | b'T')) = self.token(at).map(|token| token.kind) {
             at += 1;
@@ -289,14 +289,14 @@ impl<'l> Walk<'l> {
             && self.is_sign(at + 2, b']')
     }
 
-    /// Whether the cell behind `|` in a row of two cells is a number: `| loss | 2.1 |`.
+    /// Whether the cell after the sign `|` at `at` is a number, in a row of two cells: `| loss | 2.1 |`.
     fn is_cell(&self, at: usize) -> bool {
         let is_number = self.token(at + 1).is_some_and(|token| token.value().is_some());
         let strokes = self.tokens.iter().filter(|token| token.is_sign(b'|')).count();
         is_number && strokes == 3 && self.token(at + 2).is_none_or(|token| token.is_sign(b'|'))
     }
 
-    /// End of a unit in brackets: `time (ms): 2.5`.
+    /// Index of the first token after a unit in brackets: `time (ms): 2.5`.
     fn unit(&self, at: usize) -> Option<usize> {
         const WORDS: usize = 4;
         let end = (at + 1..at + 2 + 2 * WORDS).find(|end| self.is_sign(*end, b')'))?;
@@ -305,13 +305,13 @@ impl<'l> Walk<'l> {
         (is_text && (self.leads_to_number(end + 1) && !self.is_sign(end + 1, b'['))).then_some(end + 1)
     }
 
-    /// Whether a pair stands at a place.
+    /// Whether a name and a joining sign stand at token `at`.
     fn leads_to_pair(&self, at: usize) -> bool {
         let is_word = self.token(at).is_some_and(|token| token.kind == Kind::Word);
         is_word && (self.is_sign(at + 1, b'=') || self.is_sign(at + 1, b':'))
     }
 
-    /// Words in front of a sign that is followed by no number may say of which data the rest is: `Test set:`, `[valid]`.
+    /// Takes the data from words that end at a sign without a number: `Test set:`, `[valid]`. It applies to the values that follow.
     fn label_at_end(&mut self) {
         let Some(run) = self.run.clone().filter(|_| !self.is_parted) else { return };
         let words = self.tokens.get(run).unwrap_or_default();
@@ -329,7 +329,7 @@ impl<'l> Walk<'l> {
         let Some(raw) = raw.filter(|_| is_name) else {
             self.name_before();
             self.found.unnamed.push(at);
-            // Words may follow that name it.
+            // The words after it may name it.
             let is_decimal = !value.is_finite() || token.count(self.line).is_none();
             self.before = (is_decimal && token.unit(self.line).is_empty()).then_some(at);
             return at + 1;
@@ -350,7 +350,7 @@ impl<'l> Walk<'l> {
         if ratio.is_some() { self.behind_value(at + 2) } else { end }
     }
 
-    /// Whether words say nothing of what a value is: `over 25836 frames`.
+    /// Whether the words before a number are only fillers and name nothing: `over 25836 frames`.
     fn is_filler(&mut self, raw: &str) -> bool {
         let place = self.names.place(raw);
         self.names.get(place).is_some_and(|name| name.is_filler)
@@ -364,7 +364,7 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// Behind a value, its mean so far in brackets and its share in percent are passed over.
+    /// Index of the first token after a value, its mean so far in brackets and its percent sign.
     fn behind_value(&self, at: usize) -> usize {
         let mut end = at + 1;
         while self.is_sign(end, b'%') || self.is_sign(end, b']') && self.is_sign(at.wrapping_sub(1), b'[') {
@@ -380,7 +380,7 @@ impl<'l> Walk<'l> {
         }
     }
 
-    /// `8022/10000` behind a score.
+    /// The ratio of two counts after the name of a score: `8022/10000`.
     fn ratio(&self, at: usize, name: usize) -> Option<f64> {
         let is_score = self.names.get(name).is_some_and(|name| name.role == Role::EvalScore);
         let (part, whole) = (self.token(at)?, self.token(at + 2).filter(|_| is_score && self.is_sign(at + 1, b'/'))?);
@@ -389,7 +389,7 @@ impl<'l> Walk<'l> {
         (whole > 0).then(|| part as f64 / whole as f64)
     }
 
-    /// Ends a run of words without a value behind it.
+    /// Ends a run of words that no value follows.
     fn end_run(&mut self) {
         self.name_before();
         if let Some(run) = self.run.take() {
@@ -398,7 +398,7 @@ impl<'l> Walk<'l> {
         (self.is_parted, self.is_joined) = (false, false);
     }
 
-    /// The words behind a number name it: `9.2 avg loss,`.
+    /// Names a number by the words after it: `9.2 avg loss,`.
     fn name_before(&mut self) {
         let Some(before) = self.before.take() else { return };
         let Some(run) = self.run.clone().filter(|run| run.start == before + 1) else { return };
@@ -409,7 +409,7 @@ impl<'l> Walk<'l> {
         let is_named = self.names.get(place).is_some_and(|name| roles.contains(&name.role) || name.canonical == "rate");
         let value = self.token(before).and_then(Token::value);
         if let (true, Some(value)) = (is_named, value) {
-            // It is the last of them.
+            // The number was counted as unnamed; it is the last of those.
             self.found.unnamed.pop_if(|token| *token == before);
             self.run = None;
             let place = if self.names.get(place).is_some_and(|name| name.canonical == "rate") {

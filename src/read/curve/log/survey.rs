@@ -1,7 +1,7 @@
-//! Traits that the lines of a file have in common, from its beginning: which number in front counts, whether a counter begins again
-//! with each epoch, which lines are headers.
+//! Survey of the lines at the beginning of a file: which leading number counts, whether a counter restarts with each epoch, which
+//! lines are headers.
 //!
-//! A line alone does not tell these; all lines of one make do.
+//! A single line does not show this; all lines of its form together do.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::names::Names;
 use super::pairs::Pair;
 use crate::kind::Role;
 
-/// Numbers in front of lines that are written in one way.
+/// Leading numbers of the lines that are written in the same form.
 #[derive(Clone, Copy, Debug, Default)]
 struct Leads {
     count: u64,
@@ -19,10 +19,10 @@ struct Leads {
     last: Option<Lead>,
 }
 
-/// Lines without a counter of their own, that hold the same names.
+/// Lines that have no counter of their own and hold the same names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Below {
-    /// Lines that found a place whose values of these names were free, and one that had them already.
+    /// `taken` counts the lines that found a record above them without values of these names, `repeated` those that did not.
     taken: u64,
     repeated: u64,
 }
@@ -33,22 +33,22 @@ pub(super) struct Survey {
     leads: HashMap<(u8, u8), Leads>,
     headers: HashMap<u64, u64>,
     below: HashMap<u64, Below>,
-    /// Lines by their names, where no name is known.
+    /// Number of lines by a hash of their names, for lines without a key metric.
     alike: HashMap<u64, u64>,
-    /// Names of the training loss in lines without a held-out loss.
+    /// Places of the names of a training loss that stands in lines without a held-out loss.
     losses: HashSet<usize>,
-    /// The last epoch and the counter beside it.
+    /// The last epoch, and the step or batch beside it.
     last: Option<(u64, u64)>,
     first_epoch: Option<u64>,
     /// Whether the counter fell when the epoch rose.
     begins_again: bool,
-    /// Whether the counter went on when the epoch rose.
+    /// Whether the counter kept rising when the epoch rose.
     goes_on: bool,
-    /// Whether an epoch has a fraction, so that it is a share of the run.
+    /// Whether an epoch has a fraction.
     pub(super) has_shares: bool,
 }
 
-/// Ways in which lines are written that are kept.
+/// Largest number of line forms that are kept.
 const MOST: usize = 4096;
 
 impl Survey {
@@ -87,7 +87,7 @@ impl Survey {
         }
     }
 
-    /// Takes a line without a counter of its own; whether its values were there already at the place that it would take.
+    /// Takes a line without a counter of its own. `is_repeated` tells that the record above it already has values of its names.
     pub(super) fn below(&mut self, pairs: &[Pair], is_repeated: bool) {
         if self.below.len() >= MOST {
             return;
@@ -96,42 +96,42 @@ impl Survey {
         *(if is_repeated { &mut below.repeated } else { &mut below.taken }) += 1;
     }
 
-    /// Whether a number in front counts: it rises from line to line.
+    /// Whether a leading number is a counter: it rises in at least 80% of the lines of its form.
     pub(super) fn counts(&self, lead: &Lead) -> bool {
         self.leads.get(&lead.dress).is_some_and(|leads| leads.rises * 10 >= (leads.count - 1) * 8 && leads.rises > 0)
     }
 
-    /// Whether a number in front is a rank: it goes up and down beside a counter.
+    /// Whether a leading number is a rank: it is no counter and sometimes falls.
     pub(super) fn ranks(&self, lead: &Lead) -> bool {
         self.leads.get(&lead.dress).is_some_and(|leads| leads.falls > 0 && !self.counts(lead))
     }
 
-    /// Whether lines of such counters alone are headers, of which a file has several.
+    /// Whether lines that hold only such counters are headers; the file must have more than one of them.
     pub(super) fn is_header(&self, counters: &Counters) -> bool {
         self.headers.get(&counters.dress).is_some_and(|count| *count > 1)
     }
 
-    /// Whether lines of these names stand below a place of their own.
+    /// Whether lines of these names belong to the record above them: at most a fifth of them repeated values it already had.
     pub(super) fn takes_place(&self, pairs: &[Pair]) -> bool {
         self.below.get(&of_names(pairs)).is_some_and(|below| below.repeated * 5 <= below.taken + below.repeated)
     }
 
-    /// Lines without a counter that have these names.
+    /// Number of lines without a counter that have these names.
     pub(super) fn company(&self, pairs: &[Pair]) -> u64 {
         self.below.get(&of_names(pairs)).map_or(0, |below| below.taken + below.repeated)
     }
 
-    /// Whether at least three lines have these names, of which none is known.
+    /// Whether at least three lines have these names, none of which is a key metric.
     pub(super) fn is_common(&self, pairs: &[Pair]) -> bool {
         self.alike.get(&of_names(pairs)).is_some_and(|count| *count > 2)
     }
 
-    /// Whether a training loss beside a held-out one belongs to the evaluation: the run's own loss has lines of its own.
+    /// Whether a training loss beside a held-out one belongs to the evaluation, because the run's own loss has separate lines.
     pub(super) fn is_of_evaluation(&self, loss: usize) -> bool {
         !self.losses.is_empty() && !self.losses.contains(&loss)
     }
 
-    /// Whether a counter that is a part of a whole is one of its epoch: it begins again with it, or no line shows that it goes on.
+    /// Whether a counter with a total counts within its epoch: it restarts with the epoch, or no line shows that it keeps rising.
     pub(super) fn is_within_epoch(&self) -> bool {
         self.begins_again || !self.goes_on
     }
@@ -153,7 +153,7 @@ impl Leads {
     }
 }
 
-/// A number of the names of a line.
+/// A hash of the names of a line, in their order.
 fn of_names(pairs: &[Pair]) -> u64 {
     pairs.iter().fold(1, |all, pair| all.wrapping_mul(1_000_003).wrapping_add(pair.name as u64 + 1))
 }

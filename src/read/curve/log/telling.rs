@@ -1,10 +1,10 @@
-//! The words without which a line with letters holds neither a value of a run nor a counter.
+//! Search for the words that mark a relevant line: a line with letters and none of these words holds neither a value nor a counter.
 //!
-//! A log may have a million lines between two that count, so that this search decides how fast it is read. An automaton takes
-//! a step per byte that waits for the one before it. Here four bytes are looked at together: for each place a table says
-//! which words have a byte there, a word per bit, and where no bit is in all four tables no word begins (R. Baeza-Yates and
-//! G. Gonnet, "A New Approach to Text Searching", 1992, over the first four places alone). No place waits for another, and
-//! what passes is compared whole.
+//! A log may have a million lines between two relevant ones, so this search decides how fast it is read. An automaton takes one
+//! step per byte, and each step waits for the one before it. Here four bytes are tested together: for each of the first four
+//! positions of a word, a table gives the words that have a certain byte there, one bit per word. Where no bit is set in all four
+//! tables, no word begins (R. Baeza-Yates and G. Gonnet, "A New Approach to Text Searching", 1992, applied to the first four
+//! positions only). No position waits for another. Where a bit is left, the word is compared in full.
 
 use std::sync::LazyLock;
 
@@ -97,25 +97,25 @@ const WORDS: &[&str] = &[
     "训练",
 ];
 
-/// Places whose tables are looked at together.
+/// Number of leading positions of a word that have a table.
 const WIDTH: usize = 4;
-/// Places of a text that are looked at before one of them is told from the others.
+/// Number of positions of a text that are tested in one round, before a hit is searched for its exact position.
 const AT_ONCE: usize = 8;
 
-/// The words, and for each byte which of them have it in each of the first places.
+/// The words, and tables of their first bytes.
 struct Search {
     words: Vec<Vec<Sign>>,
-    /// The rest of the words that begin with an end of the one before them.
+    /// The words that begin with a word boundary, without that boundary: they may also stand at the very start of a text.
     behind: Vec<Vec<Sign>>,
     tables: [[u64; 256]; WIDTH],
 }
 
-/// A place of a word.
+/// One position of a word.
 #[derive(Clone, Copy, Debug)]
 enum Sign {
     Byte(u8),
     Digit,
-    /// A byte that is no part of a word, or none at all.
+    /// A word boundary: a byte that is no part of a word, or the end of the text.
     End,
 }
 
@@ -143,9 +143,9 @@ impl Sign {
 
 static SEARCH: LazyLock<Search> = LazyLock::new(|| Search::of(WORDS));
 
-/// A place in the first line of a text that has one of the words; the text begins with a line.
+/// An offset in the first line of a text that has one of the words. The text must begin at the start of a line.
 pub(super) fn first(lines: &[u8]) -> Option<usize> {
-    // A word may begin with the end of the line in front of it.
+    // A word's leading boundary may be the end of the line before it.
     let is_end = |place: usize| matches!(lines.get(place), Some(b'\n' | b'\r'));
     SEARCH.first(lines).map(|place| place + usize::from(is_end(place)))
 }
@@ -188,7 +188,7 @@ impl Search {
         (place..text.len()).find(|place| self.has(u64::MAX, text, *place))
     }
 
-    /// The words of which some bytes may be the first ones.
+    /// The words, as bits, that may begin with the bytes of `window`.
     #[inline]
     fn may_begin(&self, window: &[u8]) -> u64 {
         let places = self.tables.iter().zip(window);
@@ -196,14 +196,14 @@ impl Search {
         bits.fold(u64::MAX, |all, bits| all & bits)
     }
 
-    /// Whether one of the words of `bits` stands at a place of a text.
+    /// Whether one of the words in `bits` stands at `place` in a text.
     fn has(&self, bits: u64, text: &[u8], place: usize) -> bool {
         let rest = text.get(place..).unwrap_or_default();
         self.words.iter().enumerate().any(|(nth, word)| bits & bit(nth) != 0 && is_at(word, rest))
     }
 }
 
-/// The bit of a word; a few words share one.
+/// The bit of the `nth` word. There are more words than bits, so some share one.
 fn bit(nth: usize) -> u64 {
     1 << (nth % 64)
 }

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Word,
     /// A sign; [`RULER`] for a row of equal ones, [`ARROW`] for arrows.
     Sign(u8),
-    /// Text that holds figures and no value, and parts no name from its value: a date, a path, a level.
+    /// Text with digits that is no value: a date, a path, a log level. It does not separate a name from its value.
     Mark,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Token {
     pub(super) start: usize,
     /// End of a word, or of a number's digits.
     pub(super) end: usize,
-    /// End of the unit behind a number, which begins where its digits end.
+    /// End of the unit after a number; the unit begins where the digits end.
     pub(super) unit_end: usize,
     pub(super) gap: Gap,
 }
@@ -58,7 +58,7 @@ impl Token {
         self.kind == Kind::Sign(sign)
     }
 
-    /// The value of a number; not of what may be a word.
+    /// The value of a number in digits; `None` for `nan` or `inf` without a sign, which may be a word.
     pub(super) fn number(self) -> Option<f64> {
         match self.kind {
             Kind::Number(value) => Some(value),
@@ -66,7 +66,7 @@ impl Token {
         }
     }
 
-    /// The value of a number, also of one that is written as a word.
+    /// The value of a number, including `nan` and `inf`.
     pub(super) fn value(self) -> Option<f64> {
         match self.kind {
             Kind::Number(value) | Kind::Spelled(value) => Some(value),
@@ -74,7 +74,7 @@ impl Token {
         }
     }
 
-    /// A whole number that counts: written in digits alone.
+    /// The value of a whole number that is written without a decimal point, and possibly with `,` between groups of digits.
     pub(super) fn count(self, line: &str) -> Option<u64> {
         let text = line.get(self.start..self.end).filter(|_| matches!(self.kind, Kind::Number(_)))?;
         if text.bytes().any(|byte| byte == b'.') {
@@ -97,11 +97,11 @@ impl Token {
     }
 }
 
-/// Levels of loggers: they are no part of a name.
+/// Log levels, which are never part of a name.
 const LEVELS: [&str; 11] =
     ["INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "TRACE", "NOTICE", "FATAL", "info", "warning"];
 
-/// Tokens of one line after the other.
+/// Tokens of a line; the memory is reused from line to line.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     pub(super) list: Vec<Token>,
@@ -113,7 +113,7 @@ pub(super) fn text<'t>(line: &'t str, list: &[Token], tokens: &Range<usize>) -> 
     line.get(first.start..last.end)
 }
 
-/// Position in a line.
+/// Scanner of one line.
 struct Scan<'l> {
     line: &'l str,
     bytes: &'l [u8],
@@ -128,7 +128,7 @@ impl Tokens {
         text(line, &self.list, tokens)
     }
 
-    /// Takes the tokens of `line`, in a time linear in its length.
+    /// Replaces the tokens by those of `line`, in time linear in its length.
     pub(super) fn scan(&mut self, line: &str) {
         self.list.clear();
         let mut scan = Scan { line, bytes: line.as_bytes(), at: 0, gap: Gap::None, list: &mut self.list };
@@ -165,7 +165,7 @@ impl Scan<'_> {
             b'\'' | b'"' | b'`' | b'\\' => self.at += 1,
             b'0'..=b'9' => self.number(at),
             b'+' | b'-' | b'.' if self.begins_number() => self.number(at),
-            // The priority in front of a line of syslog.
+            // The priority at the beginning of a syslog line.
             b'<' if at == 0 && self.byte(1).is_ascii_digit() => {
                 let end = self.bytes.iter().take(6).position(|byte| *byte == b'>');
                 self.mark(0, end.map_or(1, |end| end + 1));
@@ -181,7 +181,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a sign or a dot belongs to a number behind it.
+    /// Whether the sign or dot at the current position begins a number.
     fn begins_number(&self) -> bool {
         let after = |at: usize| match self.byte(at) {
             b'.' => self.byte(at + 1).is_ascii_digit(),
@@ -193,7 +193,7 @@ impl Scan<'_> {
         is_apart && (is_number || self.byte(self.at) != b'.' && self.spelled(self.at + 1).is_some())
     }
 
-    /// `nan` or `inf` at a place, and its end.
+    /// The value of `nan` or `inf` at a position, and its end.
     fn spelled(&self, at: usize) -> Option<(f64, usize)> {
         let len = self
             .bytes
@@ -266,7 +266,7 @@ impl Scan<'_> {
         if self.line.is_char_boundary(at) { at } else { end }
     }
 
-    /// Passes over the rest of the brackets of a type: `, device='npu:0')`.
+    /// Skips the rest of the brackets of a type after its number: `, device='npu:0')`.
     fn close(&mut self, start: usize) {
         let opened =
             self.list.iter().rev().nth(1).is_some_and(|before| before.is_sign(b'T') && before.unit_end <= start);
@@ -327,7 +327,7 @@ impl Scan<'_> {
             return self.mark(at, end + 2);
         }
         if self.byte(end) == b'(' && self.wraps(word, end + 1) {
-            // An opened type, whose number closes it.
+            // The opening of a type; the number inside closes it.
             return self.push(Kind::Sign(b'T'), at, end + 1, end + 1);
         }
         if mask::is_path(word) {
@@ -356,7 +356,7 @@ impl Scan<'_> {
             } else if is_joiner(byte, self.byte(end + 1)) {
                 end += 1;
             } else {
-                // A group ends in a stroke: `time/`.
+                // The name of a group ends with a slash: `time/`.
                 return end + usize::from(byte == b'/' && matches!(self.byte(end + 1), b' ' | b'|' | 0));
             }
         }
@@ -370,7 +370,7 @@ impl Scan<'_> {
         self.line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
     }
 
-    /// Whether `word(` is a type around a number.
+    /// Whether `word(` opens a type around a number, such as `tensor(2.5)`.
     fn wraps(&self, word: &str, inside: usize) -> bool {
         let name = word.rsplit('.').next().unwrap_or(word);
         let at = inside + usize::from(self.byte(inside) == b'[');
@@ -378,7 +378,7 @@ impl Scan<'_> {
         lines::WRAPPERS.contains(&name) && (self.byte(at).is_ascii_digit() || self.spelled(at).is_some())
     }
 
-    /// End of the logger's name behind a level that ends at `end`: `INFO:root:`.
+    /// End of the logger's name after a level that ends at `end`: `INFO:root:`.
     fn logger(&self, end: usize) -> usize {
         if self.byte(end) != b':' || self.byte(end + 1) == b' ' {
             return end;
@@ -407,7 +407,7 @@ impl Scan<'_> {
         .then_some(behind)
     }
 
-    /// End of the bracket that belongs to the word before it: `mAP50(B)`, `D(G(z))`.
+    /// End of a bracket that is part of the word before it: `mAP50(B)`, `D(G(z))`.
     fn bracket(&self, start: usize, end: usize) -> Option<usize> {
         const WIDTH: usize = 24;
         if self.byte(end) != b'(' || super::counter_words::is_counter(self.line.get(start..end)?) {
@@ -431,7 +431,7 @@ impl Scan<'_> {
     }
 }
 
-/// Whether `byte` joins two parts of a word, with `next` behind it.
+/// Whether `byte`, followed by `next`, joins two parts of a word.
 fn is_joiner(byte: u8, next: u8) -> bool {
     // `step#10` is a counter and its number.
     let joins = next.is_ascii_alphabetic() || next.is_ascii_digit() && byte != b'#' || next == b'_' || next >= 0x80;

@@ -1,4 +1,4 @@
-//! Lines of a text that hold a loss and that no rule reads, and the pattern that would read them.
+//! Lines of a text that hold a loss and that the grammar does not read, and the pattern that would read them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,29 +12,29 @@ use crate::read::curve::lines::Lines;
 
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| constant(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|\b(?:nan|NaN|inf)\b)"));
-/// Words in front of a counter.
+/// A word for a counter at the end of the text before a number.
 static COUNTER: LazyLock<Regex> = LazyLock::new(|| constant(r"(?i)\b(?:step|iter|iteration|it|batch|update)s?\W*$"));
 
-/// Lines of one shape that make a log of a text.
+/// Number of lines of one shape from which a text is taken for a log.
 const ALIKE: usize = 3;
-/// Shapes that are counted.
+/// Largest number of shapes that are counted.
 const MAX_SHAPES: usize = 256;
-/// Characters of a line that are looked at.
+/// Largest number of characters that are read of a line.
 const WIDTH: usize = 2000;
 
-/// Lines of a shape that no rule reads.
+/// Lines of one shape that the grammar does not read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The first of them.
     pub line: String,
-    /// Their text with `#` in place of each number.
+    /// Text of the lines with `#` in place of each number.
     shape: String,
-    /// Pattern for `loss.log-pattern` that reads them, as far as one can be told.
+    /// Pattern for `loss.log-pattern` that reads them; `None` where none could be derived.
     pub pattern: Option<String>,
 }
 
 impl Unknown {
-    /// Whether a pattern reads every line of this shape in a text, which has one.
+    /// Whether a text has lines of this shape and a pattern reads all of them.
     pub fn is_read(&self, source: &dyn ByteSource, pattern: &LogPattern) -> bool {
         let (mut lines, mut names, mut count) = (Lines::new(source), Names::default(), 0_u64);
         while lines.consumed() < SEARCHED {
@@ -52,7 +52,7 @@ impl Unknown {
     }
 }
 
-/// The first lines of one shape that speak of a loss beside a decimal number; `None` where there are not three.
+/// The first shape that three lines share which name a loss and hold a decimal number; `None` where there is no such shape.
 pub fn find(source: &dyn ByteSource) -> Option<Unknown> {
     let mut shapes: HashMap<String, Vec<String>> = HashMap::new();
     let mut lines = Lines::new(source);
@@ -78,12 +78,12 @@ pub fn find(source: &dyn ByteSource) -> Option<Unknown> {
     None
 }
 
-/// Numbers of a line with their places.
+/// Byte ranges of the numbers of a line.
 fn numbers(line: &str) -> Vec<Range<usize>> {
     NUMBER.find_iter(line).map(|found| found.range()).collect()
 }
 
-/// The pattern of lines that differ in their numbers alone.
+/// The pattern for lines that differ only in their numbers.
 fn pattern(lines: &[String]) -> Option<String> {
     let line = lines.first()?;
     let numbers = numbers(line);
@@ -102,12 +102,16 @@ fn pattern(lines: &[String]) -> Option<String> {
     for at in first..=last {
         let place = numbers.get(at)?;
         pattern.push_str(&literal(line.get(end..place.start)?));
-        pattern.push_str(match () {
-            () if is_plain && at == loss => "{loss}",
-            () if is_plain => "{step}",
-            () if at == loss => r"(?<loss>[-+.\w]*[.\w])",
-            () if Some(at) == step => r"(?<step>\d+)",
-            () => r"[-+.\w]+",
+        pattern.push_str(if is_plain && at == loss {
+            "{loss}"
+        } else if is_plain {
+            "{step}"
+        } else if at == loss {
+            r"(?<loss>[-+.\w]*[.\w])"
+        } else if Some(at) == step {
+            r"(?<step>\d+)"
+        } else {
+            r"[-+.\w]+"
         });
         end = place.end;
     }
@@ -116,8 +120,8 @@ fn pattern(lines: &[String]) -> Option<String> {
     is_sayable.then_some(trimmed)
 }
 
-/// Beginning of the text that tells such lines from others: behind the number in front of the first, and behind the brackets
-/// that this one may have closed.
+/// Offset of the literal text before the number `first` that distinguishes such lines from others. It begins after the number
+/// before `first`, without the brackets that close that number.
 fn start(line: &str, numbers: &[Range<usize>], first: usize) -> Option<usize> {
     let end = first.checked_sub(1).and_then(|at| numbers.get(at)).map_or(0, |place| place.end);
     let text = line.get(end..numbers.get(first)?.start)?;
@@ -125,7 +129,7 @@ fn start(line: &str, numbers: &[Range<usize>], first: usize) -> Option<usize> {
     Some(end + word.unwrap_or(0))
 }
 
-/// The decimal number behind the word, or the last in front of it.
+/// Index of the loss: the first decimal number after the word `loss`, or else the last one before it.
 fn loss(line: &str, numbers: &[Range<usize>]) -> Option<usize> {
     let word = line.to_ascii_lowercase().find("loss").or_else(|| line.find("损失"))?;
     let is_decimal =
@@ -135,8 +139,8 @@ fn loss(line: &str, numbers: &[Range<usize>]) -> Option<usize> {
     behind.or_else(|| places().rfind(|(_, place)| place.start < word)).map(|(at, _)| at)
 }
 
-/// Whether the number at a place of the lines is a counter: it rises, by as much from line to line, and is part of no time
-/// of day and no date.
+/// Whether the number at index `at` of the lines is a counter: it rises by the same amount from line to line, and is part of
+/// neither a time of day nor a date.
 fn counts(lines: &[String], at: usize) -> bool {
     let value = |line: &String| {
         let place = numbers(line).get(at).cloned()?;

@@ -1,10 +1,10 @@
-//! A line as plain text: without terminal codes and NUL bytes, its Chinese words and signs in English.
+//! A line as plain text: without terminal codes and NUL bytes, and with Chinese words and signs replaced by English ones.
 
 use std::borrow::Cow;
 
 use crate::read::metric;
 
-/// Signs of full width, and the ones that they stand for.
+/// Full-width signs, and the ASCII text that they stand for.
 const SIGNS: [(char, &str); 13] = [
     ('：', ": "),
     ('，', ", "),
@@ -21,7 +21,7 @@ const SIGNS: [(char, &str); 13] = [
     ('％', "%"),
 ];
 
-/// `line` in plain text; borrowed where it is that already.
+/// `line` in plain text; borrowed where it already is.
 pub(super) fn plain(line: &str) -> Cow<'_, str> {
     let needs_none = |byte: &u8| byte.is_ascii() && *byte != 0x1b && *byte != 0 && *byte != 8;
     if line.as_bytes().iter().all(needs_none) {
@@ -52,7 +52,7 @@ fn without_codes(line: &str) -> String {
     while let Some(sign) = rest.next() {
         match sign {
             '\u{1b}' => {
-                // `ESC [` opens a code that a letter closes.
+                // `ESC [` begins a code that ends with a letter.
                 let mut code = rest.clone();
                 if code.next() == Some('[') {
                     let len = code.clone().take_while(|sign| !sign.is_ascii_alphabetic() && *sign != '~').count();
@@ -67,7 +67,7 @@ fn without_codes(line: &str) -> String {
     text
 }
 
-/// `第 3 步` as `步 3`: the counter in front of its number, as everywhere else.
+/// Rewrites `第 3 步` as `步 3`, so that the counter stands before its number, as everywhere else.
 fn ordinals(text: &str) -> String {
     let mut ordered = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,35 +1,35 @@
-//! Updates by record, in memory that does not grow with records that are alike.
+//! Updates by record, in memory that does not grow with the number of equal records.
 
 /// Updates between two records of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Update {
     /// The step of the record; `None` where its log does not count.
     pub step: Option<u64>,
-    /// Updates that were skipped.
+    /// Number of updates that were skipped.
     pub skipped: u64,
-    /// Updates that took place although their gradients had overflowed.
+    /// Number of updates that took place although their gradients had overflowed.
     pub overflowed: u64,
-    /// The highest loss scale that was tried, where a line names it: between lines about an overflow a scale rises unseen.
+    /// The highest loss scale that was tried, where a line names it. A scale that rises between two overflows is not logged otherwise.
     pub tried: Option<f64>,
-    /// The loss scale behind them.
+    /// The loss scale after these updates.
     pub scale: Option<f64>,
 }
 
-/// Updates in their order. Of a run of records that differ in nothing but a step that rises evenly, one is kept.
+/// Updates in their order. Consecutive records that differ only in a step that rises evenly are stored as one.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     alike: Vec<Alike>,
     len: usize,
 }
 
-/// Records that differ in their steps alone.
+/// Consecutive records that differ only in their steps.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     first: Update,
     /// Distance between their steps.
     every: u64,
     count: usize,
-    /// Records in front of them.
+    /// Number of records before them.
     before: usize,
 }
 
@@ -42,7 +42,7 @@ impl Alike {
         self.first.step.map(|step| step.saturating_add(self.every.saturating_mul(nth as u64)))
     }
 
-    /// Takes a record that is alike; whether it was one.
+    /// Adds a record if it is alike. Returns whether it was.
     fn take(&mut self, update: &Update) -> bool {
         let bits = |value: Option<f64>| value.map(f64::to_bits);
         let of = |update: &Update| (update.skipped, update.overflowed, bits(update.tried), bits(update.scale));
@@ -64,12 +64,12 @@ impl Records {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The record at a place.
+    /// The record at index `place`.
     pub fn get(&self, place: usize) -> Option<Update> {
         let behind = self.alike.partition_point(|alike| alike.before <= place);
         let alike = self.alike.get(behind.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Calls of modules for each part that a batch is cut into.
+//! Completeness of the calls of modules, one for each part that a batch is cut into.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::read::dump::merge::Piece;
 use crate::read::dump::name::Direction;
 use crate::read::dump::plan::Plan;
 
-/// Parts of a batch whose calls are put together.
+/// Parts of a batch whose calls are merged.
 #[derive(Default)]
 pub(super) struct Batches {
     parts: usize,
@@ -19,7 +19,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Those of the ranks' records; none where calls stay apart.
+    /// Collects the parts from the ranks' records; empty if calls are not merged.
     pub(super) fn of(
         plan: Plan,
         layout: &Layout,
@@ -38,8 +38,8 @@ impl Batches {
         Self { parts: usize::try_from(layout.micro_batches).unwrap_or(usize::MAX), trained }
     }
 
-    /// Whether a value of a module was recorded in the call of each part. A container without a gradient, such as that of
-    /// positions or masks, does not look at the batch, and may be called once for all.
+    /// Whether a value of a module was recorded in the calls of all parts. A container without a gradient, for example for
+    /// positions or masks, does not depend on the batch and may be called only once.
     pub(super) fn have_all(&self, module: &Module, pieces: &[Piece<'_>]) -> bool {
         let calls: BTreeSet<u64> = pieces.iter().map(|piece| piece.call).collect();
         let is_called_once = is_container(module) && !self.trained.contains(&module.path);

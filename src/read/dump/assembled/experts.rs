@@ -1,4 +1,4 @@
-//! Ranks whose tokens each expert was given.
+//! Ranks whose tokens each expert received.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use crate::read::dump::content::Dump;
 use crate::read::dump::merge::Piece;
 use crate::read::dump::name::Direction;
 
-/// Place of a rank in its group of data, and the number of the call.
+/// Coordinates of a rank, and the number of the call.
 type Call = (Coordinates, u64);
 
-/// Calls of each expert by path and whether they are backward: a rank whose tokens an expert was given has records of all of its
-/// modules.
+/// Calls of each expert, by the expert's path and whether they are backward. A rank whose tokens an expert received has records
+/// of all modules of that expert.
 #[derive(Default)]
 pub(super) struct Experts(BTreeMap<(String, bool), BTreeSet<Call>>);
 

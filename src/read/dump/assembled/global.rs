@@ -13,17 +13,17 @@ const FSDP: &str = "FSDP";
 /// A call of a module on one rank.
 #[derive(Clone, Copy)]
 pub(super) struct Member {
-    /// Place among the ranks.
+    /// Index of the rank in the list of ranks.
     pub(super) rank: u32,
     /// Index of the operation in that rank's dump.
     pub(super) operation: u32,
-    /// Number of the call, or the largest number where it is larger.
+    /// Number of the call, limited to the largest `u32`.
     pub(super) call: u32,
     /// Chunk of the model that it is a part of.
     pub(super) chunk: u32,
 }
 
-/// A module's operation by its name in the whole model.
+/// A module's operation, with its name in the whole model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Module {
     prefix: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    /// The name of its operation.
+    /// Name of its operation with the given call number.
     pub(super) fn name(&self, call: u64) -> String {
         let Self { prefix, path, class, direction, .. } = self;
         let direction = match direction {
@@ -49,24 +49,24 @@ impl Module {
     }
 }
 
-/// Part of a path that leads to one expert, by its number; `None` outside of experts.
+/// Beginning of a path up to the number of an expert; `None` outside of experts.
 pub(super) fn expert(path: &str) -> Option<&str> {
     let from = path.find("expert")?;
     let below = path.get(from..)?;
     let number =
         below.split('.').skip(1).find(|part| part.bytes().all(|byte| byte.is_ascii_digit()) && !part.is_empty())?;
-    // Parts of one text: their places in it are known.
+    // `number` is a slice of `path`, so its position follows from the addresses.
     let end = number.as_ptr().addr().checked_sub(path.as_ptr().addr())?.checked_add(number.len())?;
     path.get(..end)
 }
 
-/// Numbers that make local names global.
+/// Numbers that turn local names into names of the whole model.
 pub(super) struct Globals<'l> {
     layout: &'l Layout,
     numbering: Numbering,
 }
 
-/// A local name, taken apart.
+/// A local name, split into its parts.
 struct Local<'n> {
     prefix: &'static str,
     chunk: u32,
@@ -99,13 +99,13 @@ impl<'l> Globals<'l> {
         Self { layout, numbering: Numbering::of(names) }
     }
 
-    /// The operation that a member is a call of.
+    /// Operation of the whole model that a member is a call of.
     pub(super) fn of_member(&self, member: &Member, dumps: &[Dump], places: &[Coordinates]) -> Option<Module> {
         let operation = dumps.get(member.rank as usize)?.operations.get(member.operation as usize)?;
         self.module(operation.name, *places.get(member.rank as usize)?)
     }
 
-    /// The operation by its name in the whole model; `None` for one of no module.
+    /// Operation with its name in the whole model; `None` for an operation outside of modules.
     pub(super) fn module(&self, name: &str, place: Coordinates) -> Option<Module> {
         let local = Local::of(name)?;
         let chunk = self.layout.chunk(local.chunk, place);

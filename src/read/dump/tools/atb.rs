@@ -30,10 +30,10 @@ const COLUMNS: [&str; 15] = [
     "Norm",
     "Tensor Path",
 ];
-/// Largest table that is read.
+/// Largest table that is read, in bytes.
 const LARGEST: u64 = 2 << 30;
 
-/// Whether a file that begins with `head` is the table.
+/// Whether a file that begins with `head` is such a table.
 pub(super) fn recognise(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     head.starts_with(b"Device and PID,Execution Count,")
@@ -72,11 +72,11 @@ struct Reader {
 }
 
 impl Reader {
-    /// The unit and value of a row; `None` where a cell that makes it one cannot be read.
+    /// Unit (execution and rank) and value of a row; `None` if a required cell cannot be read.
     fn row<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a str>) -> Option<((u64, Option<u64>), Row)> {
         let [device, count, name, _kind, id, side, index, dtype] = std::array::from_fn(field);
         let number = |text: Option<&str>| text?.trim().parse::<u64>().ok();
-        // The process id differs from run to run.
+        // The process id differs from run to run, so only the device counts.
         let rank = device?.split('_').next().and_then(|device| device.trim().parse().ok());
         let (below, kind) = match side?.trim() {
             "input" => ("input", TensorKind::Input),

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::read::json::Json;
 
-/// Statistics of a tensor as far as they were printed.
+/// Statistics of a tensor; `None` for each that was not printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Statistics {
     pub(super) max: Option<f64>,
@@ -13,7 +13,7 @@ pub(super) struct Statistics {
 }
 
 impl Statistics {
-    /// As records have them: largest, smallest and mean value and 2-norm.
+    /// Statistics in the order of records: largest, smallest and mean value and 2-norm.
     pub(super) fn json(&self) -> [Json; 4] {
         [self.max, self.min, self.mean, self.norm].map(|value| value.map_or(Json::Null, Json::Float))
     }
@@ -23,7 +23,7 @@ impl Statistics {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell {
     Number(f64),
-    /// Nothing, or `N/A`.
+    /// An empty cell, or `N/A`.
     Absent,
     /// Anything else.
     Unreadable,
@@ -38,7 +38,7 @@ pub(super) fn cell(text: &str) -> Cell {
     }
 }
 
-/// The 2-norm of `elements` values of this mean and standard deviation, which torch divides by one less than their number.
+/// 2-norm of `elements` values with this mean and standard deviation. Torch's deviation divides by the number of values less one.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 pub(super) fn norm_of(elements: u64, mean: f64, deviation: f64) -> f64 {
     let count = elements.max(1) as f64;
@@ -46,7 +46,7 @@ pub(super) fn norm_of(elements: u64, mean: f64, deviation: f64) -> f64 {
     (count * mean * mean + squares).sqrt()
 }
 
-/// The error of a text that is read as a table and holds no line of one.
+/// Error of a file that is read as a table but holds no whole row.
 pub(super) fn no_rows(path: &str, expected: &str) -> Error {
     Error::corrupt(path, format!("holds no whole line of {expected}"))
         .with_help("the file may be cut short; copy it again, or record it again")

@@ -1,16 +1,16 @@
 //! Files of the dumper of sglang and miles: `step=0___rank=0___dump_index=3___name=model.layers.0.mlp.pt`.
 //!
-//! The pairs of a name may stand in any order. `step` or `forward_pass_id`, `rank` and `dump_index` say where a record
-//! belongs, `name` what it is; any other pair tells records of one name apart.
+//! The pairs of a name may have any order. `step` or `forward_pass_id`, `rank` and `dump_index` give the position of a record, and
+//! `name` its name. Any other pair distinguishes records of the same name.
 
 use super::part::ToolFile;
 use super::place::{Place, tensor_stem};
 use crate::read::dump::tool::Tool;
 
-/// Pairs that say nothing of the record.
+/// Keys of pairs that do not belong to the record's identity.
 const ASIDE: [&str; 6] = ["exp_name", "experiment_name", "pid", "time", "timestamp", "ts"];
 
-/// The record that the file at `path` is; `None` for other names.
+/// Record in the file at `path`, by the file's name; `None` for other names.
 pub(super) fn recognise(path: &str) -> Option<ToolFile> {
     let stem = tensor_stem(path)?;
     let pairs: Vec<(&str, &str)> = stem.split("___").map(|pair| pair.split_once('=')).collect::<Option<_>>()?;

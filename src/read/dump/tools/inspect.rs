@@ -12,16 +12,16 @@ use crate::kind::TensorKind;
 use crate::read::dump::precision::SeenDigits;
 use crate::read::dump::tool::Tool;
 
-/// Statistics that names end in, the longest first where one ends in another.
+/// Endings of names that are statistics. If one ends with another, the longer one comes first.
 const STATISTICS: [&str; 7] = ["cur_amax", "l1_norm", "l2_norm", "amax", "max", "min", "mean"];
-/// Counts of single elements at the end of a type's range, which a rounding moves: they are not judged.
+/// Counts of elements at the end of a type's range. Rounding changes these counts, so they are not judged.
 const COUNTS: [&str; 5] = ["dynamic_range", "underflows_num", "underflows%", "overflows_num", "overflows%"];
-/// The deviation, of which with the mean the root mean square is worked out.
+/// Standard deviation, from which the root mean square is computed together with the mean.
 const DEVIATION: &str = "std";
-/// Largest log that is read.
+/// Largest log that is read, in bytes.
 const LARGEST: u64 = 2 << 30;
 
-/// Whether the file at `path` that begins with `head` is such a log, by its place or by its first whole lines.
+/// Whether the file at `path` that begins with `head` is such a log, by its folder and name or by its first whole lines.
 pub(super) fn recognise(path: &str, head: &[u8]) -> bool {
     let is_placed = path.split('/').rev().nth(1) == Some("nvdlfw_inspect_statistics_logs")
         && file_name(path).starts_with("nvdlfw_inspect_globalrank");
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
 struct Gathered {
     statistics: Statistics,
     deviation: Option<f64>,
-    /// Those that a record has no place for, which are values of their own.
+    /// Other statistics, each of which becomes a value of its own.
     others: Vec<(String, f64)>,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn read(path: &str, source: &Source) -> Result<Tables> {
     Ok(Tables { tool: Tool::Inspect, path: path.to_owned(), group: place.group, units, precision, damage })
 }
 
-/// The number at the end of `nvdlfw_inspect_globalrank-0.log`.
+/// Rank at the end of a file name such as `nvdlfw_inspect_globalrank-0.log`.
 fn rank_of(path: &str) -> Option<u64> {
     let (stem, _) = file_name(path).rsplit_once('.')?;
     stem.rsplit_once("rank")?.1.trim_start_matches(['-', '_']).parse().ok()
@@ -111,7 +111,7 @@ struct Records {
 }
 
 impl Records {
-    /// Adds a line, and gives the bytes that it takes.
+    /// Adds a line and returns the number of bytes that it takes.
     fn add(&mut self, line: &Line<'_>) -> usize {
         let next = self.records.len();
         let place = *self.places.entry(line.record.to_owned()).or_insert(next);
@@ -131,7 +131,7 @@ impl Records {
             }
         };
         match known {
-            // A second value of one place stands by itself.
+            // A second value of the same statistic becomes a value of its own.
             Some(_) => gathered.others.push((line.statistic.to_owned(), line.value)),
             None => *known = Some(line.value),
         }
@@ -146,7 +146,7 @@ impl Records {
 impl Gathered {
     fn rows(self, name: &str) -> Vec<Row> {
         let Self { mut statistics, deviation, others } = self;
-        // Of how many elements is not told: the root mean square stands for the norm.
+        // The number of elements is unknown, so the root mean square is used as the norm.
         statistics.norm = match (statistics.mean, deviation) {
             (Some(mean), Some(deviation)) => Some(mean.hypot(deviation)),
             (None, deviation) => deviation,

@@ -1,4 +1,4 @@
-//! Names of tensors: those of parameters, those of modules, and those of results that are neither.
+//! Classification of tensor names: parameters, modules, and other results.
 
 use crate::read::tensor::Stored;
 
@@ -55,7 +55,7 @@ const PARAMETERS: [&str; 40] = [
     "weight_scale_inv",
 ];
 
-/// Last parts of the names of modules, which a parameter's name goes on behind.
+/// Last parts of the names of modules. A parameter's name has a further part.
 const MODULES: [&str; 46] = [
     "attn",
     "attention",
@@ -141,10 +141,10 @@ const RESULTS: [&str; 28] = [
 const ENDINGS: [&str; 10] =
     ["_proj", "layernorm", "_norm", "_fn", "_output", "_input", "_embeds", "_states", "_out", "_attn"];
 
-/// Meaning of the values of the file at `path`; `None` for a checkpoint, and for what holds no tensor.
+/// Meaning of the values of the file at `path`; `None` for a checkpoint, and for a file without tensors.
 ///
-/// A bare tensor is an array unless its file is named by a parameter. Named tensors are results where none has the name of a
-/// parameter and all have that of a module or a result.
+/// A bare tensor is an array unless its file has the name of a parameter. Named tensors are results if none has the name of a
+/// parameter and all have the name of a module or a result.
 pub fn activations(path: &str, stored: &[(String, Stored)]) -> Option<Activations> {
     let mut tensors =
         stored.iter().filter(|(_, stored)| matches!(stored, Stored::Tensor(_))).map(|(name, _)| name.as_str());
@@ -162,13 +162,13 @@ pub fn activations(path: &str, stored: &[(String, Stored)]) -> Option<Activation
     Some(if names.iter().any(is_path) { Activations::Modules } else { Activations::Arrays })
 }
 
-/// Whether a name is that of a parameter or of an optimizer's state.
+/// Whether a name belongs to a parameter or to a state of an optimizer.
 pub(super) fn is_parameter(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
     PARAMETERS.contains(&last.as_str()) || last.ends_with("_weight") || last.ends_with("_bias")
 }
 
-/// Whether a name is the path of a module: two parts or more, which are names or numbers, and no parameter's.
+/// Whether a name is the path of a module: at least two parts that are names or numbers, and not a parameter's name.
 pub(super) fn is_module_path(name: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -176,7 +176,7 @@ pub(super) fn is_module_path(name: &str) -> bool {
     name.contains('.') && begins(name) && name.split('.').all(is_part) && !is_parameter(name)
 }
 
-/// Whether the last word of a name is that of a module or a result. Numbers at its end count layers and outputs.
+/// Whether the last word of a name belongs to a module or a result. Numbers at the end count layers and outputs and are ignored.
 fn is_result(name: &str) -> bool {
     let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = name.split('.').collect();

@@ -1,4 +1,4 @@
-//! Parts of a tool's dump: a file of a tensor, of several or of a tree, or a table that was read.
+//! Parts of a tool's dump: a file with one tensor, with several tensors or with a tree, or a table that was read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::read::dump::tool::Tool;
 /// A file of a tool's dump.
 #[derive(Clone, Debug)]
 pub enum ToolPart {
-    /// Of one step and rank, which is read when that is.
+    /// A file of one step and rank, which is read together with its dump.
     File(ToolFile),
-    /// Of any number of them.
+    /// A table with any number of steps and ranks.
     Table(Arc<Tables>),
 }
 
 impl ToolPart {
-    /// A table.
+    /// Wraps the tables of one file.
     pub(super) fn of(tables: Tables) -> Self {
         Self::Table(Arc::new(tables))
     }
@@ -28,17 +28,17 @@ impl ToolPart {
 pub struct ToolFile {
     /// The tool.
     pub(super) tool: Tool,
-    /// Its path below the side's root.
+    /// Path of the file, relative to the side's root.
     pub(super) path: String,
-    /// The folder of the dump it belongs to, without those of step and rank.
+    /// Folder of the dump that it belongs to, without the folders of step and rank.
     pub(super) group: String,
-    /// The step; 0 where nothing says it.
+    /// Step; 0 if it is unknown.
     pub(super) step: u64,
-    /// The rank, where something says it.
+    /// Rank; `None` if it is unknown.
     pub(super) rank: Option<u64>,
-    /// Its place in the order of execution, where the tool says it.
+    /// Position in the order of execution, if the tool records it.
     pub(super) order: Option<u64>,
-    /// Name of the record that it is; `None` where it holds any number of them under names of their own.
+    /// Name of its record; `None` if the file holds several named records.
     pub(super) name: Option<String>,
 }
 
@@ -50,6 +50,6 @@ pub struct Tables {
     pub(super) group: String,
     pub(super) units: BTreeMap<(u64, Option<u64>), Vec<Row>>,
     pub(super) precision: Precision,
-    /// Places that could not be read, the first of them with its reason, and their number.
+    /// Reason for the first unreadable place, and the number of such places.
     pub(super) damage: Option<(String, u64)>,
 }

@@ -1,6 +1,6 @@
-//! Step and rank of a file, as the names of its folders tell them.
+//! Step and rank of a file, from the names of its folders.
 
-/// Step and rank of a file, and the folder without those that tell them.
+/// Step and rank of a file, and its folder without the folders of step and rank.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) step: Option<u64>,
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// The number that follows one of `words` and ends a name: `step3`, `rank_0`, `step=12`.
+/// Number at the end of a name that starts with one of `words`: `step3`, `rank_0`, `step=12`.
 pub(super) fn number_behind(name: &str, words: &[&str]) -> Option<u64> {
     words.iter().find_map(|word| {
         let rest = name.strip_prefix(word)?;

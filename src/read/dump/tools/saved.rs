@@ -5,13 +5,13 @@ use super::place::{Place, tensor_stem};
 use crate::dtype::Dtype;
 use crate::read::dump::tool::Tool;
 
-/// The record that the file at `path` is; `None` for other names.
+/// Record in the file at `path`, by the names of the file and its folders; `None` for other names.
 pub(super) fn recognise(path: &str, head: &[u8]) -> Option<ToolFile> {
     let place = Place::of(path);
     if place.step.is_none() && place.rank.is_none() || !path.ends_with(".npy") {
         return None;
     }
-    // What its folders and name say is one, whatever is in it.
+    // With both folders and such a name it counts as a record, whatever it contains.
     let is_sure = place.step.is_some() && place.rank.is_some();
     if !is_sure && !crate::read::npy::recognise(head) {
         return None;

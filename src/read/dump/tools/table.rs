@@ -1,4 +1,4 @@
-//! Rows of statistics, and their operations in the order in which they ran.
+//! Rows of statistics, grouped into operations in the order in which they ran.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::read::json::Json;
 pub(super) struct Row {
     /// Name of the operation.
     pub(super) operation: String,
-    /// Tells calls of one name apart.
+    /// Number that distinguishes calls of the same name.
     pub(super) call: u64,
-    /// The part of the row's name behind that of the operation.
+    /// Part of the row's name after the operation's name.
     pub(super) below: String,
     pub(super) kind: TensorKind,
     pub(super) content: Content,
@@ -30,11 +30,11 @@ pub(super) enum Content {
     },
     Plain(String),
     Damaged,
-    /// Recorded, and not judged.
+    /// A value that is recorded but not judged.
     Null,
 }
 
-/// Names that are told apart: the second of a name is `name#1`.
+/// Counter that makes names unique: the second use of a name becomes `name#1`.
 #[derive(Default)]
 pub(super) struct Distinct(HashMap<String, u64>);
 
@@ -46,8 +46,8 @@ impl Distinct {
     }
 }
 
-/// Adds rows to a dump: one operation per name and call, in the order in which each was first met. An operation that is given
-/// nothing inherits what was wrong before it.
+/// Adds rows to a dump: one operation per name and call, in the order of first appearance. If an operation has no recorded input,
+/// its outputs get the role of plain values, because an earlier error may have reached it through an input that is not recorded.
 pub(super) fn build(rows: &[Row], builder: &mut Builder) {
     let mut places: HashMap<(&str, u64), usize> = HashMap::new();
     let mut operations: Vec<Vec<&Row>> = Vec::new();

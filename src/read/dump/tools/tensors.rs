@@ -1,4 +1,4 @@
-//! Records of files that hold tensors: their types and shapes, and where each of them lies.
+//! Records of files that hold tensors: element types, shapes, and the place of each tensor.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ use crate::read::tensor_file;
 
 /// Place of a tensor.
 pub(super) enum TensorPlace {
-    /// In a file of its own, under this name in it.
+    /// In a file of its own, under the name `member`.
     File { path: String, member: String },
-    /// In a file with others, which was opened.
+    /// In a file with other tensors, which is already open.
     Member { path: String, tensor: TensorData },
 }
 
@@ -31,8 +31,8 @@ impl TensorPlace {
     }
 }
 
-/// Adds the records of `files` to a dump; what cannot be opened is a damaged record. Gives the places of the tensors by their
-/// rows.
+/// Adds the records of the given files to a dump, and returns the places of the tensors by row name. A file that cannot be opened
+/// becomes a damaged record.
 pub(super) fn read(
     files: &dyn Files,
     of: &[ToolFile],
@@ -65,7 +65,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A file that is one record: a tensor, or a `value` of one or several with `meta` beside it.
+    /// Adds a file that holds one record: a tensor, or one or several under `value` next to `meta`.
     fn record(&mut self, file: &ToolFile, name: &str, stored: Vec<(String, Stored)>) {
         let name = self.distinct.name(name);
         self.builder.begin(&name);
@@ -87,7 +87,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A record among others of a file.
+    /// Adds one of several records of a file.
     fn member(&mut self, file: &ToolFile, name: &str, stored: Stored) {
         let name = self.distinct.name(if name.is_empty() { "value" } else { name });
         self.builder.begin(&name);
@@ -109,7 +109,7 @@ impl Reader<'_> {
                 self.builder.tensor(&row, self.kind, &record);
                 self.places.insert(row, place(tensor));
             }
-            // A part that one rank holds is no value of the model.
+            // A part on one rank is not a value of the whole model.
             Stored::Unsupported(_) | Stored::Part(_) => self.builder.damaged(&row, self.kind),
             Stored::Plain(text) => self.builder.plain(&row, self.kind, "value", Json::Text(text)),
             Stored::Shape(shape) => self.builder.plain(&row, self.kind, "shape", Json::Text(format!("{shape:?}"))),
@@ -117,7 +117,7 @@ impl Reader<'_> {
     }
 }
 
-/// The tensor at a place, of the file that `source` is.
+/// Reads the tensor at a place from the file `source`.
 pub(super) fn tensor(place: &TensorPlace, source: crate::fetch::Source) -> Result<TensorData> {
     let (path, member) = match place {
         TensorPlace::Member { tensor, .. } => return Ok(tensor.again()),

@@ -11,11 +11,11 @@ use crate::read::dump::precision::{Precision, SeenDigits};
 use crate::read::dump::tool::Tool;
 use crate::read::json::{self, Json};
 
-/// Endings of the names of the tree's two files: with every element, and with statistics alone.
+/// Ending of the name of the tree's file with all elements. The other file has only statistics.
 const FULL: &str = "_debug_tree_FULL_TENSORS.json";
 const SUMMARY: &str = "_debug_tree_SUMMARY.json";
 
-/// Whether the file at `path` that begins with `head` is a tree.
+/// Whether the file at `path` that begins with `head` is a debug tree.
 pub(super) fn recognise(path: &str, head: &[u8]) -> bool {
     if path.ends_with(FULL) || path.ends_with(SUMMARY) {
         return true;
@@ -26,19 +26,19 @@ pub(super) fn recognise(path: &str, head: &[u8]) -> bool {
     begins && memchr::memmem::find(start, b"\"inputs\"").is_some()
 }
 
-/// The file at `path`.
+/// Describes the file at `path` as part of a dump.
 pub(super) fn file(path: &str) -> ToolFile {
     let place = Place::of(path);
     let (step, rank) = (place.step.unwrap_or(0), place.rank);
     ToolFile { tool: Tool::Trace, path: path.to_owned(), group: place.group, step, rank, order: None, name: None }
 }
 
-/// The path of the tree with every element that would stand beside this one.
+/// Path that the tree with all elements would have next to this file of statistics; `None` for any other file.
 pub(super) fn fuller(path: &str) -> Option<String> {
     path.strip_suffix(SUMMARY).map(|stem| format!("{stem}{FULL}"))
 }
 
-/// The rows of a tree in its order, and the digits that it was printed with.
+/// Reads the rows of a tree in its order, and the precision of its printed numbers.
 pub(super) fn read(path: &str, source: &Source) -> Result<(Vec<Row>, Precision)> {
     let tree = json::parse(source.as_ref())?;
     let mut walk = Walk::default();
@@ -57,7 +57,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Adds a module and those below it; `None` where one has no path. The parser bounds the depth.
+    /// Adds a module and its children; `None` if one of them has no path. The parser limits the depth.
     fn module(&mut self, module: &Json) -> Option<()> {
         let name = module.get("module_path")?.as_str()?;
         self.modules += 1;
@@ -78,7 +78,7 @@ impl Walk {
 
     fn value(&mut self, name: &str, call: u64, below: &str, kind: TensorKind, value: &Json) {
         let mut enter = |key: &str, item: &Json| {
-            // Arguments by position and by name stand in one list each.
+            // Positional and named arguments are two lists whose keys are not part of the row name.
             let below = if ["args", "kwargs"].contains(&key) { below.to_owned() } else { format!("{below}.{key}") };
             self.value(name, call, &below, kind, item);
         };
@@ -109,7 +109,7 @@ impl Walk {
             return Content::Damaged;
         }
         if numbers.iter().all(|number| *number == Cell::Absent) {
-            // Integers have no statistics; their elements, where they were not cut, are text.
+            // Integer tensors have no statistics. Their elements are compared as text unless they were abbreviated.
             let whole: Vec<&str> = value
                 .get("value")
                 .and_then(Json::as_array)
@@ -127,7 +127,7 @@ impl Walk {
         Content::Tensor { dtype: dtype.to_owned(), shape: extents, statistics }
     }
 
-    /// The number of a printed tensor, `tensor(-8.9500e-01)`.
+    /// Number in a printed tensor such as `tensor(-8.9500e-01)`.
     fn number(&mut self, value: Option<&Json>) -> Cell {
         match value {
             None | Some(Json::Null) => Cell::Absent,
@@ -142,13 +142,13 @@ impl Walk {
     }
 }
 
-/// Lengths in `torch.Size([1, 4, 16])`.
+/// Sizes in a text such as `torch.Size([1, 4, 16])`.
 fn extents(shape: &str) -> Option<Vec<u64>> {
     let inside = shape.split_once('[')?.1.split_once(']')?.0;
     inside.split(',').map(str::trim).filter(|len| !len.is_empty()).map(|len| len.parse().ok()).collect()
 }
 
-/// A text without what differs from run to run: addresses, and the maker of a device.
+/// Text without parts that differ between runs: memory addresses, and the kind of device.
 fn without_places(text: &str) -> String {
     let text = text.replace("cuda", "npu");
     let Some((before, _)) = text.split_once(" at 0x") else { return text };

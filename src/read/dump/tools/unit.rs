@@ -1,4 +1,4 @@
-//! One step and rank of a tool's dump: its files put together, and read.
+//! One step and rank of a tool's dump: the grouping of its files, and their reading.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::read::tensor::TensorData;
 pub struct ToolDump {
     /// The tool.
     pub tool: Tool,
-    /// Folder of the dump, without those of step and rank.
+    /// Folder of the dump, without the folders of step and rank.
     pub group: String,
     /// The step.
     pub step: u64,
@@ -28,14 +28,14 @@ pub struct ToolDump {
     files: Arc<dyn Files>,
     parts: Vec<ToolFile>,
     tables: Option<Arc<Tables>>,
-    /// Places of the tensors by their rows; known once the dump was read.
+    /// Places of the tensors by row name; known once the dump was read.
     places: OnceLock<HashMap<String, TensorPlace>>,
 }
 
 type Key = (Tool, String, u64, Option<u64>);
 
-/// Files in the order of execution where the tool says it, else by their paths, in which numbers count as such. A tree of
-/// statistics goes where one with all elements stands beside it.
+/// Sorts files by the order of execution if the tool records it, else by their paths, comparing numbers by value. A tree with
+/// statistics only is dropped if the tree with all elements exists too.
 fn in_order(mut parts: Vec<ToolFile>) -> Vec<ToolFile> {
     let paths: BTreeSet<String> = parts.iter().map(|part| part.path.clone()).collect();
     parts.retain(|part| {
@@ -46,7 +46,7 @@ fn in_order(mut parts: Vec<ToolFile>) -> Vec<ToolFile> {
     parts
 }
 
-/// Order of names in which runs of digits count as numbers.
+/// Compares names so that runs of digits count as numbers.
 fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
     while let (Some(one), Some(other)) = (left.first(), right.first()) {
@@ -65,7 +65,7 @@ fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// Takes the digits that a text begins with, without leading zeros.
+/// Removes the digits at the start of a text and returns them without leading zeros.
 fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (taken, rest) = text.split_at(count);
@@ -75,7 +75,7 @@ fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
 }
 
 impl ToolDump {
-    /// The steps and ranks that the parts found on a side are of, in order.
+    /// Groups the parts found on a side by step and rank, in order.
     pub fn all(files: &Arc<dyn Files>, parts: &[ToolPart]) -> Vec<Self> {
         let mut units: BTreeMap<Key, Vec<ToolFile>> = BTreeMap::new();
         let mut found = Vec::new();
@@ -102,13 +102,13 @@ impl ToolDump {
         Self { tool, group, step, rank, files: files.clone(), parts, tables, places: OnceLock::new() }
     }
 
-    /// The file that stands for the dump: its table, or the first of its records.
+    /// Path of the file that represents the dump: its table, or the first of its records.
     pub fn path(&self) -> &str {
         let table = self.tables.as_ref().map(|tables| tables.path.as_str());
         table.or_else(|| self.parts.first().map(|part| part.path.as_str())).unwrap_or(&self.group)
     }
 
-    /// Whether the tool says in which order its records were made.
+    /// Whether the tool records the order of its records.
     fn has_order(&self) -> bool {
         match self.tool {
             Tool::Saved => false,
@@ -117,10 +117,10 @@ impl ToolDump {
         }
     }
 
-    /// Reads the records. What is damaged of a file of many is a note of the dump.
+    /// Reads the records. A damaged file among many is recorded as damage of the dump.
     ///
     /// # Errors
-    /// A tree that cannot be read.
+    /// If a tree cannot be read.
     pub fn read(&self) -> Result<Dump> {
         let mut dump =
             Dump { task: "statistics".into(), framework: "pytorch".into(), tool: Some(self.tool), ..Dump::default() };
@@ -145,7 +145,7 @@ impl ToolDump {
             dump.task = "tensor".into();
             let kind = if dump.is_unordered { TensorKind::Output } else { TensorKind::Value };
             let places = tensors::read(self.files.as_ref(), &self.parts, kind, &mut builder, &mut dump);
-            // Read again it lies where it lay.
+            // Reading the dump again gives the same places.
             let _known = self.places.set(places);
         }
         dump.operations = builder.finish();
@@ -164,23 +164,23 @@ impl ToolDump {
         places.get(row).ok_or_else(missing)
     }
 
-    /// Path of the file that a row's tensor lies in.
+    /// Path of the file that holds a row's tensor, followed by `:` and the row name.
     pub fn path_of(&self, row: &str) -> String {
         self.place(row).map_or_else(|_| row.to_owned(), |place| format!("{}:{row}", place.path()))
     }
 
-    /// Opens that file.
+    /// Opens the file that holds a row's tensor.
     ///
     /// # Errors
-    /// `NotFound` for a row without a tensor, else as files are opened.
+    /// `NotFound` for a row without a tensor, else errors of opening the file.
     pub fn open(&self, row: &str) -> Result<Source> {
         self.files.open(self.place(row)?.path())
     }
 
-    /// The tensor of a row in the file that [`open`](Self::open) gave.
+    /// Reads the tensor of a row from the file that [`open`](Self::open) returned.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and `Corrupt` where the file does not hold it any more.
+    /// Those of [`open`](Self::open), and `Corrupt` if the file no longer holds the tensor.
     pub fn tensor(&self, row: &str, source: Source) -> Result<TensorData> {
         tensors::tensor(self.place(row)?, source)
     }

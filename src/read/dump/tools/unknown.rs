@@ -1,4 +1,4 @@
-//! Dumps of a tool that is not known: tensors named by a path of modules or a leading number, and no parameters.
+//! Dumps of an unknown tool: tensors that are named by a path of modules or start with a number, and that are not parameters.
 
 use super::names::{Activations, activations, is_module_path, is_parameter};
 use super::part::ToolFile;
@@ -8,7 +8,7 @@ use crate::read::dump::tool::Tool;
 use crate::read::tensor::Stored;
 use crate::read::{npy, tensor_file, torch};
 
-/// The record that the file at `path` is by its name; `None` for other names, and for files of several tensors.
+/// Record in the file at `path`, by the file's name; `None` for other names, and for files of several tensors.
 pub(super) fn recognise(path: &str, head: &[u8], source: &Source) -> Option<ToolFile> {
     let stem = tensor_stem(path)?;
     let (order, name) = match numbered(stem) {
@@ -18,7 +18,7 @@ pub(super) fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Tool
     if is_parameter(name) || order.is_none() && !is_module_path(name) {
         return None;
     }
-    // What both a number and a path name is one, whatever is in it.
+    // A name with both a number and a module path counts as a record, whatever the file contains.
     let is_sure = order.is_some() && is_module_path(name);
     let is_bare = npy::recognise(head)
         || torch::recognise(head) && tensor_file::open_all(source.clone()).map_or(is_sure, |stored| is_single(&stored))
@@ -26,7 +26,7 @@ pub(super) fn recognise(path: &str, head: &[u8], source: &Source) -> Option<Tool
     is_bare.then(|| file(path, order, Some(name.to_owned())))
 }
 
-/// The dump that the members of the file at `path` are; `None` where they are something else.
+/// Dump that the members of the file at `path` form; `None` if they are something else.
 pub(super) fn recognise_members(path: &str, head: &[u8], source: &Source) -> Option<ToolFile> {
     if !tensor_file::holds_members(head, source) {
         return None;
@@ -48,7 +48,7 @@ fn file(path: &str, order: Option<u64>, name: Option<String>) -> ToolFile {
     }
 }
 
-/// The number that a name begins with, and the rest, which has a letter.
+/// Number at the start of a name, and the rest, which must contain a letter.
 fn numbered(stem: &str) -> Option<(u64, &str)> {
     let digits = stem.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = (stem.get(..digits)?, stem.get(digits..)?);
@@ -56,7 +56,7 @@ fn numbered(stem: &str) -> Option<(u64, &str)> {
     name.bytes().any(|byte| byte.is_ascii_alphabetic()).then_some((number.parse().ok()?, name))
 }
 
-/// Whether a file holds one tensor, bare or as a `value` with what is said of it.
+/// Whether a file holds exactly one tensor, either bare or under `value`.
 fn is_single(stored: &[(String, Stored)]) -> bool {
     let mut tensors = stored.iter().filter(|(_, stored)| matches!(stored, Stored::Tensor(_)));
     tensors.next().is_some_and(|(name, _)| name.is_empty() || name == "value") && tensors.next().is_none()

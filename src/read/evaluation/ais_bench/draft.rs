@@ -1,4 +1,4 @@
-//! A sample as results and predictions tell it together.
+//! A sample while it is collected from results and predictions.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::super::setting;
 use crate::kind::SampleId;
 use crate::read::json::Json;
 
-/// Values, digests and place of a sample, as far as they are known.
+/// Known parts of a sample: its value, digests and place.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// 1 for a right answer; a mean where a question was asked several times; `None` where results have no details.
+    /// 1 for a right answer, 0 for a wrong one, or the mean if a question was asked several times; `None` if results have no details.
     pub(super) value: Option<f64>,
     pub(super) prompt: Option<u64>,
     pub(super) target: Option<u64>,
@@ -21,7 +21,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Of an entry of details or of predictions in one object.
+    /// Reads an entry of details, or of predictions in one object.
     pub(super) fn of(entry: &Json, texts: TextPlace) -> Self {
         let value = |names: [&str; 2]| names.into_iter().find_map(|name| entry.get(name));
         Self {
@@ -34,7 +34,7 @@ impl Draft {
         }
     }
 
-    /// The sample; `None` where it has no value and did not fail.
+    /// Converts the draft into a sample, which counts as failed if it has no value; `None` if the place of its texts is unknown.
     pub(super) fn sample(self, id: SampleId, metric: &str) -> Option<Sample> {
         let is_failed = self.is_failed || self.value.is_none();
         let value = self.value.filter(|_| !is_failed).map(|value| (metric.to_owned(), Value::Number(value)));
@@ -57,7 +57,7 @@ fn digest(value: &Json) -> u64 {
     }
 }
 
-/// Whether an answer is right: a boolean, or a list of them.
+/// Value of an answer: 1 if right, 0 if wrong, or the mean of a list of these.
 #[allow(clippy::cast_precision_loss, reason = "a question is asked a few times")]
 fn correct(value: &Json) -> Option<f64> {
     let number = |value: &Json| value.as_bool().map(|right| f64::from(u8::from(right))).or_else(|| value.as_f64());

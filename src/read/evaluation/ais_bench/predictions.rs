@@ -16,7 +16,7 @@ use crate::fetch::{ByteSource, Source};
 use crate::kind::SampleId;
 use crate::read::json::Parser;
 
-/// Bytes that tell lines from one object: the key of a line's id comes within them.
+/// Bytes at the start of a file that decide whether it holds lines or one object. The first key is within them.
 const HEAD: u64 = 4096;
 
 /// Predictions of one file.
@@ -27,7 +27,7 @@ pub(super) struct Predictions {
 }
 
 impl Predictions {
-    /// Reads a file in either form; what cannot be read is damage.
+    /// Reads a file in either form. Unreadable parts are recorded as damage.
     pub(super) fn read(path: &Arc<str>, source: &Source) -> Self {
         if !is_object(source.as_ref()) {
             return Self::lines(path, source.as_ref());
@@ -57,14 +57,14 @@ impl Predictions {
             Ok((id.ok_or("expected `id`, found none")?, draft))
         };
         let damages = samples::each_line(path, source, read, |(id, draft)| {
-            // A request that was tried again stands there twice; the last try counts.
+            // A request that was tried again occurs twice; the last try counts.
             drafts.insert(id, draft);
         });
         Self { drafts, damages }
     }
 }
 
-/// Whether a file is one object by index: its first key is a number.
+/// Whether a file is one object with an entry per index, which means that its first key is a number.
 fn is_object(source: &dyn ByteSource) -> bool {
     let len = usize::try_from(source.len().min(HEAD)).unwrap_or(0);
     let mut head = vec![0; len];

@@ -1,4 +1,4 @@
-//! `results/<model>/<dataset>.json`: scores, and with details each answer.
+//! `results/<model>/<dataset>.json`: scores, and optionally details with each answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Results {
     /// Reads a file of results.
     ///
     /// # Errors
-    /// JSON that is damaged, or without any score.
+    /// If the JSON is damaged or has no score.
     pub(super) fn read(path: &str, source: &dyn ByteSource) -> Result<Self> {
         document::check_size(source)?;
         let name: Arc<str> = Arc::from(path);
@@ -59,7 +59,7 @@ impl Results {
     }
 }
 
-/// Reads samples that stand in one object by index, or in a list; entries that are no objects are passed over.
+/// Reads samples from an object with an entry per index, or from a list. Entries that are not objects are skipped.
 pub(super) fn entries(path: &Arc<str>, parser: &mut Parser<'_>) -> Result<BTreeMap<SampleId, Draft>> {
     let mut drafts = BTreeMap::new();
     let mut one = |id: SampleId, parser: &mut Parser<'_>| {

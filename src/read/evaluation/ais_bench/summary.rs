@@ -3,11 +3,11 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, read_all};
 
-/// Largest summary.
+/// Largest summary that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// Models of a summary.
+/// Most models of a summary.
 const MOST_MODELS: usize = 1000;
-/// Columns before the models.
+/// Number of columns before those of the models.
 const COLUMNS: usize = 4;
 
 /// A table of scores.
@@ -21,7 +21,7 @@ impl Summary {
     /// Reads a summary.
     ///
     /// # Errors
-    /// A table that is too large or damaged.
+    /// If the table is too large or damaged.
     pub(super) fn read(source: &dyn ByteSource) -> Result<Self> {
         let bytes = read_all(source, MAX_BYTES)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -40,12 +40,12 @@ impl Summary {
         Ok(Self { models, rows })
     }
 
-    /// The models.
+    /// Names of the models in the table.
     pub(super) fn models(&self) -> impl Iterator<Item = &str> {
         self.models.iter().map(String::as_str)
     }
 
-    /// Data sets of a model: name, version, and the scores as they are written, by metric.
+    /// Data sets of a model, each with its name, its version, and its metric and score as written.
     pub(super) fn rows<'a>(
         &'a self,
         model: &str,

@@ -8,9 +8,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, read_all};
 use crate::read::json::{self, Json};
 
-/// Largest configuration.
+/// Largest configuration that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// Settings of generation that change no answer.
+/// Settings of generation that do not change answers.
 const IRRELEVANT: [&str; 11] = [
     "batch_size",
     "eval_batch_size",
@@ -24,17 +24,17 @@ const IRRELEVANT: [&str; 11] = [
     "stream",
     "timeout",
 ];
-/// Digits of a fingerprint that are kept.
+/// Number of digits of a fingerprint that are kept.
 const FINGERPRINT: usize = 12;
 
-/// A configuration, as far as it counts.
+/// Relevant settings of a configuration.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     /// Settings of the model.
     pub(super) model: BTreeMap<String, String>,
     generation: Option<String>,
     is_sampled: bool,
-    /// Version and number of examples by benchmark.
+    /// Version and number of examples of each benchmark.
     benchmarks: BTreeMap<String, (Option<String>, Option<String>)>,
 }
 
@@ -42,7 +42,7 @@ impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// YAML that is too large or damaged.
+    /// If the YAML is too large or damaged.
     pub(super) fn read(source: &dyn ByteSource) -> Result<Self> {
         let bytes = read_all(source, MAX_BYTES)?;
         let damaged = |message: String| {
@@ -78,7 +78,7 @@ impl Config {
         }
     }
 
-    /// Fills in what is the same for all tasks of a benchmark: the longest one that the task's name begins with.
+    /// Fills in the settings that all tasks of a benchmark share. The benchmark is the longest one that the task's name starts with.
     pub(super) fn fill(&self, name: &str, task: &mut Task) {
         let begins = |benchmark: &&String| name.strip_prefix(*benchmark).is_some_and(|rest| rest.starts_with('_'));
         let benchmark = self.benchmarks.keys().filter(|benchmark| begins(benchmark) || *benchmark == name);

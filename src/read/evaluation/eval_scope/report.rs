@@ -13,7 +13,7 @@ use crate::read::json::Json;
 /// A report.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// The model that it is about.
+    /// Name of the model.
     pub(super) model: Option<String>,
     dataset: String,
     document: Json,
@@ -23,7 +23,7 @@ impl Report {
     /// Reads a report.
     ///
     /// # Errors
-    /// JSON that is damaged, or without a benchmark's name and metrics.
+    /// If the JSON is damaged or lacks a benchmark's name and metrics.
     pub(super) fn read(source: &dyn ByteSource) -> Result<Self> {
         let document = document::read(source)?;
         let text = |key: &str| document.get(key).and_then(Json::as_str).map(str::to_owned);
@@ -35,7 +35,7 @@ impl Report {
         Ok(Self { model: text("model_name"), dataset, document })
     }
 
-    /// Notes numbers of the report that become no score of a subset.
+    /// Records numbers of the report that are not read as scores.
     pub(super) fn note_unread(&self, account: &mut Account) {
         unread::note(account, &self.document);
     }
@@ -67,7 +67,8 @@ impl Report {
         }
     }
 
-    /// Requests of a subset, and how many did not succeed; without counts one where the report calls itself incomplete.
+    /// Number of requests of a subset, and number of those that did not succeed. If a report without counts says that it is incomplete,
+    /// one request counts as failed.
     fn executed(&self, subset: &str) -> (Option<u64>, u64) {
         let Some(summary) = self.document.get("execution_summary") else { return (None, 0) };
         let counts = summary.get("subsets").and_then(|subsets| subsets.get(subset));
@@ -92,7 +93,7 @@ fn count(value: &Json) -> Option<u64> {
     value.as_i64().and_then(|count| u64::try_from(count).ok())
 }
 
-/// Name of a metric: with its way of aggregation where that is no mean. Older reports have `name` alone.
+/// Name of a metric, with its aggregation in front unless that is the mean. Older reports have only `name`.
 fn name(metric: &Json) -> Option<String> {
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(str::to_owned);
     let Some(identity) = metric.get("identity") else { return text(metric, "name") };
@@ -111,7 +112,7 @@ fn direction(metric: &Json) -> Option<bool> {
     }
 }
 
-/// Names scores as reviews name the values: older reports put the way of aggregation in front, `mean_acc`.
+/// Renames scores to match the names of values in reviews. Older reports put the aggregation in front, as in `mean_acc`.
 pub(super) fn rename(task: &mut Task) {
     let samples = task.samples.iter().flat_map(|samples| samples.by_filter.values().flatten());
     let known: BTreeSet<&String> = samples.flat_map(|sample| sample.values.keys()).collect();

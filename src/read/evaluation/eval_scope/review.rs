@@ -27,7 +27,7 @@ struct Draft<'a> {
 /// Reads a line.
 ///
 /// # Errors
-/// The reason why it is no review.
+/// Reason why the line is not a review.
 pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Filtered, String> {
     let mut draft = parse(bytes).map_err(|fault| fault.reason())?;
     let index = draft.index.ok_or("expected `index`, found none")?;
@@ -74,7 +74,7 @@ fn parse(bytes: &[u8]) -> Parsed<Draft<'_>> {
     Ok(draft)
 }
 
-/// One message: its role and content count, its id is random.
+/// One message of a conversation. Only role and content count, because its id is random.
 #[derive(Default)]
 struct Message<'a> {
     role: Cow<'a, str>,
@@ -82,7 +82,7 @@ struct Message<'a> {
     is_generated: bool,
 }
 
-/// Adds the question: a text, or the messages before the first that the model generated.
+/// Adds the question to the digest: a text, or the messages before the first one that the model generated.
 fn prompt(cursor: &mut Cursor<'_>, digest: &mut Digest) -> Parsed<()> {
     if cursor.peek() != Some(b'[') {
         return digest.value(cursor);
@@ -175,7 +175,7 @@ fn score(cursor: &mut Cursor<'_>, draft: &mut Draft<'_>) -> Parsed<()> {
     })
 }
 
-/// Whether a value holds nothing: `null`, `{}`, `[]`, `""`.
+/// Whether a value is empty: `null`, `false`, `{}`, `[]`, `""`.
 fn is_nothing(raw: &[u8]) -> bool {
     let has_content = |byte: &u8| !byte.is_ascii_whitespace() && !b"{}[]\"".contains(byte);
     raw == b"null" || raw == b"false" || !raw.iter().any(has_content)

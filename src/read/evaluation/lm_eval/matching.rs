@@ -1,4 +1,4 @@
-//! Samples files to tasks: by name, by the hash over their samples, by what they measure.
+//! Matching of samples files with tasks: by name, by the hash over their samples, by the metrics that they measure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use super::super::run::{ScoreName, Task};
 use super::super::samples::Gathered;
 use crate::kind::SampleId;
 
-/// Pairs of a file and a task that are compared by content.
+/// Most pairs of a file and a task that are compared by content.
 const MOST_PAIRS: usize = 1_000_000;
 
-/// The task of each samples file, given as stem and path; one that fits no task is a task of its own.
+/// Task of each samples file, which is given as stem and path. A file that matches no task becomes a task of its own.
 ///
-/// `by_hash` gives the task with the hash over a file's samples.
+/// `by_hash` returns the task that has the hash over the samples of the file at a path.
 pub(super) fn tasks(
     stems: &[(&str, &str)],
     gathered: &[Gathered],
@@ -39,7 +39,7 @@ pub(super) fn tasks(
     names.into_iter().zip(stems).map(unknown).collect()
 }
 
-/// The only task that reports what the samples measure; of several the only one with as many documents.
+/// The only task that reports the measured metrics of the samples; if there are several, the only one with as many documents.
 fn by_content(gathered: &Gathered, tasks: &BTreeMap<String, Task>, open: &Names<'_>) -> Option<String> {
     let mut measured: BTreeSet<ScoreName> = BTreeSet::new();
     let mut documents: BTreeSet<&SampleId> = BTreeSet::new();

@@ -11,9 +11,9 @@ use crate::fetch::ByteSource;
 use crate::read::account::Account;
 use crate::read::json::Json;
 
-/// Members of groups that are followed, so that groups within groups cannot take for ever.
+/// Most members of groups that are followed, so that nested groups cannot take unlimited time.
 const MOST_MEMBERS: usize = 2_000_000;
-/// Entries of a task's results that are no scores.
+/// Keys in a task's results that are not scores.
 const NO_SCORES: [&str; 5] = ["alias", "name", "sample_count", "sample_len", "samples"];
 
 /// Content of a results file.
@@ -27,7 +27,7 @@ pub(super) struct Results {
     pub(super) settings: BTreeMap<String, String>,
     /// Hash over the samples of each task.
     pub(super) hashes: BTreeMap<String, String>,
-    /// The model's name as the harness makes a folder of it.
+    /// Name of the model in the form that the harness uses for its folder.
     pub(super) model: Option<String>,
     /// Numbers that became no score.
     pub(super) account: Account,
@@ -36,7 +36,7 @@ pub(super) struct Results {
 /// Reads a results file.
 ///
 /// # Errors
-/// JSON that is damaged, or without `results`.
+/// If the JSON is damaged or lacks `results`.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
     let document = document::read(source)?;
     let Some(rows) = document.get("results").and_then(Json::as_object) else {
@@ -54,19 +54,19 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
     let model = document.get("model_name_sanitized").and_then(Json::as_str).map(str::to_owned);
     let mut account = Account::default();
     for (name, row) in rows {
-        // What stands for a group is computed again from its tasks.
+        // Scores of a group are not read, because they are computed again from its tasks.
         if groups.contains_key(name) { unread::note(&mut account, row) } else { unread::note_row(&mut account, row) }
     }
     document.get("groups").into_iter().for_each(|rows| unread::note(&mut account, rows));
     Ok(Results { tasks, groups, settings: settings(&document), hashes, model, account })
 }
 
-/// Whether the harness itself ran the model, by the name of its kind of model.
+/// Whether the harness itself ran the model, by the name of its model type.
 fn is_local(model: &Json) -> bool {
     model.as_str().is_some_and(|model| model.starts_with("hf"))
 }
 
-/// Tables of a document by their keys, each by the names of tasks: a file may have tens of thousands.
+/// Tables of a document by their keys, each indexed by task name, because a file may have tens of thousands of tasks.
 type Tables<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Json>>;
 
 fn tables(document: &Json) -> Tables<'_> {
@@ -126,7 +126,7 @@ fn scores(row: &Json, directions: Option<&Json>) -> BTreeMap<ScoreName, Score> {
     scores
 }
 
-/// Groups with the tasks in them and in the groups in them.
+/// Groups with all their tasks, including those of nested groups.
 fn groups(document: &Json) -> BTreeMap<String, Vec<String>> {
     let listed = document.get("group_subtasks").and_then(Json::as_object).unwrap_or_default();
     let mut members: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -159,7 +159,7 @@ fn groups(document: &Json) -> BTreeMap<String, Vec<String>> {
     groups
 }
 
-/// Settings of the model that count.
+/// Settings of the model that may change numbers.
 fn settings(document: &Json) -> BTreeMap<String, String> {
     let Some(config) = document.get("config") else { return BTreeMap::new() };
     let mut settings = config.get("model_args").map(setting::of_model).unwrap_or_default();

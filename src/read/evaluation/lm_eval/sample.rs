@@ -12,7 +12,7 @@ use super::super::question::{Sample, Value};
 use super::super::samples::{self, Filtered};
 use crate::fetch::ByteSource;
 
-/// Keys of a line that are no metrics.
+/// Keys of a line that are not metrics.
 const NO_METRICS: [&str; 11] = [
     "arguments",
     "doc",
@@ -36,7 +36,7 @@ struct Draft<'a> {
     values: BTreeMap<String, Option<Value>>,
     document: Option<u64>,
     prompt: Digest,
-    /// Whether text was generated, and not the likelihood of a given one.
+    /// Whether text was generated; otherwise the likelihood of a given text was measured.
     is_generation: bool,
     answers: Option<&'a [u8]>,
 }
@@ -44,7 +44,7 @@ struct Draft<'a> {
 /// Reads a line.
 ///
 /// # Errors
-/// The reason why it is no sample.
+/// Reason why the line is not a sample.
 pub(super) fn read(path: &Arc<str>, line: &Line<'_>, bytes: &[u8]) -> Result<Filtered, String> {
     let draft = parse(bytes).map_err(|fault| fault.reason())?;
     let id = draft.id.map(samples::id).ok_or("expected `doc_id`, found none")?;
@@ -112,7 +112,8 @@ fn names(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
     Ok(Some(names))
 }
 
-/// The prompts of all requests, and whether one of them asks for text: its second argument holds settings.
+/// Digest of the prompts of all requests, and whether one of them asks for generated text, so that its second argument holds
+/// settings.
 fn arguments(cursor: &mut Cursor<'_>) -> Parsed<(Digest, bool)> {
     let (mut prompt, mut is_generation) = (Digest::default(), false);
     let mut request = |cursor: &mut Cursor<'_>| match cursor.peek() {
@@ -156,13 +157,13 @@ fn answer(raw: &[u8]) -> Option<u64> {
     digest.finish()
 }
 
-/// A metric's value of a sample; `None` for `null`.
+/// Value of a metric for one sample; `None` for `null`.
 fn value(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Option<Value>> {
     match cursor.peek() {
         Some(b'n') => cursor.skip().map(|()| None),
         Some(b'[') => pair(metric, cursor).map(Some),
         _ => Ok(Some(match cursor.number()? {
-            // The harness keeps the log-likelihood under this name, and takes the exponent of their mean.
+            // Under this name the harness stores log-likelihoods. The metric is the exponential of their mean.
             Some(log) if metric == "perplexity" && log <= 0.0 => Value::Likelihood { log, size: 1.0 },
             Some(number) => Value::Number(number),
             None => Value::Corpus,
@@ -170,7 +171,7 @@ fn value(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Option<Value>> {
     }
 }
 
-/// A log-likelihood with its words or bytes; any other list belongs to a metric of the whole corpus.
+/// Reads a log-likelihood with its number of words or bytes. Any other list belongs to a metric of the whole corpus.
 fn pair(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Value> {
     let mut numbers = Vec::new();
     let mut count = 0;
@@ -189,8 +190,7 @@ fn pair(metric: &str, cursor: &mut Cursor<'_>) -> Parsed<Value> {
     })
 }
 
-/// The hash that the results file keeps of a samples file: over the three hashes of each line. `None` where a line cannot
-/// be read.
+/// Hash of a samples file as the results file records it, over the three hashes of each line; `None` if a line cannot be read.
 pub(super) fn hash(source: &dyn ByteSource) -> Option<String> {
     let mut whole = Sha256::new();
     let mut is_sound = true;

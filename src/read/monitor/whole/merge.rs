@@ -1,4 +1,4 @@
-//! One row of the whole model from those of its ranks.
+//! Merging of the rows of ranks into one row of the whole model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::layout::placement::{Cut, ModuleKind, Placement, ValueRole};
 use crate::layout::{Coordinates, Layout};
 use crate::read::monitor::row::{Row, Statistics};
 
-/// Relative difference up to which copies of a parameter are equal, as `replicas` of a run alone allows.
+/// Relative difference up to which copies of a parameter count as equal. The check `replicas` of a single run uses the same limit.
 const COPIES: f64 = 1e-6;
-/// The same of values whose element type is not known.
+/// Relative difference up to which copies of values with an unknown element type count as equal.
 const UNKNOWN_TYPE: f64 = 1e-3;
-/// Names of modules that hold others, which are whole on each rank.
+/// Names of modules that contain other modules and whose values are whole on each rank.
 const BLOCKS: [&str; 9] = [
     "mlp",
     "self_attention",
@@ -26,12 +26,12 @@ const BLOCKS: [&str; 9] = [
     "transformer",
 ];
 
-/// A row that does not merge.
+/// Reason why rows cannot be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unmerged {
-    /// Its statistics tell nothing of the whole, as those of parts of a sum.
+    /// The statistics do not determine those of the whole, for example those of the summands of a sum.
     ByNature,
-    /// Ranks lack it, or hold parts that do not fit each other.
+    /// Ranks lack the row, or hold parts that do not fit together.
     Unfit,
 }
 
@@ -47,16 +47,16 @@ pub(super) struct Piece {
     pub(super) row: Row,
 }
 
-/// A row that is put together, and how its pieces lie.
+/// Properties of a row to merge, and of the layout of its pieces.
 pub(super) struct Of<'a> {
     pub(super) kind: MonitorKind,
     /// Path of its module in the whole model.
     pub(super) module: &'a str,
     pub(super) role: ValueRole<'a>,
     pub(super) layout: &'a Layout,
-    /// One unit of the rounding of the files.
+    /// Value of one unit in the last printed decimal; 0 if numbers are not rounded.
     pub(super) unit: f64,
-    /// The largest magnitude of each statistic over all rows of the kind, where these are summed from others.
+    /// Largest magnitude of each statistic over all rows of the kind.
     pub(super) largest: Statistics,
 }
 
@@ -70,13 +70,13 @@ pub(super) struct Merged {
     pub(super) differing: Option<f64>,
 }
 
-/// Numbers of a part of a row.
+/// Numbers of a part of a merged row.
 #[derive(Clone, Debug)]
 struct Part {
     statistics: Statistics,
     nans: Option<f64>,
     shape: Option<Vec<u64>>,
-    /// Elements, which weigh its mean; 1 where they are not known, as parts of one value are equal.
+    /// Number of elements, as the weight of its mean; 1 if unknown, because the parts of one value are equally large.
     elements: f64,
 }
 
@@ -92,13 +92,13 @@ impl Part {
         self.shape == other.shape && self.statistics.is_same(&other.statistics)
     }
 
-    /// Whether nothing tells if it is one number.
+    /// Whether it is unknown if the part is a single number.
     fn is_untold(&self) -> bool {
         let ends = [Statistic::Min, Statistic::Max, Statistic::Mean];
         self.shape.is_none() && ends.into_iter().any(|statistic| self.statistics.get(statistic).is_none())
     }
 
-    /// Whether it is one number: by its shape, else by statistics that are all the same.
+    /// Whether the part is a single number, by its shape or else by statistics that are all the same.
     fn is_scalar(&self) -> bool {
         let of = |statistic| self.statistics.get(statistic);
         match (&self.shape, of(Statistic::Min), of(Statistic::Max), of(Statistic::Mean)) {
@@ -114,7 +114,7 @@ impl Part {
     }
 }
 
-/// Puts the pieces of a row together: within each group of tensor parallelism, then over what sees other samples.
+/// Merges the pieces of a row: first within each tensor-parallel group, then over groups with other samples, then over stages.
 pub(super) fn merge(of: &Of<'_>, pieces: &[Piece]) -> Result<Merged, Unmerged> {
     let first = pieces.first().ok_or(Unmerged::Unfit)?;
     if of.kind == MonitorKind::Comm {
@@ -141,7 +141,7 @@ pub(super) fn merge(of: &Of<'_>, pieces: &[Piece]) -> Result<Merged, Unmerged> {
     Ok(Merged { statistics: whole.statistics, nans: whole.nans, shape: whole.shape.map(shown), dtype, differing })
 }
 
-/// A group of tensor parallelism that recorded a row.
+/// Tensor-parallel group that recorded a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     chunk: u32,
@@ -156,7 +156,7 @@ impl Group {
     }
 }
 
-/// A row while it is put together.
+/// State of merging one row.
 struct Merging<'a> {
     of: &'a Of<'a>,
     element: Option<Dtype>,
@@ -164,7 +164,7 @@ struct Merging<'a> {
 }
 
 impl Merging<'_> {
-    /// Parts of one tensor-parallel group.
+    /// Merges the parts of one tensor-parallel group.
     fn tensor_parallel(&mut self, parts: Vec<Part>) -> Result<Part, Unmerged> {
         let count = parts.len() as u64;
         if self.of.layout.tp == 1 && count == 1 {
@@ -176,7 +176,7 @@ impl Merging<'_> {
         let is_scalar = parts.iter().all(Part::is_scalar);
         match self.placement(is_scalar) {
             Placement::Partial => Err(Unmerged::ByNature),
-            // What a module of no known kind has alike on all ranks are copies, and so are tokens, which no sequence is cut of.
+            // Equal values on all ranks count as copies if the kind of the module is unknown, or if the value may not be cut along a sequence.
             placement if self.may_be_copies(placement) && all_same(&parts) => {
                 parts.into_iter().next().ok_or(Unmerged::Unfit)
             }
@@ -187,13 +187,13 @@ impl Merging<'_> {
         }
     }
 
-    /// The place of a row over a tensor-parallel group.
+    /// Placement of a row over a tensor-parallel group.
     fn placement(&self, is_scalar: bool) -> Placement {
         let is_integer = self.element.is_some_and(|element| !element.is_float());
         if is_integer || is_scalar && self.of.kind.is_activation() {
             return Placement::Whole;
         }
-        // Only gradients before their reduce and activations see a part of the sequence.
+        // Sequence parallelism only affects activations and gradients before their reduction.
         let sees_part = self.of.kind == MonitorKind::GradUnreduced || self.of.kind.is_activation();
         ModuleKind::of(self.of.module, "").place(self.of.role, self.of.layout.sp && sees_part)
     }
@@ -202,19 +202,19 @@ impl Merging<'_> {
         !self.is_placed() || placement == Placement::Sharded(Cut::Sequence)
     }
 
-    /// Whether the module's kind says for certain where its values lie.
+    /// Whether the kind of the module determines the placement of its values.
     fn is_placed(&self) -> bool {
         let name = self.of.module.rsplit('.').next().unwrap_or_default();
         let is_layer = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         match ModuleKind::of(self.of.module, "") {
-            // A mask is an input of attention too.
+            // An input of attention may also be a mask, which has another placement.
             ModuleKind::Attention => !matches!(self.of.role, ValueRole::Input),
             ModuleKind::Container => !self.of.kind.is_activation() || is_layer || BLOCKS.contains(&name),
             _ => true,
         }
     }
 
-    /// Parts of groups that see other parts of the sequence or other samples, of one chunk of the model.
+    /// Merges the parts of groups with other parts of the sequence or other samples, for one chunk of the model.
     fn samples(&mut self, groups: Vec<(Group, Part)>) -> Result<Part, Unmerged> {
         let is_expert = self.of.module.contains("expert");
         let data =
@@ -236,10 +236,10 @@ impl Merging<'_> {
         }
     }
 
-    /// Activations of all samples; a gradient is that of a mean over the samples of one rank.
+    /// Merges activations over all samples. A gradient is scaled, because each rank's loss is a mean over its own samples only.
     fn activations(&mut self, mut parts: Vec<Part>) -> Result<Part, Unmerged> {
         let scale = f64::from(self.of.layout.dp) * f64::from(self.of.layout.cp);
-        // The model's own output may be its loss.
+        // The output of the whole model may be the loss.
         let may_be_loss = self.of.module.is_empty() && self.of.role == ValueRole::Output;
         if parts.len() > 1 && may_be_loss && parts.iter().any(Part::is_untold) {
             return Err(Unmerged::ByNature);
@@ -250,7 +250,7 @@ impl Merging<'_> {
         let is_scalar = parts.iter().all(Part::is_scalar);
         let mut part = match parts.len() {
             1 => parts.pop().ok_or(Unmerged::Unfit)?,
-            // What does not depend on the samples.
+            // The value does not depend on the samples.
             _ if all_same(&parts) => parts.pop().ok_or(Unmerged::Unfit)?,
             _ => concatenated(parts, None)?,
         };
@@ -260,7 +260,7 @@ impl Merging<'_> {
         Ok(part)
     }
 
-    /// A parameter that several stages hold; each one's gradient may be a part.
+    /// Merges a tensor that several stages hold. Parameters are copies, but the gradient on each stage may be only a part.
     fn stages(&mut self, mut parts: Vec<Part>) -> Result<Part, Unmerged> {
         match (parts.len(), self.of.kind) {
             (1, _) => parts.pop().ok_or(Unmerged::Unfit),
@@ -270,11 +270,12 @@ impl Merging<'_> {
         }
     }
 
-    /// One of several copies: where they differ, the one farthest from the first, which shows it to the other side too.
+    /// Picks one of several copies. If they differ, it is the one farthest from the first, so that the comparison with the other side
+    /// shows the difference too.
     fn copies(&mut self, parts: Vec<Part>) -> Result<Part, Unmerged> {
         let first = parts.first().cloned().ok_or(Unmerged::Unfit)?;
         let is_sharded = self.of.kind.is_moment() && !parts.iter().all(|part| part.shape == first.shape);
-        // An optimizer may keep its moments in parts over data ranks.
+        // An optimizer may distribute its moments over data-parallel ranks.
         if is_sharded {
             return Err(Unmerged::ByNature);
         }
@@ -296,8 +297,8 @@ impl Merging<'_> {
         }
     }
 
-    /// The largest difference of a statistic less what rounding explains, relative to the largest magnitude; of norms to the
-    /// norm.
+    /// Largest difference of a statistic, after subtracting the part that rounding explains, relative to the largest magnitude; for
+    /// norms relative to the norm.
     fn difference(&self, one: &Statistics, other: &Statistics) -> f64 {
         let noise = if self.of.kind.is_gradient() { self.tolerance() / 8.0 } else { 0.0 };
         let mut largest = 0.0_f64;
@@ -318,12 +319,14 @@ impl Merging<'_> {
     }
 }
 
-/// A difference over its scale; infinite where it is no number.
+/// Difference divided by its scale; infinite if it is not finite or the scale is 0.
 fn over(difference: f64, scale: f64) -> f64 {
-    match () {
-        () if difference <= 0.0 => 0.0,
-        () if scale > 0.0 && difference.is_finite() => difference / scale,
-        () => f64::INFINITY,
+    if difference <= 0.0 {
+        0.0
+    } else if scale > 0.0 && difference.is_finite() {
+        difference / scale
+    } else {
+        f64::INFINITY
     }
 }
 
@@ -336,14 +339,14 @@ fn all_same(parts: &[Part]) -> bool {
     parts.windows(2).all(|pair| matches!(pair, [one, other] if one.is_same(other)))
 }
 
-/// The statistics with each number changed.
+/// Statistics with a function applied to each number.
 fn mapped(statistics: &Statistics, of: impl Fn(f64) -> f64) -> Statistics {
     let mut changed = Statistics::default();
     statistics.written().for_each(|(statistic, value)| changed.set(statistic, of(value)));
     changed
 }
 
-/// The mean of single numbers.
+/// Mean of parts that are single numbers.
 #[allow(clippy::cast_precision_loss, reason = "a count of ranks")]
 fn mean(parts: &[Part]) -> Option<Part> {
     let mut whole = parts.first()?.clone();
@@ -356,7 +359,7 @@ fn mean(parts: &[Part]) -> Option<Part> {
     Some(whole)
 }
 
-/// Parts that lie one behind the other: along the axis of `cut` where the shape tells it, else their shape is left open.
+/// Concatenates parts along the axis of `cut`. The shape of the result is unknown if the axis is.
 fn concatenated(parts: Vec<Part>, cut: Option<Cut>) -> Result<Part, Unmerged> {
     let shape = joined(&parts, cut)?;
     let mut statistics = Statistics::default();
@@ -380,7 +383,7 @@ fn concatenated(parts: Vec<Part>, cut: Option<Cut>) -> Result<Part, Unmerged> {
     Ok(Part { statistics, nans, shape, elements })
 }
 
-/// The shape of joined parts; `None` where it is not recorded, or the axis is not known.
+/// Shape of concatenated parts; `None` if shapes are not recorded, or the axis is not known.
 fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged> {
     let Some(mut shape) = parts.first().and_then(|part| part.shape.clone()) else { return Ok(None) };
     let axis = match cut {
@@ -390,7 +393,7 @@ fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged
         Some(Cut::Last | Cut::Heads) => shape.len().checked_sub(1),
         Some(Cut::Sequence) | None => None,
     };
-    // A bias along the last axis of a weight of one axis.
+    // Without a known axis the shape of the whole stays unknown.
     let Some(axis) = axis else { return Ok(None) };
     let own = |part: &Part| part.shape.as_ref().and_then(|shape| shape.get(axis).copied());
     let len = parts.iter().map(own).try_fold(0_u64, |sum, len| sum.checked_add(len?)).ok_or(Unmerged::Unfit)?;
@@ -406,7 +409,7 @@ fn joined(parts: &[Part], cut: Option<Cut>) -> Result<Option<Vec<u64>>, Unmerged
     Ok(Some(shape))
 }
 
-/// A shape as the tool writes it.
+/// Text of a shape in the tool's form.
 fn shown(shape: Vec<u64>) -> Arc<str> {
     let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
     format!("[{}]", sizes.join(", ")).into()
